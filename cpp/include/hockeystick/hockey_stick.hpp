@@ -113,7 +113,7 @@ inline double theta_moderate(double eps, double r) { return detail::theta_nonneg
 inline double theta(double eps, double r) {
     const double magnitude = eps < 0.0 ? -eps : eps;
     const double base = detail::theta_nonnegative(magnitude, r);
-    const double total_variation = -detail::expm1_nonpositive(-magnitude);
+    const double total_variation = -detail::expm1_bounded(-magnitude);
     const double reflected = detail::min(total_variation + (1.0 - total_variation) * base, 1.0);
     const double negative = eps < 0.0 ? reflected : base;
     return detail::with_limits(negative, eps, r, eps < 0.0 ? total_variation : 0.0, 0.0, 1.0);
@@ -127,7 +127,7 @@ inline double log_theta(double eps, double r) {
     const double scaled = gaussian_density(g.a) * g.core;
     const double base = g.upper ? 1.0 - scaled : scaled;
     const double complement = g.upper ? scaled : 1.0 - scaled;
-    const double total_variation = -expm1_nonpositive(-magnitude);
+    const double total_variation = -expm1_bounded(-magnitude);
     const double reflected = total_variation + (1.0 - total_variation) * base;
     // Exactly one of three forms is right: log(core) - a^2/2 - log(2 pi)/2, log(theta), log1p(-(1 - theta)).
     const bool exponent_apart = eps >= 0.0 && !g.upper;
@@ -147,7 +147,7 @@ inline double laplace_theta(double eps, double r) {
     const double difference = eps - r;
     const double half = difference < 0.0 ? 0.5 * difference : 0.0;
     const double negative = eps < 0.0 ? eps : 0.0;
-    const double value = max(0.0 - expm1_nonpositive(half), 0.0 - expm1_nonpositive(negative));
+    const double value = max(0.0 - expm1_bounded(half), 0.0 - expm1_bounded(negative));
     const double result = r == infinity ? 1.0 : value;  // also at eps = inf, as theta
     return (r >= 0.0 && eps == eps) ? result : nan;
 }

@@ -53,7 +53,7 @@ inline ValueSlope log_theta_excess(double eps, double r, double log_delta) {
         return {value, v.pair.upper ? -v.density * v.pair.b_mills / v.theta : -v.pair.b_mills / v.pair.core};
     }
     const double weight = exp_nonpositive(eps);
-    const double reflected = -expm1_nonpositive(eps) + weight * v.theta;
+    const double reflected = -expm1_bounded(eps) + weight * v.theta;
     return {value, -weight * (v.complement - v.density * v.pair.b_mills) / reflected};
 }
 
@@ -94,7 +94,7 @@ inline double theta_inverse(double eps, double delta) {
     using namespace detail;
     if (!(delta >= 0.0 && delta <= 1.0) || eps != eps) return nan;
     const double magnitude = std::fabs(eps);
-    const double floor = eps < 0.0 ? -expm1_nonpositive(eps) : 0.0;
+    const double floor = eps < 0.0 ? -expm1_bounded(eps) : 0.0;
     if (delta == 1.0 && eps > -infinity) return infinity;  // before floor, which rounds to 1 from eps = -37 on
     if (delta < floor) return nan;
     if (delta == floor) return 0.0;
