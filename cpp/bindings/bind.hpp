@@ -1,8 +1,11 @@
 // What module.cpp calls, one function a header of the core.
 #pragma once
 
+#include <hockeystick/contour_kernels.hpp>
+
 #include "pybind.hpp"
 
+void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_contraction(py::module_& m);
 void bind_fedavg(py::module_& m);
 void bind_gaussian_dp(py::module_& m);

@@ -18,4 +18,5 @@ PYBIND11_MODULE(_core, m) {
     bind_fedavg(m);
     bind_published(m);
     bind_pld(m);
+    bind_contour(m, kernels.contour);
 }

@@ -52,6 +52,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
     loop_theta,
     loop2<log_theta>,
     loop2<laplace_theta>,
+    contour_loops::own_kernels,
 };
 
 }  // namespace hockeystick::batch

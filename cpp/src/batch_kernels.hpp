@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <hockeystick/contour_kernels.hpp>
+
 namespace hockeystick::batch {
 
 // Inputs and output may not overlap. Returns whether the output may hold a NaN.
@@ -13,6 +15,7 @@ struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
     Binary theta, log_theta, laplace_theta;
+    contour::Kernels contour;
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;

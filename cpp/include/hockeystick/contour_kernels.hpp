@@ -8,10 +8,12 @@
 #include <hockeystick/elementary.hpp>
 
 namespace hockeystick {
-inline namespace HOCKEYSTICK_ISA {
+
+// What the loops work on: the same types for every instruction set.
 namespace contour {
 
 inline constexpr std::size_t lanes = 8;
+inline constexpr std::size_t oscillate_scratch = 1024;
 inline constexpr double steepest = 1.4;  // largest angle of the path of `path_bound`, below sqrt 2 and pi/2
 
 // Gaussian points x_j = first + j step under the tilt (1 + z)^exponent, 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
@@ -19,6 +21,58 @@ struct Points {
     double sigma, rate, exponent, first, step;
     std::size_t n;
 };
+
+// The nodes k = 0, 1, ... of a contour: log of the characteristic function of one repetition and what it is multiplied by.
+// The step's node 0 has half weight.
+struct Nodes {
+    const double *log_abs, *phase, *error;         // log |phi|, arg phi, relative error of phi
+    const double *kernel_re, *kernel_im;           // 1/(s(s+1))
+    const double *slope_re, *slope_im, *kernel_abs;  // 1/(s+1), |1/(s(s+1))|
+    double h;
+    std::size_t n;
+};
+
+// A fine grid under a tilt: cell j lies between points j and j + 1; `mix` is the mixture weight w = rate e^t/(1 - rate +
+// rate e^t) at its left end, `low` and `high` bound its mass from either side.
+struct Cells {
+    const double *mix, *low, *high;
+    double sigma, exponent;
+    std::size_t n;  // cells; mix has n + 1 points
+};
+
+// A shift of x by i y at frequency omega: angle = y/sigma^2 with its sine and 1 - cosine.
+struct Shift {
+    double angle, sine, versine, omega, exponent;
+    double top;  // of the logs of the weights
+};
+
+// The loops as one instruction set has them.
+struct Kernels {
+    void (*tilt)(const Points&, double*, double*);
+    void (*mix)(const Points&, double, double*);
+    double (*largest)(const double*, std::size_t);
+    double (*sum)(const double*, std::size_t);
+    double (*dot)(const double*, const double*, std::size_t);
+    void (*weigh)(const double*, double, double*, std::size_t);
+    void (*centre)(const Points&, const double*, double*, double*);
+    void (*digits_lost)(const Points&, const double*, double*, double*);
+    void (*oscillate)(const double*, const double*, std::size_t, double, std::size_t, double*, double*, double*);
+    void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
+    void (*path_bound)(const Cells&, double, double*, double*);
+    void (*shift_bound)(const double*, const double*, std::size_t, const Shift&, double*);
+};
+
+}  // namespace contour
+
+inline namespace HOCKEYSTICK_ISA {
+namespace contour_loops {
+
+using contour::Cells;
+using contour::lanes;
+using contour::Nodes;
+using contour::Points;
+using contour::Shift;
+using contour::steepest;
 
 // losses[j] = log(1 + z), exponents[j] = exponent log(1 + z) - x^2/2 sigma^2.
 inline void tilt(const Points& p, double* __restrict losses, double* __restrict exponents) {
@@ -111,48 +165,43 @@ inline void digits_lost(const Points& p, const double* __restrict losses, double
 
 // real[k-1] + i imag[k-1] = sum_j weights[j] (e^{i k h losses[j]} - 1), k = 1..nodes. Each node costs a complex
 // multiply-add a point: with r = e^{i h loss} - 1, the terms obey u_{k+1} = u_k + (weight + u_k) r.
-// `scratch` has 4 n doubles.
+// `scratch` has oscillate_scratch doubles.
 inline void oscillate(const double* __restrict losses, const double* __restrict weights, std::size_t n, double h,
                       std::size_t nodes, double* __restrict real, double* __restrict imag, double* __restrict scratch) {
+    constexpr std::size_t block = 256;  // points whose state stays in the first-level cache
     double* __restrict turn_re = scratch;
-    double* __restrict turn_im = scratch + n;
-    double* __restrict at_re = scratch + 2 * n;
-    double* __restrict at_im = scratch + 3 * n;
-    for (std::size_t j = 0; j < n; ++j) {
-        double cosine, sine;
-        detail::cos_sin(0.5 * h * losses[j], cosine, sine);
-        turn_re[j] = -2.0 * sine * sine;
-        turn_im[j] = 2.0 * sine * cosine;
-        at_re[j] = 0.0;
-        at_im[j] = 0.0;
-    }
-    for (std::size_t k = 0; k < nodes; ++k) {
-        double re[lanes] = {}, im[lanes] = {};
-        for (std::size_t j = 0; j < n; j += lanes) {
-            for (std::size_t i = 0; i < lanes; ++i) {
-                const double a = weights[j + i] + at_re[j + i], b = at_im[j + i];
-                const double new_re = at_re[j + i] + (a * turn_re[j + i] - b * turn_im[j + i]);
-                const double new_im = b + (a * turn_im[j + i] + b * turn_re[j + i]);
-                at_re[j + i] = new_re;
-                at_im[j + i] = new_im;
-                re[i] += new_re;
-                im[i] += new_im;
-            }
+    double* __restrict turn_im = scratch + block;
+    double* __restrict at_re = scratch + 2 * block;
+    double* __restrict at_im = scratch + 3 * block;
+    for (std::size_t k = 0; k < nodes; ++k) real[k] = imag[k] = 0.0;
+    for (std::size_t first = 0; first < n; first += block) {
+        const std::size_t count = n - first < block ? n - first : block;
+        const double* __restrict own = weights + first;
+        for (std::size_t j = 0; j < count; ++j) {
+            double cosine, sine;
+            detail::cos_sin(0.5 * h * losses[first + j], cosine, sine);
+            turn_re[j] = -2.0 * sine * sine;
+            turn_im[j] = 2.0 * sine * cosine;
+            at_re[j] = at_im[j] = 0.0;
         }
-        real[k] = ((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7]));
-        imag[k] = ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]));
+        for (std::size_t k = 0; k < nodes; ++k) {
+            double re[lanes] = {}, im[lanes] = {};
+            for (std::size_t j = 0; j < count; j += lanes) {
+                for (std::size_t i = 0; i < lanes; ++i) {
+                    const double a = own[j + i] + at_re[j + i], b = at_im[j + i];
+                    const double new_re = at_re[j + i] + (a * turn_re[j + i] - b * turn_im[j + i]);
+                    const double new_im = b + (a * turn_im[j + i] + b * turn_re[j + i]);
+                    at_re[j + i] = new_re;
+                    at_im[j + i] = new_im;
+                    re[i] += new_re;
+                    im[i] += new_im;
+                }
+            }
+            real[k] += ((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7]));
+            imag[k] += ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]));
+        }
     }
 }
-
-// The nodes k = 0, 1, ... of a contour: log of the characteristic function of one repetition and what it is multiplied by.
-// The step's node 0 has half weight.
-struct Nodes {
-    const double *log_abs, *phase, *error;         // log |phi|, arg phi, relative error of phi
-    const double *kernel_re, *kernel_im;           // 1/(s(s+1))
-    const double *slope_re, *slope_im, *kernel_abs;  // 1/(s+1), |1/(s(s+1))|
-    double h;
-    std::size_t n;
-};
 
 // terms: real parts of phi^times e^{-i k h eps} kernel; slopes: the same with 1/(s+1); errors: bounds of the terms' errors.
 inline void evaluate(const Nodes& at, double times, double eps, double* __restrict terms, double* __restrict slopes,
@@ -173,14 +222,6 @@ inline void evaluate(const Nodes& at, double times, double eps, double* __restri
         errors[k] = size * at.kernel_abs[k] * (relative + u * rounding);
     }
 }
-
-// A fine grid under a tilt: cell j lies between points j and j + 1; `mix` is the mixture weight w = rate e^t/(1 - rate +
-// rate e^t) at its left end, `low` and `high` bound its mass from either side.
-struct Cells {
-    const double *mix, *low, *high;
-    double sigma, exponent;
-    std::size_t n;  // cells; mix has n + 1 points
-};
 
 // For the path x + i eta(x) of sampled_gaussian.hpp: gains[j] <= what cell j loses of its mass, masses[j] >= what it keeps,
 // at every frequency from omega up.
@@ -213,48 +254,27 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
     }
 }
 
-// A shift of x by i y at frequency omega: angle = y/sigma^2 with its sine and 1 - cosine.
-struct Shift {
-    double angle, sine, versine, omega, exponent;
-};
-
-// terms[j] = weights[j] times what the shift multiplies |(1 + z)^{exponent + i omega}| by, at most, with mix[j] >= the
+// terms[j] = e^{exponents[j] - top} times what the shift multiplies |(1 + z)^{exponent + i omega}| by, at most, with mix[j] >= the
 // mixture weight in cell j: arg(1 + z) <= min(angle, w sin/(1 - w + w cos)), |1 + z|^2 falls by 1 - 2 w (1-w) (1 - cos).
-inline void shift_bound(const double* __restrict weights, const double* __restrict mix, std::size_t n, const Shift& by,
+inline void shift_bound(const double* __restrict exponents, const double* __restrict mix, std::size_t n, const Shift& by,
                         double* __restrict terms) {
     const double negative = by.exponent < 0.0 ? -by.exponent : 0.0;
     const double angle = by.angle, sine = by.sine, versine = by.versine, omega = by.omega;
     for (std::size_t j = 0; j < n; ++j) {
         const double w = mix[j];
-        const double base = 1.0 - w * versine;
+        const double base = 1.0 - w * versine;  // 1 - w + w cos
         const double tangent = w * sine / (base > 1e-3 ? base : 1e-3);
         const double turn = base > 1e-3 ? (tangent < angle ? tangent : angle) : angle;
         const double spread = versine * (w < 0.5 ? w * (1.0 - w) : 0.25);
-        const double power = omega * turn + negative * spread / (1.0 - 2.0 * spread);
-        terms[j] = power < 600.0 ? weights[j] * (1.0 + detail::expm1_bounded(power < 600.0 ? power : 600.0)) : 1e300;
+        const double power = exponents[j] - by.top + omega * turn + negative * spread / (1.0 - 2.0 * spread);
+        terms[j] = detail::exp_sum(power < 600.0 ? power : 600.0, 0.0);
     }
 }
 
-// The loops as one instruction set has them.
-struct Kernels {
-    void (*tilt)(const Points&, double*, double*);
-    void (*mix)(const Points&, double, double*);
-    double (*largest)(const double*, std::size_t);
-    double (*sum)(const double*, std::size_t);
-    double (*dot)(const double*, const double*, std::size_t);
-    void (*weigh)(const double*, double, double*, std::size_t);
-    void (*centre)(const Points&, const double*, double*, double*);
-    void (*digits_lost)(const Points&, const double*, double*, double*);
-    void (*oscillate)(const double*, const double*, std::size_t, double, std::size_t, double*, double*, double*);
-    void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
-    void (*path_bound)(const Cells&, double, double*, double*);
-    void (*shift_bound)(const double*, const double*, std::size_t, const Shift&, double*);
-};
-
 // Those compiled with the caller's own flags.
-inline constexpr Kernels own_kernels = {tilt,        mix,       largest,  sum,        dot,        weigh, centre,
+inline constexpr contour::Kernels own_kernels = {tilt,        mix,       largest,  sum,        dot,        weigh, centre,
                                         digits_lost, oscillate, evaluate, path_bound, shift_bound};
 
-}  // namespace contour
+}  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick

@@ -50,13 +50,14 @@ class SampledGaussianCumulant final : public Cumulant {
 
     Moment log_moment(double c) const override {
         const double a = exponent(c);
-        Grid grid = make_grid(a, plain_step(a));
-        if (a < 0.0) {
-            for (double step = largest_step(grid, 0.0); step < grid.points.step; step = largest_step(grid, 0.0)) {
-                grid = make_grid(a, 0.9 * step);
-            }
+        const Range range = make_range(a);
+        Grid grid = make_grid(range, range.step);
+        while (a < 0.0 && !grid.losses.empty()) {
+            const double step = certified_step(grid, 0.0);
+            if (step >= grid.points.step) break;
+            grid = make_grid(range, 0.9 * step);
         }
-        return moment(grid);
+        return grid.losses.empty() ? Moment{detail::infinity, detail::infinity} : moment(grid);
     }
 
     double log_decay(double c, double omega) const override {
@@ -75,16 +76,19 @@ class SampledGaussianCumulant final : public Cumulant {
     bool add_nodes(double c, double h, double reach, double count, NodeTable& nodes) const override {
         const double a = exponent(c);
         const std::size_t n = nodes.log_abs.size() - 1;
-        Grid grid = make_grid(a, plain_step(a));
-        for (double step = largest_step(grid, reach); step < grid.points.step; step = largest_step(grid, reach)) {
-            if (span(a) / step * static_cast<double>(n) > most_work) return false;
-            grid = make_grid(a, 0.95 * step);
+        const Range range = make_range(a);
+        Grid grid = make_grid(range, range.step);
+        while (!grid.losses.empty()) {
+            const double step = certified_step(grid, reach);
+            if (step >= grid.points.step) break;
+            grid = make_grid(range, 0.95 * step);
         }
+        if (grid.losses.empty()) return false;
         const Digits lost = digits(grid);
         keep_heavy(grid);
         const std::size_t points = grid.losses.size();
         if (static_cast<double>(points) * static_cast<double>(n) > most_work) return false;
-        std::vector<double> real(n), imag(n), scratch(4 * points);
+        std::vector<double> real(n), imag(n), scratch(contour::oscillate_scratch);
         kernels_.oscillate(grid.losses.data(), grid.weights.data(), points, h, n, real.data(), imag.data(),
                            scratch.data());
         const double sign = remove_ ? 1.0 : -1.0;
@@ -119,10 +123,16 @@ class SampledGaussianCumulant final : public Cumulant {
     static constexpr double u = 1.1102230246251565e-16;
     static constexpr double depth = 62.0;      // e^-62: what is left out of M, relatively
     static constexpr double most_work = 4e7;   // points times nodes
+    static constexpr double most_points = 3e4;
+
+    struct Range {
+        double exponent, low, high, width, step;
+    };
 
     struct Grid {
         contour::Points points;
         std::vector<double> losses, exponents, weights;
+        double width;
         double top, total;          // log M = top + log(total step/(sigma sqrt(2 pi)))
         double quadrature = 0.0;    // relative to M
     };
@@ -153,28 +163,24 @@ class SampledGaussianCumulant final : public Cumulant {
         return 1.0 / (1.0 + (1.0 - rate_) / rate_ * std::exp(detail::min(-t, 700.0)));
     }
 
-    double reach() const { return std::sqrt(2.0 * depth) * sigma_; }
-    double left(double a) const { return (a < 0.0 ? mode(a) : 0.0) - 1.002 * reach(); }
-    double right(double a) const {
-        const double natural = (a < 0.0 ? mode(a) : detail::max(a, 1.0)) + 1.002 * reach();
-        return detail::min(natural, end_);
-    }
-    double span(double a) const { return right(a) - left(a); }
-
-    // A step that serves omega = 0: exactly for a >= 0, to be verified for a < 0.
-    double plain_step(double a) const {
-        const double variance = sigma_ * sigma_;
-        if (a < 0.0) return 0.5 * sigma_ / std::sqrt(1.0 + std::fabs(mode(a)) / variance);
-        const double y = detail::min(reach(), 3.0 * variance);
+    // Where f is not negligible, how wide its mode is, and a step that serves omega = 0: certainly for a >= 0, to be
+    // verified for a < 0.
+    Range make_range(double a) const {
+        const double reach = 1.002 * std::sqrt(2.0 * depth) * sigma_, variance = sigma_ * sigma_;
+        if (a < 0.0) {
+            const double at = mode(a), width = sigma_ / std::sqrt(1.0 + std::fabs(at) / variance);
+            return {a, at - reach, detail::min(at + reach, end_), width, 0.5 * width};
+        }
+        const double y = detail::min(reach, 3.0 * variance);
         const double by_lines = 2.0 * pi * y / (depth + 1.0 + y * y / (2.0 * variance));
-        return detail::min(0.5 * sigma_, by_lines);
+        return {a, -reach, detail::min(detail::max(a, 1.0) + reach, end_), sigma_, detail::min(0.5 * sigma_, by_lines)};
     }
 
-    Grid make_grid(double a, double step) const {
-        const double high = right(a);
-        const double wanted = (high - left(a)) / step;
-        if (!(wanted < 1e6)) throw std::runtime_error("a sampled Gaussian's grid is too fine. This is a bug in hockeystick.");
+    Grid make_grid(const Range& range, double step) const {
+        const double a = range.exponent, high = range.high;
         Grid grid;
+        const double wanted = (high - range.low) / step;
+        if (!(wanted < most_points)) return grid;
         const std::size_t n = (static_cast<std::size_t>(wanted) / contour::lanes + 1) * contour::lanes;
         grid.points = {sigma_, rate_, a, high - (static_cast<double>(n) - 0.5) * step, step, n};
         grid.losses.resize(n);
@@ -185,6 +191,7 @@ class SampledGaussianCumulant final : public Cumulant {
         kernels_.weigh(grid.exponents.data(), grid.top, grid.weights.data(), n);
         grid.total = kernels_.sum(grid.weights.data(), n);
         const double edge = std::exp(log_density(a, high) - grid.top) / grid.total;  // f(x_c) h/M
+        grid.width = range.width;
         grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + 1e-24;
         return grid;
     }
@@ -195,23 +202,26 @@ class SampledGaussianCumulant final : public Cumulant {
         return a * loss - 0.5 * (x / sigma_) * (x / sigma_);
     }
 
-    // The largest step that the shifts of x tried here certify, for frequencies up to omega.
-    double largest_step(const Grid& grid, double omega) const {
+    // A step that some shift of x certifies for frequencies up to omega: the grid's own or more, or else the largest found.
+    double certified_step(const Grid& grid, double omega) const {
         const double variance = sigma_ * sigma_;
-        const double most = detail::min(reach(), 0.95 * pi * variance);
+        const double most = 0.95 * pi * variance;
         const std::size_t n = grid.losses.size();
         std::vector<double> mix(n), terms(n);
         kernels_.mix(grid.points, grid.points.step, mix.data());
         double best = 0.0;
-        for (const double part : {1.0, 0.75, 0.5, 0.3, 0.15, 0.05}) {
-            const double y = part * most, angle = y / variance;
-            const contour::Shift shift{angle, std::sin(angle), 1.0 - std::cos(angle), omega, grid.points.exponent};
-            kernels_.shift_bound(grid.weights.data(), mix.data(), n, shift, terms.data());
+        const double widest = detail::min(most, std::sqrt(2.0 * depth) * grid.width);
+        for (const double part : {1.0, 0.6, 0.35, 0.2, 0.1, 0.04}) {
+            const double y = part * widest, angle = y / variance;
+            const contour::Shift shift{angle, std::sin(angle), 1.0 - std::cos(angle), omega, grid.points.exponent,
+                                       grid.top};
+            kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
             const double norm = kernels_.sum(terms.data(), n) / grid.total;
-            if (!(norm < 1e290)) continue;
+            if (!(norm < 1e250)) continue;
             const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + depth);
             const double slope = (end_ < detail::infinity ? omega * mix[n - 1] / variance : 0.0) + 0.5 * angle;
             best = detail::max(best, detail::min(by_lines, 0.75 * 2.0 * pi / slope));
+            if (best >= grid.points.step) break;
         }
         return best;
     }
@@ -220,7 +230,7 @@ class SampledGaussianCumulant final : public Cumulant {
         const std::size_t n = grid.losses.size();
         const double scale = std::log(grid.points.step / (sigma_ * std::sqrt(2.0 * pi)));
         const Digits lost = digits(grid);
-        const double summing = static_cast<double>(n) / 8.0 + 16.0 + std::fabs(grid.top) + std::fabs(scale);
+        const double summing = static_cast<double>(n) / 8.0 + 16.0 + 2.0 * (std::fabs(grid.top) + std::fabs(scale));
         const Moment direct{grid.top + std::log(grid.total) + scale,
                             u * (lost.of_weight + summing) + 2.0 * grid.quadrature};
         if (std::fabs(direct.value) > 0.1) return direct;
@@ -272,9 +282,10 @@ class SampledGaussianCumulant final : public Cumulant {
     const Fine& fine_grid(double c) const {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;
-        const double wanted = 0.1 * detail::min(sigma_, variance) / std::sqrt(a < 0.0 ? 1.0 + std::fabs(mode(a)) / variance : 1.0);
-        const double step = detail::max(wanted, span(a) / 4000.0);
-        const Grid grid = make_grid(a, step);
+        const Range range = make_range(a);
+        const double wanted = 0.1 * detail::min(range.width, variance * range.width / sigma_);
+        const double step = detail::max(wanted, (range.high - range.low) / 4000.0);
+        const Grid grid = make_grid(range, step);  // at most 4008 points
         const Moment whole = log_moment(c);
         const double scale = step / (sigma_ * std::sqrt(2.0 * pi));
         const double unit = std::exp(grid.top + std::log(scale) - whole.value);  // weight 1 as a share of M
@@ -296,7 +307,7 @@ class SampledGaussianCumulant final : public Cumulant {
         }
         double loose = 0.0;  // cells not bounded: right of the last one
         for (std::size_t j = cells; j < grid.losses.size(); ++j) loose += 2.0 * unit * safe * grid.weights[j];
-        const double at_end = std::exp(log_density(a, right(a)) - whole.value) / (sigma_ * std::sqrt(2.0 * pi));
+        const double at_end = std::exp(log_density(a, range.high) - whole.value) / (sigma_ * std::sqrt(2.0 * pi));
         fine_.edge = safe * (loose + at_end * (contour::steepest * variance + step));
         fine_tilt_ = c;
         return fine_;

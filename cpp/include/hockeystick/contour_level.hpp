@@ -1,0 +1,201 @@
+// A ledger of cumulants under one cut, with all that was computed for its tilts (contour.hpp): moments, decays, nodes.
+//
+// Tilts, frequencies and node spacings lie on fixed grids, so that what is kept for a tilt depends on nothing else.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include <hockeystick/cumulant.hpp>
+
+namespace hockeystick {
+inline namespace HOCKEYSTICK_ISA {
+
+// One entry of a ledger.
+struct ContourPart {
+    std::unique_ptr<Cumulant> cumulant;
+    double count;
+};
+
+namespace detail {
+
+// log of the largest (1 - e^{-x}) e^{-cx}, x >= 0, c > 0
+inline double log_chernoff_constant(double c) {
+    return -c * std::log1p(1.0 / c) - std::log1p(c);
+}
+
+inline double log_sum(double x, double y) {
+    const double most = max(x, y), least = min(x, y);
+    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
+}
+
+inline bool never(double) { return false; }
+
+// Smallest f(k) over integers, for f that falls and then rises; or the first found with enough(f(k)).
+template <class Function, class Enough = bool (*)(double)>
+int lowest_point(const Function& f, int start, int first, int last, const Enough& enough = never) {
+    int at = start < first ? first : start > last ? last : start;
+    double value = f(at);
+    for (const int stride : {16, 4, 1}) {
+        for (const int direction : {1, -1}) {
+            for (int next = at + direction * stride; next >= first && next <= last; next += direction * stride) {
+                if (enough(value)) return at;
+                const double there = f(next);
+                if (!(there < value)) break;
+                at = next;
+                value = there;
+            }
+        }
+    }
+    return at;
+}
+
+// A ledger under one cut, with all that was computed for its tilts.
+class ContourLevel {
+  public:
+    explicit ContourLevel(std::vector<ContourPart> parts)
+        : parts_(std::move(parts)) {
+        for (const ContourPart& part : parts_) {
+            log_missing_ = log_sum(log_missing_, std::log(part.count) + part.cumulant->log_missing());
+            highest_ += part.count * part.cumulant->highest();
+            variance_ += part.count * std::exp(part.cumulant->log_variance());
+        }
+    }
+
+    // Tilts by number: k >= first_positive are 2^{k/8}, below that -1/(1 + 2^{(k - middle)/8}).
+    static constexpr int first_positive = -800, last_positive = 800, middle = -2000, reach = 800;
+    static constexpr int lowest = middle - reach, log2_most_nodes = 17;
+    static double tilt(int k) {
+        return k >= first_positive ? std::exp2(0.125 * k) : -1.0 / (1.0 + std::exp2(0.125 * (k - middle)));
+    }
+
+    const Cumulant::Moment& moment(int k) const {
+        auto& page = moments_[static_cast<std::size_t>(k - lowest) / page_size];
+        if (page.empty()) page.resize(page_size, {0.0, -1.0});
+        Cumulant::Moment& sum = page[static_cast<std::size_t>(k - lowest) % page_size];
+        if (sum.error >= 0.0) return sum;
+        sum.error = 0.0;
+        for (const ContourPart& part : parts_) {
+            const Cumulant::Moment m = part.cumulant->log_moment(tilt(k));
+            sum.value += part.count * m.value;
+            sum.error += part.count * (m.error + 2e-16 * std::fabs(m.value));
+        }
+        return sum;
+    }
+
+    double log_unit(int k, double times, double eps) const {
+        const Cumulant::Moment& m = moment(k);
+        return times * (m.value + m.error) - tilt(k) * eps;
+    }
+
+    // log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
+    double log_chernoff(int k, double times, double eps) const {
+        return log_unit(k, times, eps) + (k >= first_positive ? log_chernoff_constant(tilt(k)) : 0.0);
+    }
+    // Chernoff's bound of epsilon at delta.
+    double chernoff_epsilon(int k, double times, double log_delta) const {
+        return (log_chernoff(k, times, 0.0) - log_delta) / tilt(k);
+    }
+
+    template <class Enough = bool (*)(double)>
+    int best_tilt(double times, double eps, const Enough& enough = never) const {
+        const auto bound = [&](int k) { return log_chernoff(k, times, eps); };
+        const double spread = times * variance_;
+        return lowest_point(bound, number(max(eps / spread, 1.0 / std::sqrt(spread))), first_positive, last_positive, enough);
+    }
+    int best_tilt_for(double times, double log_delta) const {
+        const auto bound = [&](int k) { return chernoff_epsilon(k, times, log_delta); };
+        const double guess = std::sqrt(2.0 * (1.0 - log_delta) / (times * variance_));
+        return lowest_point(bound, number(guess), first_positive, last_positive);
+    }
+    int best_complement(double times, double eps) const {
+        const auto bound = [&](int k) { return log_chernoff(k, times, eps); };
+        return lowest_point(bound, middle, lowest, middle + reach);
+    }
+
+    // Frequencies on a ladder.
+    static double frequency(int i) { return std::exp2(0.25 * i); }
+
+    double log_decay(int k, int i) const {
+        const auto key = std::make_pair(k, i);
+        const auto found = decays_.find(key);
+        if (found != decays_.end()) return found->second;
+        double sum = 0.0;
+        for (const ContourPart& part : parts_)
+            sum += part.count * part.cumulant->log_decay(tilt(k), frequency(i)) * (1.0 - 1e-12);
+        return decays_.emplace(key, sum).first->second;
+    }
+
+    struct Table {
+        NodeTable nodes;
+        std::vector<double> kernel_re, kernel_im, slope_re, slope_im, kernel_abs;
+        double c, h;
+        bool usable;
+    };
+
+    // Nodes of spacing 2^{-j/2} up to frequency(i).
+    const Table& table(int k, int j, int i) const {
+        const auto key = std::make_tuple(k, j, i);
+        const auto found = tables_.find(key);
+        if (found != tables_.end()) return *found->second;
+        auto made = std::make_unique<Table>();
+        fill(*made, tilt(k), std::exp2(-0.5 * j), frequency(i));
+        return *tables_.emplace(key, std::move(made)).first->second;
+    }
+
+    double count() const {
+        double sum = 0.0;
+        for (const ContourPart& part : parts_) sum += part.count;
+        return sum;
+    }
+    double log_missing() const { return log_missing_; }
+    double highest() const { return highest_; }  // of the losses, all together
+    double variance() const { return variance_; }
+
+  private:
+    static int number(double c) { return static_cast<int>(8.0 * std::log2(min(max(c, 1e-25), 1e25))); }
+
+    void fill(Table& t, double c, double h, double last) const {
+        const double wanted = std::ceil(last / h);
+        t.c = c;
+        t.h = h;
+        t.usable = wanted <= std::exp2(log2_most_nodes);
+        if (!t.usable) return;
+        const std::size_t n = static_cast<std::size_t>(wanted) + 1;
+        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
+                            &t.slope_im, &t.kernel_abs})
+            array->assign(n, 0.0);
+        for (const ContourPart& part : parts_) {
+            if (!part.cumulant->add_nodes(c, h, wanted * h, part.count, t.nodes)) {
+                t.usable = false;
+                return;
+            }
+        }
+        for (std::size_t k = 0; k < n; ++k) {
+            const double omega = static_cast<double>(k) * h;
+            const double half = k == 0 ? 0.5 : 1.0;
+            const double a = c * (c + 1.0) - omega * omega, b = omega * (2.0 * c + 1.0);
+            const double square = a * a + b * b, next = (c + 1.0) * (c + 1.0) + omega * omega;
+            t.kernel_re[k] = half * a / square;
+            t.kernel_im[k] = -half * b / square;
+            t.kernel_abs[k] = half / std::sqrt(square);
+            t.slope_re[k] = half * (c + 1.0) / next;
+            t.slope_im[k] = -half * omega / next;
+        }
+    }
+
+    static constexpr std::size_t page_size = 64;
+
+    std::vector<ContourPart> parts_;
+    double log_missing_ = -infinity, highest_ = 0.0, variance_ = 0.0;
+    mutable std::vector<Cumulant::Moment> moments_[(last_positive - lowest) / page_size + 1];  // error < 0: not known yet
+    mutable std::map<std::pair<int, int>, double> decays_;
+    mutable std::map<std::tuple<int, int, int>, std::unique_ptr<Table>> tables_;
+};
+
+}  // namespace detail
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick
