@@ -24,6 +24,7 @@
 // Where atoms or few, rare large losses keep phi from decaying, the work is out of proportion: then `usable` is false.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -36,8 +37,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct ContourResult {
     bool usable = false;
-    double lower = 0.0, upper = 0.0;          // of delta or epsilon
-    double log_lower = 0.0, log_upper = 0.0;  // of delta
+    double lower = 0.0, upper = 0.0;                                      // of delta or epsilon
+    double log_lower = 0.0, log_upper = 0.0;                              // of delta
     double alias = 0.0, truncation = 0.0, rounding = 0.0, missing = 0.0;  // relative, of delta, or of 1 - delta
     std::size_t nodes = 0;
     double tilt = 0.0;
@@ -56,18 +57,20 @@ class Contour {
     ContourResult delta(double times, double eps) {
         const Level& usual = at_cut(usual_cut);
         if (eps >= times * usual.highest() * (1.0 + 1e-14)) return nothing();
-        const double log_delta = usual.log_chernoff(usual.best_tilt(times, eps), times, eps);
-        const int tight = tight_cut(times, log_delta - 8.0);
-        const ContourResult first = delta(has_cut_ && tight + margin > usual_cut ? at_cut(tight + margin) : usual, times, eps);
-        if (!has_cut_ || (first.usable && narrow_enough(first))) return first;
-        const ContourResult second = delta(at_cut(tight), times, eps);
-        return narrower(first, second);
+        const int k = usual.best_tilt(times, eps);
+        if (!has_cut_) return delta(usual, k, times, eps);
+        const int tight = tight_cut(times, usual.log_chernoff(k, times, eps) - 8.0);
+        const Level& level = at_cut(std::max(tight + margin, usual_cut));
+        const ContourResult first = delta(level, &level == &usual ? k : level.best_tilt(times, eps), times, eps);
+        if (first.usable && narrow_enough(first)) return first;
+        const Level& closer = at_cut(tight);
+        return narrower(first, delta(closer, closer.best_tilt(times, eps), times, eps));
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta) {
         const int tight = tight_cut(times, std::log(delta));
-        const ContourResult first = epsilon(at_cut(detail::max(tight + margin, usual_cut)), times, delta);
+        const ContourResult first = epsilon(at_cut(std::max(tight + margin, usual_cut)), times, delta);
         if (!has_cut_ || (first.usable && narrow_enough(first))) return first;
         const ContourResult second = epsilon(at_cut(tight), times, delta);
         return narrower(first, second);
@@ -134,8 +137,7 @@ class Contour {
         return r;
     }
 
-    ContourResult delta(const Level& level, double times, double eps) {
-        const int k = level.best_tilt(times, eps);
+    ContourResult delta(const Level& level, int k, double times, double eps) {
         const double bound = level.log_chernoff(k, times, eps);
         if (bound > -0.7) {  // delta is large, or all of it: look from the other side
             const int other = level.best_complement(times, eps);
@@ -205,31 +207,33 @@ class Contour {
     // S and its errors, the alias left out.
     Sum sum(const Line& line, double times, double eps) {
         const Level::Table& t = *line.table;
-        const std::size_t n = t.kernel_re.size();
+        const std::size_t n = t.padded;
         terms_.resize(n);
         slopes_.resize(n);
         errors_.resize(n);
-        const contour::Nodes nodes{t.nodes.log_abs.data(), t.nodes.phase.data(), t.nodes.error.data(),
-                                   t.kernel_re.data(),     t.kernel_im.data(),   t.slope_re.data(),
-                                   t.slope_im.data(),      t.kernel_abs.data(),  t.h,
+        const contour::Nodes nodes{t.nodes.log_abs.data(),
+                                   t.nodes.phase.data(),
+                                   t.nodes.error.data(),
+                                   t.kernel_re.data(),
+                                   t.kernel_im.data(),
+                                   t.slope_re.data(),
+                                   t.slope_im.data(),
+                                   t.kernel_abs.data(),
+                                   t.h,
                                    n};
         kernels_.evaluate(nodes, times, eps, terms_.data(), slopes_.data(), errors_.data());
-        double value = 0.0, slope = 0.0, error = 0.0, magnitude = 0.0;
-        for (std::size_t k = 0; k < n; ++k) {
-            value += terms_[k];
-            slope += slopes_[k];
-            error += errors_[k];
-            magnitude += std::fabs(terms_[k]);
-        }
-        const Cumulant::Moment& m = line.level->moment(line.k);
+        const double value = kernels_.sum(terms_.data(), n);
+        const double slope = kernels_.sum(slopes_.data(), n);
+        const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
+        const Level::Tilt& m = line.level->at(line.k);
         const double sign = t.c > 0.0 ? 1.0 : -1.0, scale = t.h / pi;
         const double of_unit = times * m.error + 4.0 * u * (std::fabs(times * m.value) + std::fabs(t.c * eps) + 8.0);
         Sum s;
         s.log_unit = times * m.value - t.c * eps;
         s.value = sign * scale * value;
         s.slope = -sign * scale * slope;
-        s.rounding = scale * (error + static_cast<double>(n) * u * magnitude) + 1.01 * of_unit * std::fabs(s.value);
-        s.truncation = std::exp(times * line.log_last) / (pi * static_cast<double>(n - 1) * t.h);
+        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
+        s.truncation = std::exp(times * line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
         s.alias = 0.0;
         return s;
     }
@@ -245,7 +249,7 @@ class Contour {
         r.truncation = s.truncation / value;
         r.rounding = s.rounding / value;
         r.missing = std::exp(std::log(times / value) + line.level->log_missing() - s.log_unit);
-        r.nodes = line.table->kernel_re.size();
+        r.nodes = line.table->n;
         r.tilt = line.table->c;
         r.usable = std::isfinite(s.value) && std::isfinite(s.error());
         return r;
@@ -299,7 +303,7 @@ class Contour {
 
     // Says only whether epsilon is 0.
     ContourResult at_zero(const Level& level, double times, double delta) {
-        ContourResult r = this->delta(level, times, 0.0);
+        ContourResult r = this->delta(level, level.best_tilt(times, 0.0), times, 0.0);
         r.usable = r.usable && r.upper <= delta;
         r.lower = r.upper = 0.0;
         return r;
@@ -326,7 +330,8 @@ class Contour {
         for (int k = 0; k < 24 && !r.usable; ++k, reach *= 2.0) r.usable = on_side(r.upper = root + reach, true);
         bool found = false;
         reach = step;
-        for (int k = 0; k < 24 && !found && root > reach; ++k, reach *= 2.0) found = on_side(r.lower = root - reach, false);
+        for (int k = 0; k < 24 && !found && root > reach; ++k, reach *= 2.0)
+            found = on_side(r.lower = root - reach, false);
         if (!found) r.lower = 0.0;
         return r;
     }

@@ -20,11 +20,11 @@ struct AliasOf {
         const bool positive = k >= ContourLevel::first_positive;
         const int first = positive ? ContourLevel::first_positive : ContourLevel::lowest;
         const int last = positive ? ContourLevel::last_positive : ContourLevel::middle + ContourLevel::reach;
-        const double c = ContourLevel::tilt(k);
+        const double c = level.at(k).c;
         for (int offset = 1; offset <= 2 * ContourLevel::reach; offset += 1 + offset / 3) {
             const int other = k + direction * offset;
             if (other < first || other > last) break;
-            if (!visit(std::fabs(ContourLevel::tilt(other) - c), level.log_chernoff(other, times, eps))) break;
+            if (!visit(std::fabs(level.at(other).c - c), level.log_chernoff(other, times, eps))) break;
         }
         if (!positive || direction < 0) {
             const bool at_zero = positive || direction > 0;

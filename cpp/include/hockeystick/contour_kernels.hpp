@@ -25,8 +25,8 @@ struct Points {
 // The nodes k = 0, 1, ... of a contour: log of the characteristic function of one repetition and what it is multiplied by.
 // The step's node 0 has half weight.
 struct Nodes {
-    const double *log_abs, *phase, *error;         // log |phi|, arg phi, relative error of phi
-    const double *kernel_re, *kernel_im;           // 1/(s(s+1))
+    const double *log_abs, *phase, *error;           // log |phi|, arg phi, relative error of phi
+    const double *kernel_re, *kernel_im;             // 1/(s(s+1))
     const double *slope_re, *slope_im, *kernel_abs;  // 1/(s+1), |1/(s(s+1))|
     double h;
     std::size_t n;
@@ -158,7 +158,9 @@ inline void digits_lost(const Points& p, const double* __restrict losses, double
         const double x = p.first + static_cast<double>(static_cast<int>(j)) * p.step;
         const double t = (x - 0.5) * scale * scale;
         const double power = p.exponent * losses[j];
-        of_losses[j] = 12.0 + 3.0 * (t < 0.0 ? -t : t);
+        const double size = losses[j] < 0.0 ? -losses[j] : losses[j];
+        const double of_t = t < 0.0 ? -t : t;
+        of_losses[j] = 12.0 + 3.0 * of_t / (size > 1.0 ? size : 1.0);
         of_weights[j] = (power < 0.0 ? -power : power) * of_losses[j] + 2.0 * (x * scale) * (x * scale) + 12.0;
     }
 }
@@ -207,6 +209,7 @@ inline void oscillate(const double* __restrict losses, const double* __restrict 
 inline void evaluate(const Nodes& at, double times, double eps, double* __restrict terms, double* __restrict slopes,
                      double* __restrict errors) {
     constexpr double u = 1.1102230246251565e-16;
+    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 24.0;  // of a sum of the terms
     for (std::size_t k = 0; k < at.n; ++k) {
         const double turn = static_cast<double>(static_cast<int>(k)) * at.h * eps;
         const double spin = times * at.phase[k];
@@ -217,8 +220,8 @@ inline void evaluate(const Nodes& at, double times, double eps, double* __restri
         slopes[k] = size * (cosine * at.slope_re[k] - sine * at.slope_im[k]);
         const double drift = times * at.error[k];
         const double relative = detail::expm1_bounded(drift < 600.0 ? drift : 600.0);
-        const double rounding = 3.0 * ((spin < 0.0 ? -spin : spin) + (turn < 0.0 ? -turn : turn)) -
-                                2.0 * times * at.log_abs[k] + 16.0;
+        const double rounding =
+            summing + 3.0 * ((spin < 0.0 ? -spin : spin) + (turn < 0.0 ? -turn : turn)) - 2.0 * times * at.log_abs[k];
         errors[k] = size * at.kernel_abs[k] * (relative + u * rounding);
     }
 }
@@ -244,8 +247,8 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
         const double spread = left <= 0.5 ? (right >= 0.5 ? 0.25 : ends) : ends;
         const double bend = omega * a / (share * share) * spread / (variance * (1.0 + u_left) * (1.0 + u_left));
         const double square = angle_right * angle_right;
-        const double cost = 0.5 * variance * square +
-                            0.5 * negative * spread * square / (1.0 - spread * square) + 0.5 * bend * bend;
+        const double cost =
+            0.5 * variance * square + 0.5 * negative * spread * square / (1.0 - spread * square) + 0.5 * bend * bend;
         const double gain = omega * left * angle_left * (1.0 - angle_left * angle_left / 6.0);
         const double power = cost - gain;
         const double kept = detail::expm1_bounded(power < 600.0 ? power : 600.0);  // factor - 1
@@ -256,8 +259,8 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
 
 // terms[j] = e^{exponents[j] - top} times what the shift multiplies |(1 + z)^{exponent + i omega}| by, at most, with mix[j] >= the
 // mixture weight in cell j: arg(1 + z) <= min(angle, w sin/(1 - w + w cos)), |1 + z|^2 falls by 1 - 2 w (1-w) (1 - cos).
-inline void shift_bound(const double* __restrict exponents, const double* __restrict mix, std::size_t n, const Shift& by,
-                        double* __restrict terms) {
+inline void shift_bound(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
+                        const Shift& by, double* __restrict terms) {
     const double negative = by.exponent < 0.0 ? -by.exponent : 0.0;
     const double angle = by.angle, sine = by.sine, versine = by.versine, omega = by.omega;
     for (std::size_t j = 0; j < n; ++j) {
@@ -272,8 +275,8 @@ inline void shift_bound(const double* __restrict exponents, const double* __rest
 }
 
 // Those compiled with the caller's own flags.
-inline constexpr contour::Kernels own_kernels = {tilt,        mix,       largest,  sum,        dot,        weigh, centre,
-                                        digits_lost, oscillate, evaluate, path_bound, shift_bound};
+inline constexpr contour::Kernels own_kernels = {tilt,   mix,         largest,   sum,      dot,        weigh,
+                                                 centre, digits_lost, oscillate, evaluate, path_bound, shift_bound};
 
 }  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include <hockeystick/contour_kernels.hpp>
 #include <hockeystick/cumulant.hpp>
 
 namespace hockeystick {
@@ -22,9 +23,7 @@ struct ContourPart {
 namespace detail {
 
 // log of the largest (1 - e^{-x}) e^{-cx}, x >= 0, c > 0
-inline double log_chernoff_constant(double c) {
-    return -c * std::log1p(1.0 / c) - std::log1p(c);
-}
+inline double log_chernoff_constant(double c) { return -c * std::log1p(1.0 / c) - std::log1p(c); }
 
 inline double log_sum(double x, double y) {
     const double most = max(x, y), least = min(x, y);
@@ -55,8 +54,7 @@ int lowest_point(const Function& f, int start, int first, int last, const Enough
 // A ledger under one cut, with all that was computed for its tilts.
 class ContourLevel {
   public:
-    explicit ContourLevel(std::vector<ContourPart> parts)
-        : parts_(std::move(parts)) {
+    explicit ContourLevel(std::vector<ContourPart> parts) : parts_(std::move(parts)) {
         for (const ContourPart& part : parts_) {
             log_missing_ = log_sum(log_missing_, std::log(part.count) + part.cumulant->log_missing());
             highest_ += part.count * part.cumulant->highest();
@@ -71,39 +69,45 @@ class ContourLevel {
         return k >= first_positive ? std::exp2(0.125 * k) : -1.0 / (1.0 + std::exp2(0.125 * (k - middle)));
     }
 
-    const Cumulant::Moment& moment(int k) const {
-        auto& page = moments_[static_cast<std::size_t>(k - lowest) / page_size];
-        if (page.empty()) page.resize(page_size, {0.0, -1.0});
-        Cumulant::Moment& sum = page[static_cast<std::size_t>(k - lowest) % page_size];
-        if (sum.error >= 0.0) return sum;
-        sum.error = 0.0;
+    // K(c) and what Chernoff's bound needs beside it.
+    struct Tilt {
+        double c, value, error;
+        double log_constant;  // of delta; 0 for c < 0, where it is 1 - delta
+        bool known;
+    };
+
+    const Tilt& at(int k) const {
+        auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
+        if (page.empty()) page.resize(page_size);
+        Tilt& t = page[static_cast<std::size_t>(k - lowest) % page_size];
+        if (t.known) return t;
+        t = {tilt(k), 0.0, 0.0, k >= first_positive ? log_chernoff_constant(tilt(k)) : 0.0, true};
         for (const ContourPart& part : parts_) {
-            const Cumulant::Moment m = part.cumulant->log_moment(tilt(k));
-            sum.value += part.count * m.value;
-            sum.error += part.count * (m.error + 2e-16 * std::fabs(m.value));
+            const Cumulant::Moment m = part.cumulant->log_moment(t.c);
+            t.value += part.count * m.value;
+            t.error += part.count * (m.error + 2e-16 * std::fabs(m.value));
         }
-        return sum;
+        return t;
     }
 
     double log_unit(int k, double times, double eps) const {
-        const Cumulant::Moment& m = moment(k);
-        return times * (m.value + m.error) - tilt(k) * eps;
+        const Tilt& t = at(k);
+        return times * (t.value + t.error) - t.c * eps;
     }
 
     // log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
-    double log_chernoff(int k, double times, double eps) const {
-        return log_unit(k, times, eps) + (k >= first_positive ? log_chernoff_constant(tilt(k)) : 0.0);
-    }
+    double log_chernoff(int k, double times, double eps) const { return log_unit(k, times, eps) + at(k).log_constant; }
     // Chernoff's bound of epsilon at delta.
     double chernoff_epsilon(int k, double times, double log_delta) const {
-        return (log_chernoff(k, times, 0.0) - log_delta) / tilt(k);
+        return (log_chernoff(k, times, 0.0) - log_delta) / at(k).c;
     }
 
     template <class Enough = bool (*)(double)>
     int best_tilt(double times, double eps, const Enough& enough = never) const {
         const auto bound = [&](int k) { return log_chernoff(k, times, eps); };
         const double spread = times * variance_;
-        return lowest_point(bound, number(max(eps / spread, 1.0 / std::sqrt(spread))), first_positive, last_positive, enough);
+        return lowest_point(bound, number(max(eps / spread, 1.0 / std::sqrt(spread))), first_positive, last_positive,
+                            enough);
     }
     int best_tilt_for(double times, double log_delta) const {
         const auto bound = [&](int k) { return chernoff_epsilon(k, times, log_delta); };
@@ -132,6 +136,7 @@ class ContourLevel {
         NodeTable nodes;
         std::vector<double> kernel_re, kernel_im, slope_re, slope_im, kernel_abs;
         double c, h;
+        std::size_t n, padded;
         bool usable;
     };
 
@@ -163,7 +168,8 @@ class ContourLevel {
         t.h = h;
         t.usable = wanted <= std::exp2(log2_most_nodes);
         if (!t.usable) return;
-        const std::size_t n = static_cast<std::size_t>(wanted) + 1;
+        const std::size_t n = t.n = static_cast<std::size_t>(wanted) + 1;
+        t.padded = (n + contour::lanes - 1) / contour::lanes * contour::lanes;
         for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
                             &t.slope_im, &t.kernel_abs})
             array->assign(n, 0.0);
@@ -184,13 +190,16 @@ class ContourLevel {
             t.slope_re[k] = half * (c + 1.0) / next;
             t.slope_im[k] = -half * omega / next;
         }
+        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
+                            &t.slope_im, &t.kernel_abs})
+            array->resize(t.padded, 0.0);  // nodes of no weight
     }
 
     static constexpr std::size_t page_size = 64;
 
     std::vector<ContourPart> parts_;
     double log_missing_ = -infinity, highest_ = 0.0, variance_ = 0.0;
-    mutable std::vector<Cumulant::Moment> moments_[(last_positive - lowest) / page_size + 1];  // error < 0: not known yet
+    mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
     mutable std::map<std::pair<int, int>, double> decays_;
     mutable std::map<std::tuple<int, int, int>, std::unique_ptr<Table>> tables_;
 };

@@ -98,7 +98,8 @@ class LaplaceCumulant final : public Cumulant {
         if (v.real() < 0.0) v = -v;
         const std::complex<double> x = 2.0 * shift_ * v;
         const std::complex<double> rest = one_minus_exp(x);
-        const std::complex<double> quotient = std::abs(v) > 1e-150 ? rest / (4.0 * v) : std::complex<double>(0.5 * shift_);
+        const std::complex<double> quotient =
+            std::abs(v) > 1e-150 ? rest / (4.0 * v) : std::complex<double>(0.5 * shift_);
         return -0.5 * shift_ + shift_ * v + std::log(1.0 - 0.5 * rest + quotient);
     }
 

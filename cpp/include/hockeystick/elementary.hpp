@@ -37,12 +37,12 @@ inline double from_bits(std::uint64_t bits) {
 }
 
 // 1/(2k+4)! and 1/(2k+3)!: cos x = 1 - x^2/2 + x^4 sum_k c[k] (-x^2)^k, sin x = x - x^3 sum_k c[k] (-x^2)^k.
-inline constexpr double cos_coefficients[] = {1.0 / 24.0,        1.0 / 720.0,         1.0 / 40320.0,
-                                              1.0 / 3628800.0,   1.0 / 479001600.0,   1.0 / 87178291200.0,
-                                              1.0 / 20922789888000.0};
-inline constexpr double sin_coefficients[] = {1.0 / 6.0,         1.0 / 120.0,         1.0 / 5040.0,
-                                              1.0 / 362880.0,    1.0 / 39916800.0,    1.0 / 6227020800.0,
-                                              1.0 / 1307674368000.0, 1.0 / 355687428096000.0};
+inline constexpr double cos_coefficients[] = {
+    1.0 / 24.0,        1.0 / 720.0,         1.0 / 40320.0,         1.0 / 3628800.0,
+    1.0 / 479001600.0, 1.0 / 87178291200.0, 1.0 / 20922789888000.0};
+inline constexpr double sin_coefficients[] = {
+    1.0 / 6.0,        1.0 / 120.0,        1.0 / 5040.0,          1.0 / 362880.0,
+    1.0 / 39916800.0, 1.0 / 6227020800.0, 1.0 / 1307674368000.0, 1.0 / 355687428096000.0};
 
 // sum_k c[k] x^k; unrolled at compile time, because a loop here would stop the loop around it
 // from being vectorised.
@@ -139,7 +139,8 @@ inline double log1p_positive(double y) {
 inline void cos_sin(double x, double& cosine, double& sine) {
     const double shifted = x * 0.6366197723675814 + round_magic;  // 2/pi
     const double n = shifted - round_magic;
-    const double r = ((x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const double r =
+        ((x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
     const double z = r * r;
     const double c = 1.0 - z * (0.5 - z * polynomial(cos_coefficients, -z));
     const double s = r - r * z * polynomial(sin_coefficients, -z);

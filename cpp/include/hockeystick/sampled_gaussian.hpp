@@ -28,7 +28,8 @@
 // the last two for the way down from the path's end (the exponent is convex in the height, so at most max(1, factor) of f),
 // and for the tails.
 //
-// Rounding. A loss errs by (12 + 3|t|) u relatively, a weight by |a loss| times that and 2x^2/sigma^2 + 12. Where M is near 1,
+// Rounding. A loss errs by (12 + 3|t|/max(1, |loss|)) u relatively (its derivative by t is w <= 1, and w <= 2 |loss|/min(1, |t|)
+// where it is small), a weight by |a loss| times that and 2x^2/sigma^2 + 12. Where M is near 1,
 // log M comes from E[(1 + z)^a - 1 - a z], which keeps log M accurate to u times its own size: it is multiplied by T.
 #pragma once
 
@@ -96,9 +97,9 @@ class SampledGaussianCumulant final : public Cumulant {
             const double re = real[k - 1] / grid.total, im = sign * imag[k - 1] / grid.total;
             const double omega = static_cast<double>(k) * h;
             const double summing = static_cast<double>(points) / 8.0 + 6.0 * static_cast<double>(k) + 32.0;
-            const double absolute =
-                u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
-                     3.0 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) + grid.quadrature;
+            const double absolute = u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
+                                         2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
+                                    grid.quadrature;
             const double square = 2.0 * re + (re * re + im * im);
             const double size = square > -1.0 ? std::exp(0.5 * std::log1p(square)) : 0.0;
             const bool lost_all = size < absolute;
@@ -121,8 +122,8 @@ class SampledGaussianCumulant final : public Cumulant {
   private:
     static constexpr double pi = 3.141592653589793;
     static constexpr double u = 1.1102230246251565e-16;
-    static constexpr double depth = 62.0;      // e^-62: what is left out of M, relatively
-    static constexpr double most_work = 4e7;   // points times nodes
+    static constexpr double depth = 62.0;     // e^-62: what is left out of M, relatively
+    static constexpr double most_work = 4e7;  // points times nodes
     static constexpr double most_points = 3e4;
 
     struct Range {
@@ -133,8 +134,8 @@ class SampledGaussianCumulant final : public Cumulant {
         contour::Points points;
         std::vector<double> losses, exponents, weights;
         double width;
-        double top, total;          // log M = top + log(total step/(sigma sqrt(2 pi)))
-        double quadrature = 0.0;    // relative to M
+        double top, total;        // log M = top + log(total step/(sigma sqrt(2 pi)))
+        double quadrature = 0.0;  // relative to M
     };
 
     struct Fine {
@@ -213,8 +214,8 @@ class SampledGaussianCumulant final : public Cumulant {
         const double widest = detail::min(most, std::sqrt(2.0 * depth) * grid.width);
         for (const double part : {1.0, 0.6, 0.35, 0.2, 0.1, 0.04}) {
             const double y = part * widest, angle = y / variance;
-            const contour::Shift shift{angle, std::sin(angle), 1.0 - std::cos(angle), omega, grid.points.exponent,
-                                       grid.top};
+            const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
+                                       omega, grid.points.exponent, grid.top};
             kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
             const double norm = kernels_.sum(terms.data(), n) / grid.total;
             if (!(norm < 1e250)) continue;
@@ -246,7 +247,8 @@ class SampledGaussianCumulant final : public Cumulant {
         kernels_.centre(grid.points, grid.losses.data(), terms.data(), errors.data());
         const double value = scale * kernels_.sum(terms.data(), n);
         const double high = grid.points.first + (static_cast<double>(n) - 0.5) * grid.points.step;
-        const double tails = std::fabs(a) * rate_ * q((high - 1.0) / sigma_) + q(high / sigma_);  // E z, E 1 beyond the end
+        const double tails =
+            std::fabs(a) * rate_ * q((high - 1.0) / sigma_) + q(high / sigma_);  // E z, E 1 beyond the end
         const double rounding = u * (1.0 + static_cast<double>(n) / 8.0) * scale * kernels_.sum(errors.data(), n);
         const double error = rounding + tails + (1.0 + std::fabs(a)) * 1e-24 + 2.0 * grid.quadrature;
         return {std::log1p(value), 1.2 * error + 2.0 * u * std::fabs(value)};
@@ -257,7 +259,8 @@ class SampledGaussianCumulant final : public Cumulant {
         std::vector<double> of_weights(n), of_losses(n), sizes(n);
         kernels_.digits_lost(grid.points, grid.losses.data(), of_weights.data(), of_losses.data());
         for (std::size_t j = 0; j < n; ++j) sizes[j] = std::fabs(grid.losses[j]) * grid.weights[j];
-        return {kernels_.sum(sizes.data(), n) / grid.total, kernels_.dot(sizes.data(), of_losses.data(), n) / grid.total,
+        return {kernels_.sum(sizes.data(), n) / grid.total,
+                kernels_.dot(sizes.data(), of_losses.data(), n) / grid.total,
                 kernels_.dot(grid.weights.data(), of_weights.data(), n) / grid.total,
                 kernels_.dot(sizes.data(), of_weights.data(), n) / grid.total};
     }
@@ -290,7 +293,8 @@ class SampledGaussianCumulant final : public Cumulant {
         const double scale = step / (sigma_ * std::sqrt(2.0 * pi));
         const double unit = std::exp(grid.top + std::log(scale) - whole.value);  // weight 1 as a share of M
         const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
-        const std::size_t cells = grid.losses.size() - contour::lanes;  // a multiple of lanes; the last few have an edge
+        const std::size_t cells =
+            grid.losses.size() - contour::lanes;  // a multiple of lanes; the last few have an edge
         fine_.mix.resize(grid.losses.size());
         kernels_.mix(grid.points, 0.0, fine_.mix.data());
         fine_.low.assign(cells, 0.0);
@@ -298,7 +302,7 @@ class SampledGaussianCumulant final : public Cumulant {
         for (std::size_t j = 0; j < cells; ++j) {
             const double x = fine_.mix[j], y = fine_.mix[j + 1];
             const double spread = x <= 0.5 && y >= 0.5 ? 0.25 : detail::max(x * (1.0 - x), y * (1.0 - y));
-            const double convex = detail::max(a, 0.0) * spread / variance - 1.0;   // sigma^2 (log f)'' <= convex
+            const double convex = detail::max(a, 0.0) * spread / variance - 1.0;    // sigma^2 (log f)'' <= convex
             const double concave = detail::max(-a, 0.0) * spread / variance + 1.0;  // sigma^2 (log f)'' >= -concave
             const double lever = step * step / (8.0 * variance);
             const double p = grid.weights[j], r = grid.weights[j + 1];

@@ -1,0 +1,199 @@
+"""The contour engine against closed forms, 30-digit integrals and itself."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick import _core
+
+
+def sampled(sigma, rate, steps):
+    return [("gaussian", [1.0 / sigma], rate, float(steps))]
+
+
+def distance(value, reference):
+    """The metric of log delta: relative below one half, of 1 - delta above."""
+    if reference <= 0.5:
+        return abs(math.log(value / reference)) / max(1.0, abs(math.log(reference)))
+    return abs(value - reference) / (1.0 - reference)
+
+
+def one_plus_z(x, sigma, rate):
+    return 1 + rate * mpmath.expm1((2 * x - 1) / (2 * sigma**2))
+
+
+def moment(sigma, rate, forward, s):
+    """E_Q[(1 + z)^p], p = s + 1 (remove) or -s (add), by the trapezoid rule to 30 digits."""
+    power = s + 1 if forward else -s
+    centre = max(mpmath.re(power), mpmath.mpf(1)) if forward else mpmath.re(power)
+    low, high = min(-13 * sigma, centre - 13 * sigma), max(13 * sigma, centre + 13 * sigma)
+    shift = min(12 * sigma, 3 * sigma**2)  # the error is e^{shift^2/2 sigma^2 + omega shift/sigma^2 - 2 pi shift/step}
+    step = 2 * mpmath.pi / ((shift / 2 + abs(mpmath.im(s))) / sigma**2 + 80 / shift)
+    points = [low + step * j for j in range(int((high - low) / step) + 1)]
+    terms = [mpmath.exp(-x * x / (2 * sigma**2)) * one_plus_z(x, sigma, rate) ** power for x in points]
+    return mpmath.fsum(terms) * step / (sigma * mpmath.sqrt(2 * mpmath.pi))
+
+
+CASES = [
+    (1.0, 0.01, True, 6.7),
+    (1.0, 0.01, False, 13.0),
+    (1.0, 0.01, True, -0.4),
+    (0.5, 0.2, True, 2.0),
+    (0.5, 0.2, False, 5.0),
+    (3.0, 0.5, True, 30.0),
+    (3.0, 0.9, False, 12.0),
+    (10.0, 0.01, False, 60.0),
+]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "forward", "c"), CASES)
+def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forward, c):
+    """log M(c) and log phi at the nodes against 30 digits; the errors they state are honest and small."""
+    spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
+    h = 0.5 / spread
+    (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 8)
+    with mpmath.workdps(30):
+        at_tilt = moment(mpmath.mpf(sigma), mpmath.mpf(rate), forward, mpmath.mpf(c))
+        assert abs(mpmath.log(at_tilt) - value) <= error
+        assert error <= 1e-12 * (1 + abs(value))
+        for k in (1, 3, 8):
+            ratio = moment(mpmath.mpf(sigma), mpmath.mpf(rate), forward, mpmath.mpc(c, k * mpmath.mpf(h))) / at_tilt
+            log_abs, phase, node_error, _ = rows[k]
+            computed = mpmath.exp(mpmath.mpc(log_abs, phase))
+            assert abs(computed - ratio) <= (node_error + 1e-15) * abs(ratio)
+            assert node_error * abs(ratio) <= 2e-12
+
+
+@pytest.mark.parametrize(("sigma", "rate", "forward", "c"), CASES)
+def test_decay_bounds_the_characteristic_function_from_there_on(sigma, rate, forward, c):
+    """log_decay(omega) >= log |phi(omega')| for omega' >= omega, falls, and is not trivial."""
+    spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
+    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 120)
+    log_abs, _, errors, decay = np.array(rows).T
+    known = np.where(errors < 0.1, log_abs - errors, -np.inf)
+    later = np.maximum.accumulate(known[::-1])[::-1]
+    assert (decay >= later - 1e-15).all()
+    assert (np.diff(decay) <= 1e-12).all()
+    assert decay[-1] < math.log(0.9)
+
+
+@given(
+    shift=st.floats(0.02, 3.0),
+    steps=st.integers(1, 10**6),
+    depth=st.floats(-690.0, -0.11),
+)
+def test_gaussian_steps_agree_with_the_closed_form(shift, steps, depth):
+    """T Gaussians of shift r are one of shift r sqrt T, whatever the depth, to 1e-11 in log delta."""
+    mu = shift * math.sqrt(steps)
+    eps = float(hs.gaussian_epsilon(mu, math.exp(depth)))
+    if eps <= 0.0 or mu > 1e4:
+        return
+    found = _core.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    log_delta = float(hs.log_theta(eps, mu))
+    slack = 3e-15 * abs(log_delta) * (1 + eps)  # of the argument's own rounding
+    assert found["log_lower"] - slack <= log_delta <= found["log_upper"] + slack
+    assert found["log_upper"] - found["log_lower"] <= 1e-11 * max(1.0, abs(log_delta))
+
+
+@given(shift=st.floats(0.1, 3.0), steps=st.integers(1, 10**4), below=st.floats(0.1, 7.0))
+def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
+    """Deep inside the bulk 1 - delta is what is small: P(L <= eps) + e^eps Q(L > eps) in closed form."""
+    mu = shift * math.sqrt(steps)
+    eps = max(mu * mu / 2 - below * mu, 0.0)
+    found = _core.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    with mpmath.workdps(40):
+        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
+        complement = mpmath.ncdf(e / m - m / 2) + mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+        lower, upper = -mpmath.expm1(found["log_upper"]), -mpmath.expm1(found["log_lower"])
+        slack = 1e-13 * (1 + mu * below)
+        assert lower * (1 - slack) <= complement <= upper * (1 + slack)
+        assert upper - lower <= 1e-9 * complement + 1e-16
+
+
+@given(
+    log_sigma=st.floats(math.log(0.5), math.log(20.0)),
+    log_rate=st.floats(math.log(1e-3), -0.01),
+    steps=st.integers(20, 10**6),
+    log_delta=st.floats(-50.0, -0.2),
+    forward=st.booleans(),
+)
+def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, log_delta, forward):
+    """The delta bracket at the epsilon bracket's ends straddles delta."""
+    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    delta = math.exp(log_delta)
+    found = _core.contour_bracket(ledger, forward, True, delta)
+    if found is None:
+        return
+    assert found["lower"] <= found["upper"]
+    at_upper = _core.contour_bracket(ledger, forward, False, found["upper"])
+    assert at_upper is None or at_upper["lower"] <= delta * (1 + 1e-14)
+    if found["lower"] > 0:
+        at_lower = _core.contour_bracket(ledger, forward, False, found["lower"])
+        assert at_lower is None or at_lower["upper"] >= delta * (1 - 1e-14)
+
+
+@given(
+    log_sigma=st.floats(math.log(0.4), math.log(30.0)),
+    log_rate=st.floats(math.log(1e-4), -0.01),
+    steps=st.integers(2, 2000),
+    log_delta=st.floats(-40.0, -1.0),
+    forward=st.booleans(),
+)
+def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps, log_delta, forward):
+    """Two engines with nothing in common but the mathematics cannot contradict each other."""
+    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    delta = math.exp(log_delta)
+    one = _core.contour_bracket(ledger, forward, True, delta)
+    if one is None:
+        return
+    other = _core.pld_bracket(ledger, forward, True, delta, 0.0, 1e-3)
+    assert one["lower"] <= other[1] + 1e-15
+    assert other[0] <= one["upper"] + 1e-15
+
+
+def test_steps_may_be_split_among_entries():
+    """K adds: 700 and 300 steps are 1000."""
+    one = _core.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
+    two = _core.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
+    assert one["lower"] <= two["upper"] and two["lower"] <= one["upper"]
+    assert two["upper"] - two["lower"] <= 1e-9
+
+
+def test_laplace_steps_count_beside_gaussian_ones():
+    """Gaussian and Laplace steps together: the bracket overlaps that of discretised losses, and is far narrower."""
+    ledger = [("gaussian", [0.8], 1.0, 1.0), ("laplace", [0.02], 1.0, 40.0), ("laplace", [0.3], 1.0, 2.0)]
+    one = _core.contour_bracket(ledger, True, True, 1e-6)
+    other = _core.pld_bracket(ledger, True, True, 1e-6, 0.0, 1e-3)
+    assert other[0] <= one["upper"] and one["lower"] <= other[1]
+    assert one["upper"] - one["lower"] <= 1e-9
+
+
+def test_large_losses_that_never_happen_do_no_harm():
+    """sigma = 10, q = 1e-4: E e^{2000 L} is made at 200 sigma; the cut leaves that out. Nearly Gaussian, so that limit is near."""
+    found = _core.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
+    limit = float(hs.gaussian_epsilon(math.sqrt(1000 * math.expm1(0.01)) * 1e-4, 1e-12))
+    assert found["upper"] == pytest.approx(limit, rel=0.05)
+    assert found["missing"] < 1e-12
+
+
+def test_bounded_losses_end():
+    """The added record's loss is at most -log(1 - q): beyond T times that, delta is 0."""
+    found = _core.contour_bracket(sampled(1.0, 0.01, 50), False, False, -50 * math.log1p(-0.01) * (1 + 1e-12))
+    assert found["upper"] == 0.0
+
+
+def test_what_has_no_cumulant_here_is_left_to_others():
+    """Discrete mechanisms, sampled Laplace noise and bare Laplace noise, whose atoms never decay."""
+    for ledger in (
+        [("discrete", [0.5, 0.5, 0.4, 0.6], 1.0, 3.0)],
+        [("laplace", [1.0], 0.1, 3.0)],
+        [("laplace", [1.0], 1.0, 3.0)],
+    ):
+        assert _core.contour_bracket(ledger, True, True, 1e-5) is None
