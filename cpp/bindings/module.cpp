@@ -18,4 +18,6 @@ PYBIND11_MODULE(_core, m) {
     bind_fedavg(m);
     bind_published(m);
     bind_pld(m);
+    bind_one_step(m);
+    bind_dpsgd(m);
 }
