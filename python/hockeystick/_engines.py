@@ -7,7 +7,7 @@ largest loss; the contour engine; discretised privacy losses. Each direction is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick import _core
@@ -210,7 +210,7 @@ def _limits(entries: list[Entry], forward: bool) -> tuple[tuple[float, float], t
     return most, (max(-math.expm1(finite[0]) * DOWN, 0.0), min(-math.expm1(finite[1]) * UP, 1.0))
 
 
-def _never_infinite(each: list[tuple[float, ...]], index: int) -> float:
+def _never_infinite(each: Sequence[tuple[float, ...]], index: int) -> float:
     """Return the log of the mass whose loss is finite in every step."""
     if any(limits[index] >= 1.0 for limits in each):
         return -math.inf

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks, _engines, _renyi, _state
+from hockeystick import _checks, _engines, _renyi
 from hockeystick._checks import Result
 from hockeystick._curve import epsilons_by_step
 from hockeystick._explain import Explanation, explanation
+from hockeystick._ledger import Ledger
 from hockeystick._search import last_whole
 from hockeystick._trade_off import false_negative_rates
-from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
+from hockeystick.mechanisms import Mechanism
 from hockeystick.pld import Bracket
 
 __all__ = ["Accountant"]
@@ -24,7 +24,7 @@ __all__ = ["Accountant"]
 _DELTA: _checks.Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")
 
 
-class Accountant:
+class Accountant(Ledger):
     """What a sequence of mechanisms leaks in all.
 
     Parameters
@@ -56,72 +56,6 @@ class Accountant:
     >>> print(f"{training.epsilon(1e-5):.2f}")
     1.01
     """
-
-    def __init__(self, adjacency: Adjacency = "add_or_remove", engine: _engines.Engine = "auto") -> None:
-        """Start with nothing composed."""
-        self._adjacency: Adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
-        self._engine: _engines.Engine = _checks.choice("engine", engine, _engines.ENGINES)
-        self._ledger: dict[Mechanism, int] = {}
-        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Which data sets are adjacent."""
-        return self._adjacency
-
-    @property
-    def engine(self) -> _engines.Engine:
-        """Which engine answers."""
-        return self._engine
-
-    @property
-    def ledger(self) -> Mapping[Mechanism, int]:
-        """How often each mechanism was composed, read-only."""
-        return MappingProxyType(self._ledger)
-
-    def __len__(self) -> int:
-        """Return the number of steps."""
-        return sum(self._ledger.values())
-
-    def __bool__(self) -> bool:
-        """Return True: an accountant with nothing composed is still one."""
-        return True
-
-    def __repr__(self) -> str:
-        """Return adjacency, engine and ledger in words."""
-        steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._ledger.items())
-        return f"<Accountant: {steps or 'nothing composed'}; {self._adjacency}, engine {self._engine!r}>"
-
-    def compose(self, mechanism: Mechanism, count: int = 1) -> Accountant:
-        """Add steps, and return the accountant itself.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step releases.
-        count : int
-            How many equal steps, in [1, 2^53]. Composing one at a time costs queries nothing: equal steps are merged.
-
-        Returns
-        -------
-        Accountant
-            The same object, so that calls can be chained.
-
-        Raises
-        ------
-        ValueError
-            If the mechanism has no proven dominating pair under this adjacency, or a total count exceeds 2^53.
-        TypeError
-            If an argument is of the wrong type.
-        """
-        count = self._checked(mechanism, count)
-        total = _checks.count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        self._ledger[mechanism] = total
-        if self._runs and self._runs[-1][0] == mechanism:
-            self._runs[-1] = (mechanism, self._runs[-1][1] + count)
-        else:
-            self._runs.append((mechanism, count))
-        return self
 
     def delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of delta at `eps`.
@@ -399,51 +333,7 @@ class Accountant:
         most = _checks.LARGEST_COUNT - self._ledger.get(mechanism, 0)
         if epsilon == math.inf or not _engines.Composition({mechanism: 1}, self._adjacency).entries(upper=True):
             return most if self._upper_epsilon(delta) <= epsilon else 0
-        return last_whole(lambda count: _excess(self._epsilon_with(mechanism, int(count), delta), epsilon), most)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the accountant as plain JSON values, with a version.
-
-        Returns
-        -------
-        dict
-            For `from_state_dict`, today or in a later release.
-        """
-        return _state.dump(self._adjacency, self._engine, self._runs)
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Accountant:
-        """Return the accountant whose `state_dict` this is.
-
-        Parameters
-        ----------
-        state : mapping
-            What `state_dict` returned, perhaps through JSON.
-
-        Returns
-        -------
-        Accountant
-            Equal in every answer.
-
-        Raises
-        ------
-        ValueError
-            If the version is unknown, or something is missing or wrong.
-        """
-        adjacency, engine, runs = _state.load(state)
-        accountant = cls(adjacency, engine)
-        for mechanism, count in runs:
-            accountant.compose(mechanism, count)
-        return accountant
-
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        if not isinstance(mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-            raise TypeError(msg)
-        count = _checks.count_scalar("count", count)
-        if mechanism not in self._ledger:
-            mechanism._core(self._adjacency)  # refuses here rather than at a query
-        return count
+        return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
 
     def _ask(self, question: _engines.Question, *, upper_only: bool = False) -> list[_engines.Answer]:
         composition = _engines.Composition(self._ledger, self._adjacency)
@@ -466,11 +356,6 @@ class Accountant:
         total = _checks.count_scalar("count", self._ledger.get(mechanism, 0) + count)
         composition = _engines.Composition({**self._ledger, mechanism: total}, self._adjacency)
         return _engines.answers(composition, _engines.Question(True, delta), self._engine, upper_only=True)[0].upper
-
-
-def _excess(reached: float, allowed: float) -> float:
-    """Return a number of the sign of reached - allowed, as straight as may be in the logarithm of steps."""
-    return reached - allowed if reached != allowed else 0.0
 
 
 def _each(name: str, value: ArrayLike, domain: _checks.Domain, function: Callable[[float], float]) -> Result:
