@@ -15,11 +15,12 @@ from hockeystick._core import __version__
 
 if TYPE_CHECKING:
     from hockeystick.accounting import Accountant
+    from hockeystick.mechanisms import Adjacency
     from hockeystick.pld import Bracket
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
-ADJACENCY = "add_or_remove"
+ADJACENCY: Adjacency = "add_or_remove"
 OPTIONS: dict[str, tuple[Callable[[str], float], str, str]] = {
     "noise-multiplier": (_arguments.positive, "S", "noise standard deviation over sensitivity, positive"),
     "sampling-rate": (
@@ -115,12 +116,12 @@ def _calibrate(chosen: argparse.Namespace) -> None:
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
     """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
-    from hockeystick.accounting import Accountant  # noqa: PLC0415
+    from hockeystick.pld import Bracket  # noqa: PLC0415
 
     numbers = {name: getattr(chosen, name) for name in ("noise_multiplier", "sampling_rate", "steps")} | {target: found}
     if not math.isfinite(found) or found == 0.0:
         spends_all = found == (0.0 if target == "noise_multiplier" else math.inf)
-        return Accountant().epsilon_bracket(0.0)._replace(upper=chosen.epsilon if spends_all else 0.0)
+        return Bracket(0.0, chosen.epsilon if spends_all else 0.0, "no limit to find", "certified")
     return _epsilon(
         _training(numbers["noise_multiplier"], numbers["sampling_rate"], int(numbers["steps"])), chosen.delta
     )

@@ -183,6 +183,8 @@ def _exact(composition: Composition, forward: bool, question: Question, *, one_s
             return Answer(math.inf, math.inf, "mass of infinite loss", {})
         if question.value == 0.0:
             return Answer(max(most[0], 0.0), math.inf if infinite[1] > 0.0 else max(most[1], 0.0), "largest loss", {})
+        if question.value >= _total_variation(entries, forward):
+            return Answer(0.0, 0.0, "total variation", {})
     elif question.value > most[1] or question.value == math.inf:
         return Answer(*infinite, "beyond the largest loss", {})
     return None
@@ -206,15 +208,21 @@ def _limits(entries: list[Entry], forward: bool) -> tuple[tuple[float, float], t
         error = math.fsum(abs(upper) * count for _, upper, _, _, count in each) * (UP - 1)
         low, high = (math.fsum(limits[i] * limits[4] for limits in each) for i in (0, 1))
         most = (low - error, high + error)
-    finite = [_never_infinite(each, i) for i in (2, 3)]
+    finite = [_log_product([(limits[i], limits[4]) for limits in each]) for i in (2, 3)]
     return most, (max(-math.expm1(finite[0]) * DOWN, 0.0), min(-math.expm1(finite[1]) * UP, 1.0))
 
 
-def _never_infinite(each: Sequence[tuple[float, ...]], index: int) -> float:
-    """Return the log of the mass whose loss is finite in every step."""
-    if any(limits[index] >= 1.0 for limits in each):
+def _total_variation(entries: list[Entry], forward: bool) -> float:
+    """Return an upper bound of delta(0): one less the product of what each step's total variation lacks to one."""
+    each = [(_core.one_step_bracket(*entry[:3], forward, False, 0.0)[1], entry[3]) for entry in entries]
+    return min(-math.expm1(_log_product(each)) * UP, 1.0)
+
+
+def _log_product(each: Sequence[tuple[float, float]]) -> float:
+    """Return the log of the product of (1 - mass)^count."""
+    if any(mass >= 1.0 for mass, _ in each):
         return -math.inf
-    return math.fsum(limits[4] * math.log1p(-limits[index]) for limits in each)
+    return math.fsum(count * math.log1p(-mass) for mass, count in each)
 
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:

@@ -7,7 +7,7 @@
 //
 // It is asked only where no exact formula answers: q = 1 (one Gaussian, mu = sqrt(steps)/sigma), one step, q = 0, no
 // step, no end of noise. Two bounds cap it: sampling is a post-processing of the pair without, so q = 1 is an upper
-// bound; and with probability (1-q)^steps the record is never used, so delta <= 1 - (1-q)^steps.
+// bound; and total variations, q theta(0, 1/sigma) a step, compose to at most 1 - (1 - q theta(0, 1/sigma))^steps.
 //
 // Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do not exceed the
 // targets. They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which
@@ -26,9 +26,10 @@ namespace detail {
 inline bool probability(double x) { return x >= 0.0 && x <= 1.0; }
 inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
-// 1 - (1-q)^steps, rounded up.
-inline double ever_sampled(double rate, double steps) {
-    return min(-std::expm1(steps * std::log1p(-rate)) * (1.0 + 0x1p-48), 1.0);
+// 1 - (1 - q theta(0, 1/sigma))^steps, rounded up.
+inline double total_variation(double sigma, double rate, double steps) {
+    const double step = min(rate * theta(0.0, 1.0 / sigma) * (1.0 + 0x1p-43), 1.0);
+    return min(-std::expm1(steps * std::log1p(-step)) * (1.0 + 0x1p-48), 1.0);
 }
 
 inline OneStep unsampled(double sigma, double steps) {
@@ -49,7 +50,8 @@ template <class Engine> double dpsgd_delta(const Engine& engine, double sigma, d
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;
     const double full = unsampled(sigma, steps).delta(eps).upper;
     if (rate == 1.0) return full;
-    const double cap = min(full, ever_sampled(rate, steps));
+    const double cap = min(full, total_variation(sigma, rate, steps));
+    if (cap < 1e-320) return cap;  // the rounding of a 0
     if (steps > 1.0) return min(cap, engine.delta(sigma, rate, steps, eps));
     const double remove = sampled_step(sigma, rate, true).delta(eps).upper;
     return min(cap, max(remove, sampled_step(sigma, rate, false).delta(eps).upper));
@@ -63,7 +65,7 @@ double dpsgd_epsilon(const Engine& engine, double sigma, double rate, double ste
     if (delta == 0.0) return infinity;
     const double full = unsampled(sigma, steps).epsilon(delta).upper;
     if (rate == 1.0) return full;
-    if (ever_sampled(rate, steps) <= delta) return 0.0;
+    if (total_variation(sigma, rate, steps) <= delta) return 0.0;
     if (steps > 1.0) return min(full, engine.epsilon(sigma, rate, steps, delta));
     const double remove = sampled_step(sigma, rate, true).epsilon(delta).upper;
     return min(full, max(remove, sampled_step(sigma, rate, false).epsilon(delta).upper));
@@ -115,7 +117,7 @@ template <class Engine>
 double dpsgd_noise_multiplier(const Engine& engine, double rate, double steps, double eps, double delta) {
     using namespace detail;
     if (!(probability(rate) && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
-    if (rate == 0.0 || steps == 0.0 || eps == infinity || ever_sampled(rate, steps) <= delta) return 0.0;
+    if (rate == 0.0 || steps == 0.0 || eps == infinity || total_variation(0.0, rate, steps) <= delta) return 0.0;
     if (delta == 0.0) return infinity;
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
@@ -126,8 +128,8 @@ double dpsgd_noise_multiplier(const Engine& engine, double rate, double steps, d
             return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
         };
         const double x = last_feasible(
-            log_delta, model, delta_target, {-700.0, 0.0}, {700.0, -infinity}, [](double) { return 1e-9; }, false);
-        return x < 700.0 ? std::exp(x) : infinity;
+            log_delta, model, delta_target, {-700.0, 0.0}, {709.0, -infinity}, [](double) { return 1e-9; }, false);
+        return x < 709.0 ? std::exp(x) : infinity;
     };
     const auto epsilon = [&](double sigma) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     return settle(solve, epsilon, eps, delta, infinity);
