@@ -7,9 +7,11 @@
 
 void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_contraction(py::module_& m);
+void bind_dpsgd(py::module_& m);
 void bind_fedavg(py::module_& m);
 void bind_gaussian_dp(py::module_& m);
 void bind_last_iterate(py::module_& m);
+void bind_one_step(py::module_& m);
 void bind_published(py::module_& m);
 void bind_pld(py::module_& m);
 void bind_shifted_interpolation(py::module_& m);

@@ -19,4 +19,6 @@ PYBIND11_MODULE(_core, m) {
     bind_published(m);
     bind_pld(m);
     bind_contour(m, kernels.contour);
+    bind_one_step(m);
+    bind_dpsgd(m);
 }

@@ -11,7 +11,17 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
 
 from hockeystick import federated, last_iterate, published
 from hockeystick._config import show_config
+from hockeystick._explain import Explanation
+from hockeystick.accounting import Accountant
+from hockeystick.calibration import calibrate
 from hockeystick.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick.dpsgd import (
+    dpsgd_delta,
+    dpsgd_epsilon,
+    dpsgd_noise_multiplier,
+    dpsgd_sampling_rate,
+    dpsgd_steps,
+)
 from hockeystick.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
 from hockeystick.kernels import (
     gaussian_epsilon,
@@ -33,11 +43,15 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
 )
 from hockeystick.pld import Bracket, PrivacyLossDistribution
+from hockeystick.training import DpsgdParameters, dpsgd_parameters
 
 __all__ = [
+    "Accountant",
     "ApproximateDP",
     "Bracket",
     "Discrete",
+    "DpsgdParameters",
+    "Explanation",
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
@@ -46,7 +60,14 @@ __all__ = [
     "RandomizedResponse",
     "ShiftedInterpolation",
     "__version__",
+    "calibrate",
     "contraction_sum",
+    "dpsgd_delta",
+    "dpsgd_epsilon",
+    "dpsgd_noise_multiplier",
+    "dpsgd_parameters",
+    "dpsgd_sampling_rate",
+    "dpsgd_steps",
     "federated",
     "gaussian_epsilon",
     "gdp_advantage",

@@ -138,6 +138,10 @@ class Grid:
                 raise ValueError(msg)
         return array
 
+    def within(self, name: str, value: ArrayLike, domain: Domain) -> Array:
+        """Check for a domain of its own."""
+        return self._check(name, value, *domain)
+
     def number(self, name: str, value: ArrayLike) -> Array:
         """Check for a real number or plus or minus infinity."""
         return self._check(name, value, lambda x: ~np.isnan(x), "be a number")
@@ -173,6 +177,15 @@ class Grid:
             value,
             lambda x: (x >= 1) & (x <= largest) & (x == np.floor(x)),
             f"be an integer in [1, {largest:.0f}]",
+        )
+
+    def count_or_zero(self, name: str, value: ArrayLike) -> Array:
+        """Check for an integer in [0, 2^53]."""
+        return self._check(
+            name,
+            value,
+            lambda x: (x >= 0) & (x <= LARGEST_COUNT) & (x == np.floor(x)),
+            f"be an integer in [0, {LARGEST_COUNT}]",
         )
 
     def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:

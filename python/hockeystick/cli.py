@@ -1,13 +1,10 @@
-"""The command ``hockeystick``: single numbers of the Gaussian mechanism, and sweeps."""
+"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, and sweeps."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import decimal
-import json
 import logging
-import math
 import signal
 import sys
 import threading
@@ -15,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from hockeystick._checks import LARGEST_COUNT
+from hockeystick import _budget_cli
+from hockeystick._arguments import count
 from hockeystick._core import __version__
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
@@ -71,33 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="hockeystick", description="A compiled privacy accountant.")
     parser.add_argument("--version", action="version", version=f"hockeystick {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    _add_gaussian(commands.add_parser, "epsilon", "delta", _probability, "in [0, 1]")
-    _add_gaussian(commands.add_parser, "delta", "epsilon", _nonnegative, "at least 0")
+    _budget_cli.add_query(commands.add_parser, "epsilon")
+    _budget_cli.add_query(commands.add_parser, "delta")
+    _budget_cli.add_calibrate(commands.add_parser)
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
     _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
     return parser
-
-
-def _add_gaussian(
-    add: Callable[..., argparse.ArgumentParser], asked: str, given: str, kind: Callable[[str], float], domain: str
-) -> None:
-    parser = add(
-        asked,
-        help=f"{asked} of the Gaussian mechanism after several steps",
-        description=f"The {asked} of the Gaussian mechanism composed STEPS times, by its exact Gaussian-DP "
-        "parameter sqrt(STEPS)/NOISE_MULTIPLIER.",
-        epilog="JSON has no infinity: an infinite epsilon is null there.",
-    )
-    multiplier = "noise standard deviation over sensitivity, positive"
-    parser.add_argument("--noise-multiplier", type=_positive, required=True, metavar="S", help=multiplier)
-    parser.add_argument(
-        "--steps", type=_count, required=True, metavar="T", help="number of releases, a positive integer"
-    )
-    parser.add_argument(f"--{given}", type=kind, required=True, metavar=given[0].upper(), help=domain)
-    parser.add_argument("--json", action="store_true", help="write one JSON object")
-    parser.set_defaults(handler=_gaussian)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +85,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, required=True, help="directory of the table; an earlier run is resumed"
     )
     parser.add_argument(
-        "--num-threads", type=_count, metavar="N", help="threads of the computation; all cores if not given"
+        "--num-threads", type=count, metavar="N", help="threads of the computation; all cores if not given"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress and no summary")
     parser.set_defaults(handler=_run)
@@ -130,35 +109,6 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
         "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
     )
     parser.set_defaults(handler=_plot)
-
-
-def _gaussian(chosen: argparse.Namespace) -> None:
-    from hockeystick import gdp_delta, gdp_epsilon  # noqa: PLC0415
-
-    mu = math.sqrt(chosen.steps) / chosen.noise_multiplier
-    if chosen.command == "epsilon":
-        epsilon, delta = float(gdp_epsilon(mu, chosen.delta)), chosen.delta
-    else:
-        epsilon, delta = chosen.epsilon, float(gdp_delta(mu, chosen.epsilon))
-    asked, given = ("epsilon", "delta") if chosen.command == "epsilon" else ("delta", "epsilon")
-    numbers = {"epsilon": epsilon, "delta": delta}
-    if chosen.json:
-        inputs = {"noise_multiplier": chosen.noise_multiplier, "steps": chosen.steps, given: numbers[given]}
-        answer = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-        answer |= {"method": "gaussian closed form", "status": "certified", "version": __version__, "inputs": inputs}
-        sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
-    else:
-        sys.stdout.write(
-            f"{asked} = {_rounded_up(numbers[asked])} at {given} = {numbers[given]:g} for {chosen.steps} Gaussian "
-            f"release{'s' if chosen.steps > 1 else ''} with noise multiplier {chosen.noise_multiplier:g}\n"
-        )
-
-
-def _rounded_up(value: float) -> str:
-    """Return eight digits that are not below the value."""
-    if not math.isfinite(value):
-        return str(value)
-    return f"{decimal.Context(prec=8, rounding=decimal.ROUND_CEILING).create_decimal_from_float(value).normalize():g}"
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -224,40 +174,6 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-
-
-def _number(text: str, domain: str, fits: Callable[[float], bool]) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not fits(value):
-        message = f"must be {domain}, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return value
-
-
-def _positive(text: str) -> float:
-    return _number(text, "positive and finite", lambda value: 0 < value < math.inf)
-
-
-def _nonnegative(text: str) -> float:
-    return _number(text, "at least 0 and finite", lambda value: 0 <= value < math.inf)
-
-
-def _probability(text: str) -> float:
-    return _number(text, "in [0, 1]", lambda value: 0 <= value <= 1)
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if not 1 <= value <= LARGEST_COUNT:
-        message = f"must be an integer in [1, {LARGEST_COUNT}], not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return value
 
 
 def _assignment(text: str) -> tuple[str, str]:

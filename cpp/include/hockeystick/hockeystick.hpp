@@ -3,13 +3,16 @@
 
 #include <hockeystick/contraction.hpp>
 #include <hockeystick/domain.hpp>
+#include <hockeystick/dpsgd.hpp>
 #include <hockeystick/fedavg.hpp>
+#include <hockeystick/feasible.hpp>
 #include <hockeystick/gaussian_dp.hpp>
 #include <hockeystick/gaussian_tail.hpp>
 #include <hockeystick/hockey_stick.hpp>
 #include <hockeystick/hockey_stick_inverse.hpp>
 #include <hockeystick/last_iterate.hpp>
 #include <hockeystick/mechanism.hpp>
+#include <hockeystick/one_step.hpp>
 #include <hockeystick/parallel.hpp>
 #include <hockeystick/published.hpp>
 #include <hockeystick/root.hpp>

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hockeystick import federated, gaussian_dp, last_iterate
+from hockeystick import dpsgd, federated, gaussian_dp, last_iterate
 from hockeystick.federated.fedavg import SCHEDULES
 from hockeystick.federated.trusted_aggregator import LOSSES
 
@@ -28,7 +28,7 @@ UFUNC_PARAMETERS = {
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
     **dict.fromkeys(UFUNC_PARAMETERS, "hockeystick"),
-    **dict.fromkeys(("contraction_sum", *gaussian_dp.__all__), "hockeystick"),
+    **dict.fromkeys(("contraction_sum", *gaussian_dp.__all__, *dpsgd.__all__), "hockeystick"),
     **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in last_iterate.__all__},
     **{f"federated.{name}": "hockeystick.federated" for name in federated.__all__},
     "published.fedavg_gdp": "hockeystick.published",

@@ -1,0 +1,56 @@
+#include <hockeystick/dpsgd.hpp>
+#include <hockeystick/pld.hpp>
+
+#include "bind.hpp"
+#include "grid.hpp"
+
+namespace {
+
+namespace hs = hockeystick;
+
+struct Stopped {};  // thrown out of a cell that nobody waits for any more
+
+// What dpsgd.hpp asks an engine for: the larger of both directions.
+class PldEngine {
+  public:
+    explicit PldEngine(const std::atomic<bool>& stop) : stop_(stop) {}
+    double delta(double sigma, double rate, double steps, double eps) const {
+        return std::max(composed(sigma, rate, steps, true).delta(eps, {}).upper,
+                        composed(sigma, rate, steps, false).delta(eps, {}).upper);
+    }
+    double epsilon(double sigma, double rate, double steps, double delta) const {
+        return std::max(composed(sigma, rate, steps, true).epsilon(delta, {}).upper,
+                        composed(sigma, rate, steps, false).epsilon(delta, {}).upper);
+    }
+
+  private:
+    hs::Composition composed(double sigma, double rate, double steps, bool forward) const {
+        if (stop_) throw Stopped{};
+        return hs::Composition({{hs::make_loss({"gaussian", {1.0 / sigma}, rate}, forward), steps}});
+    }
+
+    const std::atomic<bool>& stop_;
+};
+
+// Binds function(engine, four numbers) as name(arrays, threads). A cell may take long.
+template <class Function> void define(py::module_& m, const char* name, const Function& function) {
+    m.def(
+        name,
+        [function](const std::vector<grid::Double>& arguments, std::size_t threads) {
+            const auto cell = [function](const std::atomic<bool>& stop, double a, double b, double c, double d) {
+                return function(PldEngine(stop), a, b, c, d);
+            };
+            return grid::map<4>(arguments, threads, cell, 1);
+        },
+        py::arg("arguments"), py::arg("threads"));
+}
+
+}  // namespace
+
+void bind_dpsgd(py::module_& m) {
+    define(m, "dpsgd_delta", hs::dpsgd_delta<PldEngine>);
+    define(m, "dpsgd_epsilon", hs::dpsgd_epsilon<PldEngine>);
+    define(m, "dpsgd_noise_multiplier", hs::dpsgd_noise_multiplier<PldEngine>);
+    define(m, "dpsgd_steps", hs::dpsgd_steps<PldEngine>);
+    define(m, "dpsgd_sampling_rate", hs::dpsgd_sampling_rate<PldEngine>);
+}

@@ -1,0 +1,36 @@
+#include <hockeystick/one_step.hpp>
+
+#include "bind.hpp"
+
+namespace {
+
+namespace hs = hockeystick;
+
+hs::OneStep step_of(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
+    return hs::OneStep({kind, parameters, rate}, forward);
+}
+
+// Returns (lower, upper) of one direction.
+std::pair<double, double> one_step_bracket(const std::string& kind, const std::vector<double>& parameters, double rate,
+                                           bool forward, bool for_epsilon, double value) {
+    const hs::OneStep step = step_of(kind, parameters, rate, forward);
+    const hs::Enclosure result = for_epsilon ? step.epsilon(value) : step.delta(value);
+    return {result.lower, result.upper};
+}
+
+// Returns (lower, upper) of the largest finite loss, then of the mass with an infinite one.
+std::tuple<double, double, double, double>
+one_step_limits(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
+    const hs::OneStep step = step_of(kind, parameters, rate, forward);
+    const hs::Enclosure highest = step.highest(), infinite = step.infinite_mass();
+    return {highest.lower, highest.upper, infinite.lower, infinite.upper};
+}
+
+}  // namespace
+
+void bind_one_step(py::module_& m) {
+    m.def("one_step_bracket", one_step_bracket, py::arg("kind"), py::arg("parameters"), py::arg("rate"),
+          py::arg("forward"), py::arg("for_epsilon"), py::arg("value"));
+    m.def("one_step_limits", one_step_limits, py::arg("kind"), py::arg("parameters"), py::arg("rate"),
+          py::arg("forward"));
+}

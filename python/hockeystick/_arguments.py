@@ -1,0 +1,47 @@
+"""Numbers on the command line: each parser names the domain and what it was given."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+from hockeystick._checks import LARGEST_COUNT
+
+
+def _number(text: str, domain: str, fits: Callable[[float], bool]) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not fits(value):
+        message = f"must be {domain}, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def positive(text: str) -> float:
+    """Return a positive finite number."""
+    return _number(text, "positive and finite", lambda value: 0 < value < math.inf)
+
+
+def nonnegative(text: str) -> float:
+    """Return a finite number that is at least 0."""
+    return _number(text, "at least 0 and finite", lambda value: 0 <= value < math.inf)
+
+
+def probability(text: str) -> float:
+    """Return a number in [0, 1]."""
+    return _number(text, "in [0, 1]", lambda value: 0 <= value <= 1)
+
+
+def count(text: str) -> int:
+    """Return an integer in [1, 2^53]."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= LARGEST_COUNT:
+        message = f"must be an integer in [1, {LARGEST_COUNT}], not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return value

@@ -1,0 +1,236 @@
+"""Which engine answers for a composition, in one place.
+
+The first that applies: nothing composed; one step (all Gaussian steps are one), by its exact formula; an epsilon beyond the
+largest loss; the contour engine; discretised privacy losses. Each direction is answered alone, the larger counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from hockeystick import _core
+from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.pld import TOLERANCE, Bracket
+
+Engine: TypeAlias = Literal["auto", "contour", "pld"]
+ENGINES = ("auto", "contour", "pld")
+Entry: TypeAlias = tuple[str, list[float], float, float]  # kind, parameters, sampling rate, count
+
+SMALLEST_EPSILON_WIDTH = 1e-9
+UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
+
+
+class Question(NamedTuple):
+    """Delta at an epsilon, or epsilon at a delta."""
+
+    for_epsilon: bool
+    value: float
+
+    @property
+    def widest(self) -> float:
+        """The largest upper end that says nothing."""
+        return math.inf if self.for_epsilon else 1.0
+
+
+class Answer(NamedTuple):
+    """What one engine found for one direction."""
+
+    lower: float
+    upper: float
+    method: str
+    shares: Mapping[str, float]  # relative errors of delta by their origin, where the engine tells
+    direction: str = ""
+
+    def narrow_enough(self, question: Question) -> bool:
+        """Say whether a second engine is not worth its time."""
+        least = SMALLEST_EPSILON_WIDTH if question.for_epsilon else 0.0
+        return self.upper < math.inf and self.upper - self.lower <= max(TOLERANCE * self.upper, least)
+
+
+class Composition:
+    """A ledger as the compiled core sees it: steps that leak, all Gaussian ones in one."""
+
+    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
+        """Take a ledger whose mechanisms support the adjacency."""
+        entries: list[Entry] = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
+        entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
+        gaussians = [entry for entry in entries if entry[0] == "gaussian" and entry[2] == 1.0]
+        self.others = [entry for entry in entries if not (entry[0] == "gaussian" and entry[2] == 1.0)]
+        self.adjacency = adjacency
+        self.mu: tuple[float, float] | None = None  # below and above the exact sqrt(sum of squares)
+        if gaussians:
+            mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in gaussians))
+            once = len(gaussians) == 1 and gaussians[0][3] == 1.0
+            self.mu = (mu, mu) if once else (mu * DOWN, mu * UP)
+
+    def entries(self, *, upper: bool) -> list[Entry]:
+        """Return the steps for an upper or a lower end."""
+        return [*([] if self.mu is None else [("gaussian", [self.mu[upper]], 1.0, 1.0)]), *self.others]
+
+    def directions(self) -> dict[str, bool]:
+        """Return the names of the directions, and whether each is the forward one."""
+        if all(_symmetric(*entry[:3]) for entry in self.others):
+            return {"both": True}
+        if self.adjacency == "replace":
+            return {"forward": True, "reverse": False}
+        return {"remove": True, "add": False}
+
+
+def answers(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
+    """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
+    if not composition.entries(upper=True):
+        return [Answer(0.0, 0.0, "nothing composed", {}, "both")]
+    found = [
+        _one_direction(composition, forward, question, engine, upper_only=upper_only)._replace(direction=name)
+        for name, forward in composition.directions().items()
+    ]
+    return sorted(found, key=lambda answer: -answer.upper)
+
+
+def bracket(found: list[Answer]) -> Bracket:
+    """Return the larger of all directions."""
+    lower, upper = max(answer.lower for answer in found), found[0].upper
+    if not 0 <= lower <= upper:
+        msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
+        raise RuntimeError(msg)
+    return Bracket(lower, upper, found[0].method, "certified")
+
+
+def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
+    """Say whether the pair and its reverse have one privacy loss."""
+    if kind == "discrete":
+        half = len(parameters) // 2
+        pair = list(zip(parameters[:half], parameters[half:], strict=True))
+        return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
+    return rate == 1.0  # Gaussian, Laplace, and the symmetric curve of a fixed-size sample
+
+
+def _one_direction(
+    composition: Composition, forward: bool, question: Question, engine: Engine, *, upper_only: bool
+) -> Answer:
+    exact = None if engine == "pld" else _exact(composition, forward, question, one_step=engine == "auto")
+    if exact is not None:
+        return exact
+    best = Answer(0.0, question.widest, "none", {})
+    for name in ("contour", "pld"):
+        if engine in ("auto", name) and not best.narrow_enough(question):
+            best = _better(best, _both_ends(name, composition, forward, question, upper_only=upper_only))
+    if engine == "contour" and best.method == "none":
+        msg = f"engine='contour' has no answer for this composition at {question.value}; use engine='auto'"
+        raise ValueError(msg)
+    return best
+
+
+def _better(one: Answer, other: Answer | None) -> Answer:
+    """Return the intersection of two brackets, under the name of the better upper end."""
+    if other is None:
+        return one
+    winner = other if other.upper <= one.upper else one
+    return winner._replace(lower=max(one.lower, other.lower))
+
+
+def _both_ends(
+    name: str, composition: Composition, forward: bool, question: Question, *, upper_only: bool
+) -> Answer | None:
+    """Ask an engine; a second time for the lower end where rounding made the upper end's steps leak more than the true ones."""
+    ask = _contour if name == "contour" else _pld
+    above = ask(composition.entries(upper=True), forward, question)
+    if above is None or upper_only:
+        return above if above is None else above._replace(lower=0.0)
+    if composition.mu is None or composition.mu[0] == composition.mu[1]:
+        return above
+    below = ask(composition.entries(upper=False), forward, question)
+    return above._replace(lower=0.0 if below is None else min(below.lower, above.upper))
+
+
+def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer | None:
+    """Ask the contour engine; None where it does not apply."""
+    if not hasattr(_core, "contour_bracket"):
+        return None
+    lower, upper, alias, truncation, quadrature, rounding, nodes, tilt = _core.contour_bracket(
+        entries, forward, question.for_epsilon, question.value
+    )
+    if upper >= question.widest and lower == 0.0:
+        return None
+    shares = {"alias": alias, "truncation": truncation, "quadrature": quadrature, "rounding": rounding}
+    return Answer(lower, upper, f"contour, {nodes:.0f} nodes at tilt {tilt:.3g}", shares)
+
+
+def _pld(entries: list[Entry], forward: bool, question: Question) -> Answer:
+    """Ask the engine of discretised privacy losses, which always answers."""
+    lower, upper, interval, coarsened = _core.pld_bracket(
+        entries, forward, question.for_epsilon, question.value, 0.0, TOLERANCE
+    )[:4]
+    method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
+    return Answer(lower, upper, method + (", wider than asked: limited by memory or rounding" if coarsened else ""), {})
+
+
+def _exact(composition: Composition, forward: bool, question: Question, *, one_step: bool) -> Answer | None:
+    """Return the answer of a closed form, or None if there is none."""
+    entries = composition.entries(upper=True)
+    if one_step and len(entries) == 1 and entries[0][3] == 1.0:
+        ends = [
+            _core.one_step_bracket(*entry[:3], forward, *question)[upper]
+            for upper in (False, True)
+            for entry in composition.entries(upper=upper)
+        ]
+        return Answer(ends[0], ends[1], _formula(*entries[0][:3]), {"rounding": _width(*ends)})
+    most, infinite = _limits(entries, forward)
+    if question.for_epsilon:
+        if question.value < infinite[0]:
+            return Answer(math.inf, math.inf, "mass of infinite loss", {})
+        if question.value == 0.0:
+            return Answer(max(most[0], 0.0), math.inf if infinite[1] > 0.0 else max(most[1], 0.0), "largest loss", {})
+        if question.value >= _total_variation(entries, forward):
+            return Answer(0.0, 0.0, "total variation", {})
+    elif question.value > most[1] or question.value == math.inf:
+        return Answer(*infinite, "beyond the largest loss", {})
+    return None
+
+
+def _formula(kind: str, parameters: list[float], rate: float) -> str:
+    del parameters
+    return "gaussian closed form" if kind == "gaussian" and rate == 1.0 else "exact formula of one step"
+
+
+def _width(lower: float, upper: float) -> float:
+    return 0.0 if lower == upper else (upper - lower) / upper
+
+
+def _limits(entries: list[Entry], forward: bool) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the ends of the sum of the largest finite losses, and of the mass with an infinite one."""
+    each = [(*_core.one_step_limits(*entry[:3], forward), entry[3]) for entry in entries]
+    if any(highest == math.inf for _, highest, _, _, _ in each):
+        most = (math.inf, math.inf)
+    else:
+        error = math.fsum(abs(upper) * count for _, upper, _, _, count in each) * (UP - 1)
+        low, high = (math.fsum(limits[i] * limits[4] for limits in each) for i in (0, 1))
+        most = (low - error, high + error)
+    finite = [_log_product([(limits[i], limits[4]) for limits in each]) for i in (2, 3)]
+    return most, (max(-math.expm1(finite[0]) * DOWN, 0.0), min(-math.expm1(finite[1]) * UP, 1.0))
+
+
+def _total_variation(entries: list[Entry], forward: bool) -> float:
+    """Return an upper bound of delta(0): one less the product of what each step's total variation lacks to one."""
+    each = [(_core.one_step_bracket(*entry[:3], forward, False, 0.0)[1], entry[3]) for entry in entries]
+    return min(-math.expm1(_log_product(each)) * UP, 1.0)
+
+
+def _log_product(each: Sequence[tuple[float, float]]) -> float:
+    """Return the log of the product of (1 - mass)^count."""
+    if any(mass >= 1.0 for mass, _ in each):
+        return -math.inf
+    return math.fsum(count * math.log1p(-mass) for mass, count in each)
+
+
+def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
+    """Return the upper end of log delta; below the doubles too where all steps are Gaussian."""
+    upper = answers(composition, Question(False, eps), engine, upper_only=True)[0].upper
+    if 0.0 < upper < 1e-300 and composition.mu is not None and not composition.others:
+        log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))
+        return log_theta * (1 - 2.0**-43)
+    if upper == 0.0:
+        return -math.inf
+    return math.nextafter(math.log(upper), math.inf)

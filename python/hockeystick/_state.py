@@ -1,0 +1,75 @@
+"""An accountant as plain JSON values: a version, the adjacency, and runs of equal steps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hockeystick import mechanisms
+from hockeystick.mechanisms import Mechanism
+
+FORMAT, VERSION = "hockeystick.Accountant", 1
+
+Run = tuple[Mechanism, int]
+
+
+def dump(adjacency: str, engine: str, runs: Iterable[Run]) -> dict[str, Any]:
+    """Return the state."""
+    steps = [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
+    return {"format": FORMAT, "version": VERSION, "adjacency": adjacency, "engine": engine, "steps": steps}
+
+
+def load(state: Mapping[str, Any]) -> tuple[Any, Any, list[Run]]:
+    """Return adjacency, engine and runs; what they hold is checked by those who take them."""
+    if not isinstance(state, Mapping):
+        msg = f"state must be a mapping, not {state!r}"
+        raise TypeError(msg)
+    if (state.get("format"), state.get("version")) != (FORMAT, VERSION):
+        found = f"{state.get('format')!r} version {state.get('version')!r}"
+        msg = f"state must have format {FORMAT!r} and version {VERSION}, not {found}"
+        raise ValueError(msg)
+    _require(state, ("adjacency", "engine", "steps"), "state")
+    runs = []
+    for step in state["steps"]:
+        _require(step, ("mechanism", "count"), "a step of state")
+        runs.append((_load_mechanism(step["mechanism"]), step["count"]))
+    return state["adjacency"], state["engine"], runs
+
+
+def _dump_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
+    return {"name": type(mechanism).__name__} | {
+        name: _dump_mechanism(value) if isinstance(value, Mechanism) else list(value) if _is_list(value) else value
+        for name, value in fields.items()
+    }
+
+
+def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
+    _require(state, ("name",), "a mechanism of state")
+    known = {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name != "Mechanism"}
+    if state["name"] not in known:
+        msg = f"a mechanism of state must be one of {', '.join(known)}, not {state['name']!r}"
+        raise ValueError(msg)
+    kind = known[state["name"]]
+    _require(state, [field.name for field in dataclasses.fields(kind)], f"{state['name']} of state")
+    arguments = {
+        field.name: _load_mechanism(value) if isinstance(value := state[field.name], Mapping) else value
+        for field in dataclasses.fields(kind)
+    }
+    loaded: Mechanism = kind(**arguments)
+    return loaded
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _require(state: Any, names: Iterable[str], what: str) -> None:
+    if not isinstance(state, Mapping):
+        msg = f"{what} must be a mapping, not {state!r}"
+        raise ValueError(msg)  # noqa: TRY004, a wrong file rather than a wrong call
+    missing = [name for name in names if name not in state]
+    if missing:
+        msg = f"{what} must have {', '.join(missing)}"
+        raise ValueError(msg)

@@ -1,0 +1,182 @@
+"""Grids of DP-SGD: exact special cases, published values, inverse problems that never overspend."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import high_precision as exact
+import hockeystick as hs
+
+inf = math.inf
+
+
+@pytest.mark.parametrize(
+    ("delta", "epsilon"),
+    [(1e-5, 1.828237), (1e-10, 3.290444), (1e-20, 6.361700)],
+)
+def test_reference(delta, epsilon):
+    """Independent values for noise 1, rate 0.01, 1000 steps (accurate to 1e-6) are met from above, within 1e-3."""
+    found = hs.dpsgd_epsilon(1.0, 0.01, 1000, delta)
+    assert epsilon - 2e-6 <= found <= epsilon * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 10, 10**6, 10**12])
+def test_without_sampling(steps):
+    """At sampling rate 1 delta and epsilon are those of one Gaussian, from above and to 1e-11."""
+    for mu, depth in itertools.product([0.01, 1.0, 6.0], [0.5, 5.0, 30.0]):
+        noise, eps = math.sqrt(steps) / mu, mu * (depth + mu / 2)
+        with mp.workdps(60):
+            truth = exact.theta(eps, mp.sqrt(steps) / mp.mpf(noise))
+            found = hs.dpsgd_delta(noise, 1.0, steps, eps)
+            assert truth <= found <= truth * (1 + 1e-11 * (1 + abs(mp.log(truth))))
+        spent = hs.dpsgd_epsilon(noise, 1.0, steps, found)
+        assert spent == pytest.approx(eps, rel=1e-9)
+        assert hs.dpsgd_delta(noise, 1.0, steps, spent) <= found
+
+
+def test_one_step():
+    """One step has the exact delta q theta(log(1 + (e^eps - 1)/q)): removing leaks more than adding."""
+    for noise, rate, eps in [(1.0, 0.01, 0.1), (0.5, 0.3, 2.0), (5.0, 1e-4, 1e-3)]:
+        with mp.workdps(40):
+            truth = rate * exact.theta(mp.log1p(mp.expm1(eps) / rate), 1 / mp.mpf(noise))
+        found = hs.dpsgd_delta(noise, rate, 1, eps)
+        assert truth * (1 - 1e-13) <= found <= truth * (1 + 1e-10)
+
+
+def test_exact_special_cases():
+    """Nothing leaks without steps, samples or with endless noise; delta 0, delta 1 and an infinite epsilon are themselves."""
+    for noise, rate, steps in [(1.0, 0.0, 10), (1.0, 0.5, 0), (inf, 0.5, 10), (inf, 1.0, 1)]:
+        assert hs.dpsgd_epsilon(noise, rate, steps, 0.0) == hs.dpsgd_delta(noise, rate, steps, 0.0) == 0
+    for rate, steps in [(0.1, 5), (1.0, 5), (0.1, 1)]:
+        assert hs.dpsgd_epsilon(1.0, rate, steps, 0.0) == inf
+        assert hs.dpsgd_epsilon(1.0, rate, steps, 1.0) == 0
+        assert hs.dpsgd_delta(1.0, rate, steps, inf) == 0
+    # A record that is hardly ever drawn: delta is at most the probability that it is drawn at all.
+    assert hs.dpsgd_epsilon(1e-3, 1e-6, 10, 1.1e-5) == 0
+    assert hs.dpsgd_delta(1e-3, 1e-6, 10, 0.0) <= 1e-5 * (1 + 1e-12)
+
+
+def test_answers_at_the_ends_of_doubles():
+    """The smallest and largest arguments give numbers in their ranges, and no exception."""
+    noise, rate = np.ix_([1e-300, 1e300], [1e-300, 1 - 2**-53])
+    for steps, eps in itertools.product([1, 2], [0.0, 700.0]):
+        delta = hs.dpsgd_delta(noise, rate, steps, eps)
+        assert np.all((delta >= 0) & (delta <= 1))
+    assert hs.dpsgd_delta(1e300, 1 - 2**-53, 2**53, 1e300) < 1e-320
+    assert hs.dpsgd_noise_multiplier(1.0, 2**53, 1e-300, 1e-300) < inf
+    assert hs.dpsgd_delta(1e-300, 1 - 2**-53, 2, 10.0) == 1
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.05])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-3), (0.5, 1e-6), (4.0, 1e-5)])
+def test_noise_multiplier_is_feasible_and_tight(rate, epsilon, delta):
+    """The epsilon at the answer is at most the target, and with slightly less noise it is above."""
+    noise = hs.dpsgd_noise_multiplier(rate, 30, epsilon, delta)
+    assert hs.dpsgd_epsilon(noise, rate, 30, delta) <= epsilon
+    assert hs.dpsgd_epsilon(noise * (1 - (2e-9 if rate == 1 else 2e-3)), rate, 30, delta) > epsilon
+
+
+def test_noise_multiplier_of_gaussians():
+    """Without sampling the answer is sqrt(steps) over the inverse of theta, from above."""
+    epsilon = np.array([0.01, 1.0, 30.0])
+    noise = hs.dpsgd_noise_multiplier(1.0, 100, epsilon, 1e-6)
+    truth = 10 / hs.theta_inverse(epsilon, 1e-6)
+    assert np.all((noise >= truth * (1 - 1e-13)) & (noise <= truth * (1 + 2e-9)))
+
+
+@pytest.mark.parametrize("noise", [20.0, 1e4, 1e6])
+def test_steps_without_sampling(noise):
+    """Without sampling the number of steps is the integer part of (noise mu)^2, exactly."""
+    truth = (noise * float(hs.theta_inverse(1.0, 1e-5))) ** 2
+    assert hs.dpsgd_steps(noise, 1.0, 1.0, 1e-5) == pytest.approx(math.floor(truth), abs=1e-12 * truth)
+
+
+def test_steps_are_the_largest():
+    """The epsilon of the answer keeps the budget, that of 1 % more steps does not."""
+    steps = hs.dpsgd_steps(1.5, 0.05, 2.0, 1e-5)
+    assert steps == int(steps) > 50
+    assert hs.dpsgd_epsilon(1.5, 0.05, steps, 1e-5) <= 2.0 < hs.dpsgd_epsilon(1.5, 0.05, round(1.01 * steps), 1e-5)
+
+
+def test_sampling_rate_is_feasible_and_tight():
+    """The epsilon at the answer is at most the target, and at a slightly larger rate it is above."""
+    rate = hs.dpsgd_sampling_rate(1.5, 50, 1.0, 1e-5)
+    assert hs.dpsgd_epsilon(1.5, rate, 50, 1e-5) <= 1.0 < hs.dpsgd_epsilon(1.5, 1.005 * rate, 50, 1e-5)
+
+
+def test_unlimited_and_impossible():
+    """Where there is no limit the answer is 0 noise, infinitely many steps, rate 1; where nothing will do, the reverse."""
+    assert hs.dpsgd_noise_multiplier(0.0, 10, 1.0, 0.0) == hs.dpsgd_noise_multiplier(0.5, 0, 0.0, 0.0) == 0
+    assert hs.dpsgd_noise_multiplier(0.5, 10, inf, 0.0) == hs.dpsgd_noise_multiplier(1e-9, 10, 0.0, 1e-5) == 0
+    assert hs.dpsgd_noise_multiplier(0.5, 10, 1.0, 0.0) == inf
+    assert (
+        hs.dpsgd_steps([1.0, inf, 1.0, 1.0], [0.0, 0.5, 0.5, 0.5], [0, 0, inf, 1], [0, 0, 0, 1]).tolist() == [inf] * 4
+    )
+    assert hs.dpsgd_steps(1.0, 0.5, [1.0, 0.1], [0.0, 1e-9]).tolist() == [0, 0]
+    assert hs.dpsgd_sampling_rate([1.0, 1.0, 100.0], [0, 5, 5], 1.0, [0.0, 1.0, 1e-5]).tolist() == [1, 1, 1]
+    assert hs.dpsgd_sampling_rate(1.0, 5, 1.0, 0.0) == 0
+
+
+def test_inverses_agree():
+    """Steps, noise and rate found for one budget from each other's answers are each other's, in brackets of 1e-3."""
+    noise = hs.dpsgd_noise_multiplier(0.1, 40, 2.0, 1e-6)
+    assert hs.dpsgd_steps(noise, 0.1, 2.0, 1e-6) == pytest.approx(40, abs=1)
+    assert hs.dpsgd_sampling_rate(noise, 40, 2.0, 1e-6) == pytest.approx(0.1, rel=2e-3)
+
+
+def test_monotone():
+    """Epsilon falls in the noise and rises in rate and steps, beyond the width of brackets."""
+    noise, rate, steps = np.ix_([0.7, 1.0, 2.0], [0.01, 0.05, 1.0], [1, 10, 40])
+    epsilon = hs.dpsgd_epsilon(noise, rate, steps, 1e-5)
+    assert np.all(np.diff(epsilon, axis=0) < 0)
+    assert np.all(np.diff(epsilon, axis=1) > 0)
+    assert np.all(np.diff(epsilon, axis=2) > 0)
+    np.testing.assert_array_equal(epsilon, hs.dpsgd_epsilon(noise, rate, steps, 1e-5, num_threads=1))
+
+
+BAD = [
+    ("noise_multiplier must be positive, not 0.0", lambda: hs.dpsgd_epsilon(0.0, 0.1, 1, 1e-5)),
+    (r"sampling_rate\[1\] must lie in \[0, 1\], not 1.5", lambda: hs.dpsgd_epsilon(1.0, [0.1, 1.5], 1, 1e-5)),
+    (r"steps must be an integer in \[0, .*not 10.5", lambda: hs.dpsgd_epsilon(1.0, 0.1, 10.5, 1e-5)),
+    ("steps must be an integer", lambda: hs.dpsgd_delta(1.0, 0.1, -1, 1.0)),
+    ("steps must be an integer", lambda: hs.dpsgd_noise_multiplier(0.1, math.nan, 1.0, 1e-5)),
+    ("eps must be non-negative, not -1", lambda: hs.dpsgd_delta(1.0, 0.1, 1, -1.0)),
+    ("delta must lie in", lambda: hs.dpsgd_epsilon(1.0, 0.1, 1, 2.0)),
+    ("delta must lie in", lambda: hs.dpsgd_steps(1.0, 0.1, 1.0, -1e-5)),
+    ("epsilon must be non-negative", lambda: hs.dpsgd_sampling_rate(1.0, 5, -0.1, 1e-5)),
+    ("noise_multiplier must be positive", lambda: hs.dpsgd_sampling_rate(math.nan, 5, 0.1, 1e-5)),
+]
+
+
+@pytest.mark.parametrize(("message", "call"), BAD)
+def test_bad_input(message, call):
+    """A value outside its domain is named, with the domain."""
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_bad_cells_as_nan():
+    """With on_error="nan" bad cells are NaN and good ones are answered."""
+    found = hs.dpsgd_epsilon([1.0, -1.0, 1.0], 1.0, [4, 4, 0.5], 1e-5, on_error="nan")
+    assert np.isnan(found).tolist() == [False, True, True]
+
+
+def test_parameters():
+    """Noise on the mean is batch_size times smaller than on the sum; steps round up, but not rounding errors."""
+    settings = {"dataset_size": 1000, "batch_size": 10, "epochs": 3, "clip_norm": 0.5, "noise_std": 1.0}
+    assert hs.dpsgd_parameters(**settings) == (2.0, 0.01, 300)
+    assert hs.dpsgd_parameters(**{**settings, "noise_on": "mean"}) == (20.0, 0.01, 300)
+    assert hs.dpsgd_parameters(**{**settings, "epochs": 0.07}).steps == 7
+    assert hs.dpsgd_parameters(**{**settings, "batch_size": 300, "epochs": 1}).steps == 4
+    assert "every record is drawn with probability 0.01" in hs.dpsgd_parameters(**settings).assumed
+    with pytest.raises(ValueError, match=r"batch_size must be at most dataset_size \(1000\), not 2000"):
+        hs.dpsgd_parameters(**{**settings, "batch_size": 2000})
+    with pytest.raises(ValueError, match="noise_on must be one of"):
+        hs.dpsgd_parameters(**{**settings, "noise_on": "gradient"})
+    with pytest.raises(TypeError, match="dataset_size must be an integer"):
+        hs.dpsgd_parameters(**{**settings, "dataset_size": 1e3})
