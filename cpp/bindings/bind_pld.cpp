@@ -1,3 +1,5 @@
+#include <complex>
+
 #include <hockeystick/pld.hpp>
 
 #include "bind.hpp"
@@ -13,21 +15,24 @@ hs::Loss loss_of(const std::string& kind, const std::vector<double>& parameters,
     return hs::make_loss({kind, parameters, rate}, forward);
 }
 
-// Returns (lower, upper, interval, coarsened) of one direction.
-std::tuple<double, double, double, bool> pld_bracket(const std::vector<Entry>& ledger, bool forward, bool for_epsilon,
-                                                     double value, double interval, double tolerance) {
+// Returns (lower, upper, interval, coarsened, work) of one direction. An upper end not above `floor` is not narrowed.
+std::tuple<double, double, double, bool, double> pld_bracket(const std::vector<Entry>& ledger, bool forward,
+                                                             bool for_epsilon, double value, double interval,
+                                                             double tolerance, double floor) {
     hs::PldBracket result{};
-    grid::run_in_worker([&](const std::atomic<bool>&) {
+    grid::run_in_worker([&](const std::atomic<bool>& stop) {
         std::vector<hs::Step> steps;
         for (const auto& [kind, parameters, rate, count] : ledger)
             steps.push_back({loss_of(kind, parameters, rate, forward), count});
         hs::PldSettings settings;
         settings.interval = interval;
         settings.tolerance = tolerance;
-        const hs::Composition composition(std::move(steps));
-        result = for_epsilon ? composition.epsilon(value, settings) : composition.delta(value, settings);
+        settings.floor = floor;
+        settings.stop = &stop;
+        const hs::Composition composition(std::move(steps), settings);
+        result = for_epsilon ? composition.epsilon(value) : composition.delta(value);
     });
-    return {result.lower, result.upper, result.interval, result.coarsened};
+    return {result.lower, result.upper, result.interval, result.coarsened, result.work};
 }
 
 double one_step_delta(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward,
@@ -51,18 +56,21 @@ std::pair<double, double> one_step_support(const std::string& kind, const std::v
 
 // Returns (forward transform of the signal, transform of that back, relative error promised for each).
 std::tuple<std::vector<std::complex<double>>, std::vector<double>, double> fft_round_trip(std::vector<double> signal) {
-    std::vector<std::complex<double>> spectrum;
-    hs::fft_forward(signal, spectrum);
-    std::vector<double> back(signal.size());
-    hs::fft_backward(spectrum, back);
-    return {spectrum, back, hs::fft_relative_error(signal.size())};
+    const std::size_t n = signal.size();
+    const hs::RealTransform transform(n);
+    transform.forward(signal.data());
+    std::vector<std::complex<double>> spectrum{{signal[0], 0.0}};
+    for (std::size_t k = 1; 2 * k < n; ++k) spectrum.emplace_back(signal[2 * k - 1], signal[2 * k]);
+    spectrum.emplace_back(signal[n - 1], 0.0);
+    transform.backward(signal.data());
+    return {spectrum, signal, hs::fft_relative_error(n)};
 }
 
 }  // namespace
 
 void bind_pld(py::module_& m) {
     m.def("pld_bracket", pld_bracket, py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"),
-          py::arg("interval"), py::arg("tolerance"));
+          py::arg("interval"), py::arg("tolerance"), py::arg("floor") = 0.0);
     m.def("one_step_delta", one_step_delta, py::arg("kind"), py::arg("parameters"), py::arg("rate"), py::arg("forward"),
           py::arg("eps"));
     m.def("one_step_masses", one_step_masses, py::arg("kind"), py::arg("parameters"), py::arg("rate"),

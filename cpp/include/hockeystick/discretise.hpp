@@ -1,4 +1,4 @@
-// One step's privacy loss on the grid i h: a measure that can only raise delta, and one that can only lower it.
+// One step's privacy loss on the grid offset + i h: a measure that can only raise delta, and one that can only lower it.
 //
 // Cells are (i h, (i+1) h]; a cell has masses p and q of P and Q, S = p - e^{ih} q >= 0, D = e^{(i+1)h} q - p >= 0.
 // delta of a composition is E (1 - e^{eps - L_1 - ... - L_T})_+ under P x ... x P, L = inf counting 1, so raising a
@@ -9,13 +9,18 @@
 // split pair gives back one outcome of loss log p/q by forgetting which half it was, and the same cell by cell within,
 // so the split pair dominates. Losses below the first point are raised to it, losses beyond the last to infinity.
 //
-// Lowered, second order: merging outcomes is a post-processing. Parts a of the cell below i h and b of the cell above
-// with a D_below = b S_above merge into an outcome of loss exactly i h. Each cell offers half of itself to either end,
-// then what is left, from left to right; what finds no partner (a share of order h) is rounded down. Losses beyond the
-// last point are lowered to it, losses below the first to -inf. An atom away from the grid is a first-order loss.
+// Lowered, second order: merging outcomes is a post-processing. Parts a of cells below i h and b of cells above with
+// a D_below = b S_above (S of a farther cell is taken at i h, too) merge into an outcome of loss exactly i h. From left
+// to right all that is left of a cell finds its partner in the next one or two, and a cell's outcomes move by no more
+// than that; only where masses fall by a factor from cell to cell something is left over, and rounded down. Losses
+// beyond the last point are lowered to it, losses below the first to -inf.
 //
-// `errors[i]` bounds by how much rounding may have moved mass (mechanism.hpp, Errors): misplacing mass m by h changes a
-// composition by at most m h e^{c(i+1)h} M^{T-1} e^{-c eps}, and S, D carry rounding errors of their tails, not of h.
+// The grid may be shifted by an offset: an atom, or what comes close to one (a rarely sampled step seldom loses more
+// than its bound -log(1 - q)), goes on the grid. Away from it an atom is a first-order loss of the lowered measure.
+//
+// Rounding: what is computed are the cells of a pair whose one-step curve f(eps) differs from the true one by at most
+// `errors[i]` at the point i, and by no more than its neighbours' in between: the rounding of the tails there
+// (privacy_loss.hpp, Errors), not of their differences. Besides, S and D inherit `cell_error` p from e^{ih}.
 // Cost: one `masses` a point. Where q underflows nothing is known: p goes up in the one measure, down in the other.
 #pragma once
 
@@ -23,6 +28,7 @@
 #include <limits>
 #include <vector>
 
+#include <hockeystick/budget.hpp>
 #include <hockeystick/fft.hpp>
 #include <hockeystick/mechanism.hpp>
 
@@ -31,14 +37,14 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct GridMeasure {
     std::vector<double> masses;
-    std::vector<double> logs;  // of the masses, -inf for none
     double infinite = 0.0;     // mass at +inf
 };
 
 struct GridLoss {
-    std::int64_t first = 0;  // the loss of masses[i] is (first + i) h
+    std::int64_t first = 0;  // the loss of masses[i] is offset + (first + i) h
+    double offset = 0.0;
     GridMeasure raised, lowered;
-    std::vector<double> errors;  // of either measure
+    std::vector<double> errors;  // of the curve of either measure
 };
 
 namespace detail {
@@ -47,10 +53,14 @@ struct Cell {
     double p, surplus, deficit;  // S and D above
 };
 
+// Of S and D over p; mass that this misplaces by errors/h goes from a point to the next, or the third in the lowered
+// measure.
+inline double cell_error(double loss) { return 256.0 * unit_roundoff * (1.0 + std::fabs(loss)); }
+
 // The smaller tail at a cut, and what rounding did to it.
 inline double tail_error(double below, double above, double scale) {
     const double tail = below < above ? below : above;
-    const double digits = tail > 0.0 ? 32.0 - 24.0 * std::log(tail) : 32.0;
+    const double digits = tail > 0.0 ? 32.0 - 17.0 * std::ilogb(tail) : 32.0;  // 24 log 2 < 17
     return unit_roundoff * (1.0 + scale) * digits * tail + 2.0 * std::numeric_limits<double>::min();
 }
 
@@ -59,14 +69,16 @@ inline double between(double below_left, double above_left, double below_right, 
     return mass > 0.0 ? mass : 0.0;
 }
 
-inline Cell make_cell(const LossMasses& left, const LossMasses& right, double loss, double h) {
+// `low_ratio` and `high_ratio` are e^loss and e^{loss + h}, inf from 690 on.
+inline Cell make_cell(const LossMasses& left, const LossMasses& right, double loss, double low_ratio,
+                      double high_ratio) {
     const double p = between(left.p_below, left.p_above, right.p_below, right.p_above);
     const double q = between(left.q_below, left.q_above, right.q_below, right.q_above);
-    if (loss > 690.0 || q < 1e-290) return {p, 0.0, 0.0};  // unknown
-    const double low = std::exp(loss) * q;
+    if (high_ratio == infinity || q < 1e-290) return {p, 0.0, 0.0};  // unknown
+    const double low = low_ratio * q;
     const double fuzz = 64.0 * unit_roundoff * (1.0 + std::fabs(loss)) * p;  // an atom that sits on an end
     const double surplus = p - low;
-    const double deficit = std::exp(loss + h) * q - p;
+    const double deficit = high_ratio * q - p;
     return {p, surplus > fuzz ? surplus : 0.0, deficit > fuzz ? deficit : 0.0};
 }
 
@@ -80,75 +92,102 @@ inline void raise_cells(const std::vector<Cell>& cells, double h, std::vector<do
     }
 }
 
-// What needs no partner: a cell whose loss is its upper end.
-inline double free_share(const Cell& cell, double rest, double limit) {
-    return cell.deficit == 0.0 && cell.surplus > 0.0 ? min(rest, limit) : 0.0;
-}
-
-// Merges up to `limit` of the `rest` of each cell into the points between cells.
-inline void merge_cells(const std::vector<Cell>& cells, double limit, std::vector<double>& rest,
-                        std::vector<double>& masses) {
-    for (std::size_t i = 1; i < cells.size(); ++i) {
-        const double below = min(rest[i - 1], limit) * cells[i - 1].deficit;
-        const double above = min(rest[i], limit) * cells[i].surplus;
-        const double matched = min(below, above);
-        const double a = below > 0.0 ? matched / cells[i - 1].deficit : free_share(cells[i - 1], rest[i - 1], limit);
-        const double b = cells[i].surplus > 0.0 ? matched / cells[i].surplus : 0.0;
-        masses[i] += a * cells[i - 1].p + b * cells[i].p;
-        rest[i - 1] = max(rest[i - 1] - a, 0.0);
-        rest[i] = max(rest[i] - b, 0.0);
-    }
-}
-
-inline void lower_cells(const std::vector<Cell>& cells, std::vector<double>& masses) {
+// From left to right: what is left of a cell merges into the point above it with as much of the next cell as balances
+// it, then of the one after that.
+inline void lower_cells(const std::vector<Cell>& cells, double h, std::vector<double>& masses) {
     std::vector<double> rest(cells.size(), 1.0);
-    merge_cells(cells, 0.5, rest, masses);
-    merge_cells(cells, 1.0, rest, masses);
+    const double step = -std::expm1(-h);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-        const double up = free_share(cells[i], rest[i], 1.0);
-        masses[i] += (rest[i] - up) * cells[i].p;
-        masses[i + 1] += up * cells[i].p;
+        const Cell& cell = cells[i];
+        const double mass = rest[i] * cell.p;
+        if (cell.surplus == 0.0 || cell.deficit == 0.0) {  // its loss is an end of the cell, or unknown
+            masses[cell.surplus > 0.0 ? i + 1 : i] += mass;
+            continue;
+        }
+        const double excess = rest[i] * cell.deficit;
+        double left = excess;
+        for (std::size_t k = i + 1; k < std::min(i + 3, cells.size()) && left > 0.0; ++k) {
+            if (cells[k].surplus == 0.0) break;
+            const double offer = cells[k].surplus + (k == i + 1 ? 0.0 : step * (cells[k].p - cells[k].surplus));
+            const double share = min(left / offer, rest[k]);
+            left = share < rest[k] ? 0.0 : max(left - share * offer, 0.0);
+            rest[k] -= share;
+            masses[i + 1] += share * cells[k].p;
+        }
+        const double merged = excess > 0.0 ? mass * (1.0 - left / excess) : 0.0;
+        masses[i + 1] += merged;
+        masses[i] += mass - merged;
     }
 }
 
-inline void take_logs(GridMeasure& measure) {
-    measure.logs.resize(measure.masses.size());
-    for (std::size_t i = 0; i < measure.masses.size(); ++i) measure.logs[i] = std::log(measure.masses[i]);
+// The cells between the points first h .. , and the errors at the points. Returns the masses at the last point.
+inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::int64_t first, std::vector<Cell>& cells,
+                         std::vector<double>& errors, Budget& budget) {
+    LossMasses left{};
+    double left_ratio = 0.0;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+        if (i % 4096 == 0) budget.spend(masses_work * static_cast<double>(min(4096.0, static_cast<double>(errors.size() - i))));
+        const double at = offset + static_cast<double>(first + static_cast<std::int64_t>(i)) * h;
+        const LossMasses right = loss.masses(at);
+        const double ratio = at < 690.0 ? std::exp(at) : infinity;
+        const double q_error = ratio < infinity ? ratio * tail_error(right.q_below, right.q_above, loss.scale()) : 0.0;
+        errors[i] = tail_error(right.p_below, right.p_above, loss.scale()) + q_error;
+        if (i > 0) cells[i - 1] = make_cell(left, right, at - h, left_ratio, ratio);
+        left = right;
+        left_ratio = ratio;
+    }
+    return left;
 }
 
 }  // namespace detail
 
-// `loss` on the points first h .. last h.
-inline GridLoss discretise(const PrivacyLoss& loss, double h, std::int64_t first, std::int64_t last) {
-    using namespace detail;
-    const auto points = static_cast<std::size_t>(last - first + 1);
-    std::vector<Cell> cells(points - 1);
-    std::vector<double> errors(points, 0.0);
-    LossMasses left = loss.masses(static_cast<double>(first) * h);
-    const LossMasses lowest = left;
-    for (std::size_t i = 0; i < points; ++i) {
-        const double at = static_cast<double>(first + static_cast<std::int64_t>(i)) * h;
-        const LossMasses right = i == 0 ? left : loss.masses(at);
-        if (i > 0) cells[i - 1] = make_cell(left, right, at - h, h);
-        const double q_error = at < 690.0 ? std::exp(at) * tail_error(right.q_below, right.q_above, loss.scale()) : 0.0;
-        errors[i] = tail_error(right.p_below, right.p_above, loss.scale()) + q_error;
-        if (i > 0) errors[i - 1] += errors[i] + cells[i - 1].p * 128.0 * unit_roundoff * (1.0 + std::fabs(at));
-        left = right;
+namespace detail {
+
+// Where the losses end above without an atom: the point t such that what lies above it (S = delta(t)) balances about
+// half of the cell below. With a point on the end itself all of the last cell would be rounded down.
+inline double top_anchor(const PrivacyLoss& loss, double h) {
+    double low = loss.highest() - h, high = loss.highest();
+    for (int k = 0; k < 20; ++k) {
+        const double t = 0.5 * (low + high);
+        const LossMasses left = loss.masses(t - h), right = loss.masses(t);
+        const Cell cell = make_cell(left, right, t - h, std::exp(t - h), std::exp(t));
+        (loss.delta(t) > 0.55 * cell.deficit ? low : high) = t;
     }
+    return high;
+}
+
+}  // namespace detail
+
+// A grid through the end of the losses, where there may be an atom; through 0 if that is nearer than h.
+inline double grid_offset(const PrivacyLoss& loss, double h) {
+    const double low = loss.lowest(), high = loss.highest();
+    const double end = std::isfinite(low) ? low : high;
+    if (!(std::fabs(end) > h && std::fabs(end) < 600.0) || loss.lattice() > 0.0) return 0.0;
+    const double anchor = std::isfinite(low) ? low : detail::top_anchor(loss, h);
+    return anchor - std::round(anchor / h) * h;
+}
+
+// `loss` on the points of step h around low .. high.
+inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, detail::Budget& budget) {
+    using namespace detail;
     GridLoss result;
+    result.offset = grid_offset(loss, h);
+    const auto first = static_cast<std::int64_t>(std::ceil((low - result.offset) / h - 1e-6)) - 1;
+    const auto last = static_cast<std::int64_t>(std::floor((high - result.offset) / h + 1e-6)) + 1;
+    const auto points = static_cast<std::size_t>(last - first + 1);
     result.first = first;
+    result.errors.assign(points, 0.0);
+    std::vector<Cell> cells(points - 1);
+    const LossMasses end = cut_up(loss, h, result.offset, first, cells, result.errors, budget);
     result.raised.masses.assign(points, 0.0);
     result.lowered.masses.assign(points, 0.0);
     raise_cells(cells, h, result.raised.masses);
-    lower_cells(cells, result.lowered.masses);
-    result.raised.masses.front() += lowest.p_below;
-    result.raised.infinite = loss.p_infinite() + left.p_above + tail_error(left.p_below, left.p_above, loss.scale());
-    result.lowered.masses.back() += left.p_above;
+    lower_cells(cells, h, result.lowered.masses);
+    result.raised.masses.front() += loss.masses(result.offset + static_cast<double>(first) * h).p_below;
+    result.raised.infinite = loss.p_infinite() + end.p_above + tail_error(end.p_below, end.p_above, loss.scale());
+    result.lowered.masses.back() += end.p_above;
     result.lowered.infinite = loss.p_infinite();
     if (loss.highest() == infinity) result.raised.infinite += std::numeric_limits<double>::min();
-    take_logs(result.raised);
-    take_logs(result.lowered);
-    result.errors = std::move(errors);
     return result;
 }
 

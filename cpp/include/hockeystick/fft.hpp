@@ -11,9 +11,7 @@
 // signals.
 #pragma once
 
-#include <complex>
 #include <cstddef>
-#include <vector>
 
 #define POCKETFFT_NO_MULTITHREADING
 #include <pocketfft.hpp>
@@ -34,18 +32,18 @@ inline double fft_relative_error(std::size_t n) {
     return sum / (1.0 - sum);
 }
 
-// n real values -> n/2 + 1 coefficients, sum_j x_j exp(-2 pi i j k/n).
-inline void fft_forward(const std::vector<double>& signal, std::vector<std::complex<double>>& spectrum) {
-    spectrum.resize(signal.size() / 2 + 1);
-    pocketfft::r2c<double>({signal.size()}, {sizeof(double)}, {sizeof(std::complex<double>)}, 0, true, signal.data(),
-                           spectrum.data(), 1.0);
-}
+// Transforms of one length, a power of two, in place. The spectrum of n real values is packed as x_0, Re x_1, Im x_1,
+// ..., x_{n/2}, with x_k = sum_j signal_j exp(-2 pi i j k/n). Twice n doubles are held or used for a while.
+class RealTransform {
+  public:
+    explicit RealTransform(std::size_t n) : plan_(n) {}
+    std::size_t length() const { return plan_.length(); }
+    void forward(double* x) const { plan_.exec(x, 1.0, true); }
+    void backward(double* x) const { plan_.exec(x, 1.0 / static_cast<double>(length()), false); }
 
-// The inverse of fft_forward; `signal` has the length n already.
-inline void fft_backward(const std::vector<std::complex<double>>& spectrum, std::vector<double>& signal) {
-    pocketfft::c2r<double>({signal.size()}, {sizeof(std::complex<double>)}, {sizeof(double)}, 0, false, spectrum.data(),
-                           signal.data(), 1.0 / static_cast<double>(signal.size()));
-}
+  private:
+    pocketfft::detail::pocketfft_r<double> plan_;
+};
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick

@@ -1,133 +1,110 @@
 // Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy losses.
 //
-// Each step is put on a grid twice (discretise.hpp): raised losses give an upper bound, lowered ones a lower bound,
-// both second order in the grid step h. Both are composed under one tilt (tilted.hpp), which carries the certificate.
+// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact (exact_step.hpp). Else
+// each step is put on a grid twice (discretise.hpp): raised losses give an upper bound, lowered ones a lower bound, both
+// second order in the grid step h. Both are composed under one tilt (tilted.hpp), which carries the certificate; plan.hpp
+// chooses tilt, cut and h; h is made finer until the bracket is as narrow as asked, or memory, work or rounding forbids
+// it (`coarsened`). Where all atoms lie on a lattice, h divides it. Mass cut off: above, 1e-7 tolerance delta over all
+// steps, which goes to infinity; below, 1e-13 in all.
 //
-// Tilt: with K(c) = sum_j T_j log E e^{c L_j}, delta <= delta_inf + kappa(c) e^{K(c) - c eps}, kappa(c) =
-// c^c/(1+c)^{1+c}, the maximum of (1 - e^{-x})_+ e^{-cx}. For a delta query c minimises the bound; for an epsilon query
-// it minimises (K(c) + log kappa(c) - log delta)/c. K comes from a rough sketch of the losses: any c is sound, a good
-// one is narrow. Grid step: a cell adds variance h^2/6 (raised) or takes up to h^2/3 (lowered), which moves log delta
-// by c(c+1)/2 of it: the bracket is about T c (c+1) h^2/4 wide in log delta and T (c+1) h^2/4 in epsilon. h is set from
-// that, then made finer until the bracket is as narrow as asked, or memory or rounding forbids it (`coarsened`). Where
-// all atoms lie on a lattice, h divides it. Mass cut off: above, 1e-7 tolerance delta over all steps, which goes to
-// infinity; below, 1e-13 in all.
-//
-// Where brackets stay wide, and say so: (a) one large loss rules (a rare sample, few steps, delta below about 1e-15):
-// no tilt makes e^{K - c eps} comparable to delta; (b) atoms off the grid (sampled Laplace), first order in h for the
-// lower end; (c) T above 1e5 with delta below 1e-20: rounding, about 1e-13 T of the Chernoff bound.
-//
-// Cost: A = DP-SGD (sigma 1, q 0.01, T 1000, delta 1e-5) takes 2^13 to 2^14 points; memory at most about 60 bytes a
-// point.
+// Cost: see `PldSettings`; work and memory are estimated before they are spent, and the grid is coarsened to fit.
 #pragma once
 
 #include <cstdio>
 #include <string>
 
-#include <hockeystick/root.hpp>
-#include <hockeystick/sketch.hpp>
+#include <hockeystick/exact_step.hpp>
+#include <hockeystick/plan.hpp>
 #include <hockeystick/tilted.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 
-struct Step {
-    Loss loss;
-    double count;  // an integer >= 1
-};
-
 struct PldSettings {
     double interval = 0.0;  // h; chosen if 0
     double tolerance = 1e-3;
-    std::size_t max_points = std::size_t{1} << 22;
+    double max_bytes = 536870912.0;                // 2^29
+    double max_work = 4e8;                         // of the grids; units in budget.hpp
+    double floor = 0.0;                            // an upper end not above this is narrow enough
+    const std::atomic<bool>* stop = nullptr;       // a query whose flag is set throws detail::Stopped
 };
 
 struct PldBracket {
     double lower, upper;
-    double interval;
-    bool coarsened;         // the memory cap, or rounding, was reached before the tolerance
-    double rounding = 0.0;  // its own share of the width, in log delta
+    double interval = 0.0;  // 0 if there was no grid
+    bool coarsened = false;  // the cap on memory or work, or rounding, was reached before the tolerance
+    double rounding = 0.0;   // its own share of the width, in log delta
+    double work = 0.0;       // units in budget.hpp
 };
-
-namespace detail {
-
-// What is asked of one direction of a composition.
-struct Question {
-    bool for_epsilon;
-    double value;  // delta, or eps >= 0
-};
-
-struct Plan {
-    double tilt, log_delta, eps, interval;
-};
-
-}  // namespace detail
 
 // One direction of a composition of independent steps.
 class Composition {
   public:
-    explicit Composition(std::vector<Step> steps) : steps_(std::move(steps)) {
+    Composition(std::vector<Step> steps, const PldSettings& settings)
+        : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : collapse(steps)) {
         for (const Step& step : steps_) {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
             highest_ += step.count * step.loss->highest();
-            sketches_.emplace_back(*step.loss, step.count);
         }
     }
 
-    PldBracket delta(double eps, const PldSettings& settings) const {
+    PldBracket delta(double eps) const {
         const double infinite = -std::expm1(log_finite_);
-        if (steps_.empty()) return {0.0, 0.0, settings.interval, false};
-        if (eps == detail::infinity || eps > highest_ * (1.0 + 1e-14) + 1e-300 || total_mass_is_infinite())
-            return {infinite * (1.0 - 1e-14), detail::min(infinite * (1.0 + 1e-14), 1.0), settings.interval, false};
-        return answer({false, eps}, settings);
+        if (steps_.empty()) return {0.0, 0.0};
+        if (eps == detail::infinity || eps > highest_ * (1.0 + 1e-14) + 1e-300 || log_finite_ == -detail::infinity)
+            return {infinite * (1.0 - 1e-14), detail::min(infinite * (1.0 + 1e-14), 1.0)};
+        if (is_single()) {
+            const detail::ExactStep step(*steps_[0].loss);
+            return {step.lower(eps), step.upper(eps)};
+        }
+        return answer({false, eps});
     }
 
     // Of the smallest epsilon >= 0.
-    PldBracket epsilon(double delta, const PldSettings& settings) const {
+    PldBracket epsilon(double delta) const {
         const double infinite = -std::expm1(log_finite_);
-        if (steps_.empty()) return {0.0, 0.0, settings.interval, false};
-        if (delta < infinite * (1.0 - 1e-14)) return {detail::infinity, detail::infinity, settings.interval, false};
+        if (steps_.empty()) return {0.0, 0.0};
+        if (delta < infinite * (1.0 - 1e-14)) return {detail::infinity, detail::infinity};
         const double highest = detail::max(highest_, 0.0);
-        if (total_mass_is_infinite()) return {0.0, 0.0, settings.interval, false};
-        if (delta <= infinite * (1.0 + 1e-12)) {  // cannot be told from the mass at infinity
-            return {delta == 0.0 ? highest : 0.0, infinite > 0.0 ? detail::infinity : highest, settings.interval,
-                    false};
+        if (log_finite_ == -detail::infinity) return {0.0, 0.0};
+        if (delta <= infinite * (1.0 + 1e-12))  // cannot be told from the mass at infinity
+            return {delta == 0.0 ? highest : 0.0, infinite > 0.0 ? detail::infinity : highest};
+        if (highest <= settings_.floor) return {0.0, highest};
+        if (is_single()) {
+            const detail::Ends ends = detail::ExactStep(*steps_[0].loss).epsilon(delta);
+            return {ends.low, ends.high};
         }
-        return answer({true, delta}, settings);
+        return answer({true, delta});
     }
 
   private:
-    bool total_mass_is_infinite() const { return log_finite_ == -detail::infinity; }
+    bool is_single() const { return total_ == 1.0 && settings_.interval == 0.0; }
 
-    double log_moment(double c) const {
-        double sum = 0.0;
-        for (const detail::Sketch& sketch : sketches_) sum += sketch.log_moment(c);
-        return sum;
-    }
-
-    detail::Plan plan(const detail::Question& question, const PldSettings& settings) const {
-        using namespace detail;
-        double eps = question.for_epsilon ? 0.0 : question.value;
-        double c = 0.0, log_delta = 0.0;
-        if (question.for_epsilon) {
-            log_delta = std::log(question.value + std::expm1(log_finite_));
-            const auto bound = [&](double t) { return (log_moment(t) + log_kappa(t) - log_delta) / t; };
-            c = best_tilt(bound);
-            eps = max(bound(c), 0.0);
+    // All unsampled Gaussians as one; the sum is compensated, lest a long ledger loses digits.
+    static std::vector<Step> collapse(const std::vector<Step>& steps) {
+        std::vector<Step> result;
+        double sum = 0.0, lost = 0.0;
+        for (const Step& step : steps) {
+            const double shift = step.loss->gaussian_shift();
+            if (shift == 0.0) {
+                result.push_back(step);
+                continue;
+            }
+            const double term = step.count * shift * shift - lost, next = sum + term;
+            lost = (next - sum) - term;
+            sum = next;
         }
-        if (eps == 0.0 || !question.for_epsilon) {
-            const auto bound = [&](double t) { return log_moment(t) - t * eps + log_kappa(t); };
-            c = best_tilt(bound);
-            log_delta = min(bound(c), 0.0) - 3.0;
-        }
-        c = detail::min(c, 600.0 * total_);  // keeps e^{c L} of a step within doubles
-        const double wanted = question.for_epsilon ? settings.tolerance * max(eps, 1e-9) : settings.tolerance / c;
-        const double h = std::sqrt(1.3 * wanted / (total_ * (c + 1.0)));
-        return {c, log_delta, eps, min(h, 0.5 / (c + 1.0))};
+        if (sum > 0.0) result.push_back({std::make_shared<GaussianLoss>(std::sqrt(sum)), 1.0});
+        return result;
     }
 
     double aligned(double h) const {
         double lattice = 0.0;
+        if (steps_.size() == 1 && steps_[0].loss->lattice() == 0.0) {  // the grid goes through one end: to the other
+            const double range = steps_[0].loss->highest() - steps_[0].loss->lowest();
+            return range > h && range < 1e15 ? range / std::ceil(range / h) : h;
+        }
         for (const Step& step : steps_) {
             const double own = step.loss->lattice();
             if (own == 0.0 || (lattice != 0.0 && own != lattice)) return h;
@@ -136,21 +113,24 @@ class Composition {
         return lattice / std::ceil(lattice / h);
     }
 
-    PldBracket answer(const detail::Question& question, const PldSettings& settings) const {
+    PldBracket answer(const detail::Question& question) const {
         using namespace detail;
-        const Plan plan = this->plan(question, settings);
-        double h = settings.interval > 0.0 ? settings.interval : aligned(plan.interval);
-        PldBracket best{0.0, question.for_epsilon ? infinity : 1.0, h, false};
+        Budget budget(settings_.stop);
+        const Plan plan = Planner(steps_, log_finite_, budget).plan(question, settings_.tolerance);
+        const std::vector<Ends> ends = cuts(plan);
+        double h = settings_.interval > 0.0 ? settings_.interval : aligned(plan.interval);
+        PldBracket best{0.0, question.for_epsilon ? max(highest_, 0.0) : 1.0, h};
         double width = infinity;
-        for (int attempt = 0; attempt < 8; ++attempt) {
-            const PldBracket found = evaluate(question, settings, plan, h);
+        for (int attempt = 0; attempt < 5; ++attempt) {
+            const PldBracket found = evaluate(question, plan, ends, h, budget);
             best.lower = max(best.lower, found.lower);
             best.upper = min(best.upper, found.upper);
-            best.interval = found.interval;
+            if (found.interval > 0.0) best.interval = found.interval;
+            best.work = budget.spent();
             const double before = width;
             width = best.upper - best.lower;
-            const double allowed = max(settings.tolerance * best.upper, question.for_epsilon ? 1e-9 : 0.0);
-            if (settings.interval > 0.0 || width <= allowed) return best;
+            const double allowed = max(settings_.tolerance * best.upper, question.for_epsilon ? 1e-9 : 0.0);
+            if (settings_.interval > 0.0 || width <= allowed || best.upper <= settings_.floor) return best;
             const double rounding = found.rounding * (question.for_epsilon ? 1.0 / plan.tilt : best.upper);
             const bool futile = rounding > 0.5 * allowed && rounding < infinity;
             if (found.coarsened || futile || !(width < 0.9 * before || before == infinity)) break;
@@ -162,138 +142,143 @@ class Composition {
     }
 
     // Where each step is cut off.
-    std::vector<detail::Ends> cuts(const detail::Plan& plan, const PldSettings& settings) const {
-        const double mass = detail::max(std::exp(plan.log_delta) * settings.tolerance * 1e-7 / total_, 1e-307);
+    std::vector<detail::Ends> cuts(const detail::Plan& plan) const {
         std::vector<detail::Ends> ends;
         for (const Step& step : steps_)
-            ends.push_back({detail::lower_end(*step.loss, 1e-13 / total_), detail::upper_end(*step.loss, mass)});
+            ends.push_back({detail::lower_end(*step.loss, 1e-13 / total_), detail::upper_end(*step.loss, std::exp(plan.log_mass))});
         return ends;
     }
 
-    std::vector<GridLoss> put_on_grid(double h, const std::vector<detail::Ends>& ends) const {
+    std::vector<GridLoss> put_on_grid(double h, const std::vector<detail::Ends>& ends, detail::Budget& budget) const {
         std::vector<GridLoss> grids;
-        for (std::size_t j = 0; j < steps_.size(); ++j) {
-            const auto first = static_cast<std::int64_t>(std::ceil(ends[j].low / h - 1e-6)) - 1;
-            const auto last = static_cast<std::int64_t>(std::floor(ends[j].high / h + 1e-6)) + 1;
-            grids.push_back(discretise(*steps_[j].loss, h, first, last));
-        }
+        for (std::size_t j = 0; j < steps_.size(); ++j)
+            grids.push_back(discretise(*steps_[j].loss, h, ends[j].low, ends[j].high, budget));
         return grids;
     }
 
-    PldBracket evaluate(const detail::Question& question, const PldSettings& settings, const detail::Plan& plan,
-                        double h) const {
+    // Points of all grids that memory and the rest of the work allow.
+    double most_points(const detail::Budget& budget) const {
+        const double left = detail::max(settings_.max_work - budget.spent(), 0.02 * settings_.max_work);
+        return detail::min(left / (2.0 * (detail::masses_work + 2.0 * detail::tilting_work)), settings_.max_bytes / 128.0);
+    }
+
+    // Length of the transforms, likewise.
+    double longest(bool peeled, const detail::Budget& budget) const {
+        double passes = 2.0 * detail::reading_work + 20.0;
+        double powers = 0.0;
+        for (const Step& step : steps_)
+            if (step.count > 1.0 || peeled || steps_.size() < 8) powers += detail::bits_of(static_cast<std::uint64_t>(step.count)), passes += 20.0;
+        passes = (passes + powers * detail::power_work) * (peeled ? 3.0 : 1.0) * 2.0;
+        const double left = detail::max(settings_.max_work - budget.spent(), 0.1 * settings_.max_work);
+        return detail::min(left / passes, settings_.max_bytes / 128.0);
+    }
+
+    PldBracket evaluate(const detail::Question& question, const detail::Plan& plan,
+                        const std::vector<detail::Ends>& ends, double h, detail::Budget& budget) const {
         using namespace detail;
-        const std::vector<Ends> ends = cuts(plan, settings);
-        const auto most = static_cast<double>(settings.max_points);
         double range = 0.0;
         for (const Ends& end : ends) range += end.high - end.low;
-        const auto points = [&] { return range / h + 4.0 * static_cast<double>(ends.size()); };
-        for (int attempt = 0; attempt < 60; ++attempt) {
-            if (points() > most && settings.interval > 0.0) break;
-            if (points() > most) h = 1.01 * range / (most - 4.0 * static_cast<double>(ends.size()));
+        const double spare = 4.0 * static_cast<double>(ends.size());
+        for (int attempt = 0; attempt < 3; ++attempt) {
+            const double most = most_points(budget);
+            const bool too_many = range / h + spare > most;
+            if (too_many && settings_.interval > 0.0) break;
+            if (too_many) h = 1.01 * range / max(most - spare, 16.0);
             if (!(h > 0.0 && h < infinity)) break;
-            const std::vector<GridLoss> grids = put_on_grid(h, ends);
-            const std::vector<Part> raised = parts(grids, true), lowered = parts(grids, false);
-            const Window window = common_window(raised, lowered, h, plan.tilt);
-            const double needed = (window.high - window.low) / h + 4.0;
-            if (needed <= most) {
-                PldBracket found = read(question, plan, raised, lowered, h, window);
-                found.coarsened = attempt > 0;
+            const std::vector<GridLoss> grids = put_on_grid(h, ends, budget);
+            TiltedSteps raised = tilted(grids, true, plan, h, budget);
+            if (raised.empty()) break;
+            const double allowed = longest(raised.peeled, budget);
+            if (raised.points() <= allowed) {
+                PldBracket found = read(question, plan, raised, grids, h, allowed, budget);
+                found.coarsened = attempt > 0 || too_many;
                 return found;
             }
-            if (settings.interval > 0.0 || !(needed < infinity)) break;
-            h *= max(1.2, 1.01 * needed / most);
+            if (settings_.interval > 0.0 || !(raised.points() < infinity)) break;
+            h *= max(1.2, 1.05 * raised.points() / allowed);
         }
-        return without_grid(question, settings);
+        return without_grid(question);
     }
 
     // What holds without composing: all steps leak at least what the worst of them does.
-    PldBracket without_grid(const detail::Question& question, const PldSettings& settings) const {
-        if (settings.interval > 0.0) {
+    PldBracket without_grid(const detail::Question& question) const {
+        if (settings_.interval > 0.0) {
             char given[32];
-            std::snprintf(given, sizeof given, "%g", settings.interval);
-            throw std::invalid_argument(std::string("interval=") + given + " needs more than " +
-                                        std::to_string(settings.max_points) +
-                                        " grid points for this composition; use a coarser interval or fewer steps");
+            std::snprintf(given, sizeof given, "%g", settings_.interval);
+            throw std::invalid_argument(std::string("interval=") + given +
+                                        " needs more grid points for this composition than memory or work allow; "
+                                        "use a coarser interval or fewer steps");
         }
-        if (question.for_epsilon) return {0.0, detail::max(highest_, 0.0), 0.0, true};
-        double lower = 0.0;
-        for (const Step& step : steps_)  // at a larger eps, lest the rounding of eps matters
-            lower = detail::max(lower, step.loss->delta(question.value * (1.0 + 1e-12) + 1e-12) * (1.0 - 1e-9));
-        return {lower, 1.0, 0.0, true};
+        PldBracket found{0.0, question.for_epsilon ? detail::max(highest_, 0.0) : 1.0};
+        for (const Step& step : steps_) {
+            const detail::ExactStep exact(*step.loss);
+            const double lower = question.for_epsilon ? exact.epsilon(question.value).low : exact.lower(question.value);
+            found.lower = detail::max(found.lower, lower);
+        }
+        found.coarsened = true;
+        return found;
     }
 
-    static detail::Window common_window(const std::vector<detail::Part>& raised,
-                                        const std::vector<detail::Part>& lowered, double h, double c) {
-        const double width = std::sqrt(detail::max(curvature(raised, h, c), 1.0 / (c * c * 100.0)));
-        const detail::Window up = detail::find_window(raised, h, c, width);
-        if (!std::isfinite(detail::log_moment(lowered, h, c))) return up;
-        const detail::Window down = detail::find_window(lowered, h, c, width);
-        return {detail::min(up.low, down.low), detail::max(up.high, down.high)};
+    detail::TiltedSteps tilted(const std::vector<GridLoss>& grids, bool raised, const detail::Plan& plan, double h,
+                               detail::Budget& budget) const {
+        std::vector<detail::Part> parts;
+        for (std::size_t j = 0; j < steps_.size(); ++j)
+            parts.push_back({&grids[j], raised ? &grids[j].raised : &grids[j].lowered, steps_[j].count});
+        const bool cut = plan.cut / h < 0x1p62;
+        return detail::tilt_steps(
+            parts, h, plan, cut ? static_cast<std::int64_t>(std::ceil(plan.cut / h)) : detail::no_cut, budget);
     }
 
-    PldBracket read(const detail::Question& question, const detail::Plan& plan, const std::vector<detail::Part>& raised,
-                    const std::vector<detail::Part>& lowered, double h, const detail::Window& window) const {
+    static std::size_t length_for(const detail::TiltedSteps& steps) {
         std::size_t n = 64;
-        while (static_cast<double>(n) < (window.high - window.low) / h + 4.0) n *= 2;
-        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - 1e-14), 0.0, h, false};
+        while (static_cast<double>(n) < steps.points()) n *= 2;
+        return n;
+    }
+
+    PldBracket read(const detail::Question& question, const detail::Plan& plan, detail::TiltedSteps& raised,
+                    const std::vector<GridLoss>& grids, double h, double allowed, detail::Budget& budget) const {
+        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - 1e-14), 0.0, h};
         {
-            const detail::TiltedComposition upper(raised, h, plan.tilt, window, n);
+            const detail::TiltedComposition upper(raised, length_for(raised), budget);
             found.upper = upper_end_of(upper, question, plan);
             const double eps = question.for_epsilon ? found.upper : question.value;
             if (eps < detail::infinity) found.rounding = upper.delta(eps).rounding;
         }
-        if (std::isfinite(detail::log_moment(lowered, h, plan.tilt))) {
-            const detail::TiltedComposition lower(lowered, h, plan.tilt, window, n);
-            found.lower = detail::max(found.lower, lower_end_of(lower, question, plan));
+        detail::TiltedSteps lowered = tilted(grids, false, plan, h, budget);
+        if (!lowered.empty() && lowered.points() < 2.0 * allowed) {
+            const detail::TiltedComposition lower(lowered, length_for(lowered), budget);
+            found.lower = detail::max(found.lower, lower_end_of(lower, question, found.upper));
         }
         return found;
-    }
-
-    // K''(c)
-    static double curvature(const std::vector<detail::Part>& parts, double h, double c) {
-        const double d = 0.05 * c;
-        const double at = detail::log_moment(parts, h, c);
-        return (detail::log_moment(parts, h, c + d) + detail::log_moment(parts, h, c - d) - 2.0 * at) / (d * d);
-    }
-
-    std::vector<detail::Part> parts(const std::vector<GridLoss>& grids, bool raised) const {
-        std::vector<detail::Part> result;
-        for (std::size_t j = 0; j < steps_.size(); ++j)
-            result.push_back({&grids[j], raised ? &grids[j].raised : &grids[j].lowered, steps_[j].count});
-        return result;
     }
 
     double upper_end_of(const detail::TiltedComposition& composition, const detail::Question& question,
                         const detail::Plan& plan) const {
         const auto upper = [&](double eps) { return composition.delta(eps).upper; };
         if (!question.for_epsilon) return upper(question.value);
-        if (upper(0.0) <= question.value) return 0.0;
+        const auto above = [&](double eps) { return upper(eps) > question.value; };
+        if (!above(0.0)) return 0.0;
         double high = detail::max(plan.eps, 1e-9);
-        for (int k = 0; k < 60 && upper(high) > question.value; ++k) high *= 1.5;
+        for (int k = 0; k < 60 && above(high); ++k) high *= 1.5;
         const double bound = detail::max(highest_, 0.0) * (1.0 + 1e-14);
-        if (upper(high) > question.value) return bound;
-        return detail::min(detail::narrow(upper, question.value, 0.0, high).high, bound);
+        return above(high) ? bound : detail::min(detail::first_false(above, 0.0, high), bound);
     }
 
+    // Downwards from the upper end: far below it the error is large in units of a tilt made for there.
     double lower_end_of(const detail::TiltedComposition& composition, const detail::Question& question,
-                        const detail::Plan& plan) const {
+                        double upper) const {
         const auto lower = [&](double eps) { return composition.delta(eps).lower; };
         if (!question.for_epsilon) return lower(question.value);
-        if (lower(0.0) <=
-            question.value) {  // perhaps only because the error at 0 is large in units of the tilt at epsilon
-            double low = plan.eps;
-            for (int k = 0; k < 40 && lower(low) <= question.value; ++k) low *= 0.9;
-            return lower(low) > question.value ? detail::narrow(lower, question.value, low, low / 0.9 + 1e-12).low
-                                               : 0.0;
-        }
-        double high = detail::max(plan.eps, 1e-9);
-        for (int k = 0; k < 60 && lower(high) > question.value; ++k) high *= 1.5;
-        return detail::narrow(lower, question.value, 0.0, high).low;
+        const auto above = [&](double eps) { return lower(eps) > question.value; };
+        if (!(upper > 0.0 && upper < detail::infinity)) return 0.0;
+        double gap = 1e-9 * upper;
+        while (gap < upper && !above(upper - gap)) gap *= 1.4;
+        if (gap < upper) return detail::last_true(above, upper - gap, upper);
+        return above(0.0) ? detail::last_true(above, 0.0, upper) : 0.0;
     }
 
+    PldSettings settings_;
     std::vector<Step> steps_;
-    std::vector<detail::Sketch> sketches_;
     double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0;
 };
 

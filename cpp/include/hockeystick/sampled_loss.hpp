@@ -1,0 +1,148 @@
+// Privacy losses of mechanisms that see a random sample of the records.
+//
+//   Poisson       (Zhu, Dong and Wang 2022) of a base pair (P0, Q0), rate q, add-or-remove adjacency:
+//                 remove ((1-q) Q0 + q P0, Q0): {L <= eps} = {L0 <= l(eps)}, l(eps) = log(1 + (e^eps - 1)/q);
+//                 add (Q0, (1-q) Q0 + q P0), written with the reversed base (Q0, P0): {L <= eps} = {L0' <= -l(-eps)}.
+//   Fixed size    K of n records without replacement, one replaced, shift r = 2/noise_multiplier: dominated by the
+//                 curve of the remove pair for eps >= 0 and of the add pair for eps < 0, their maximum everywhere
+//                 (Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex
+//                 in e^eps, so it is a pair's own: the masses are the pieces', with an atom at L = 0 between them.
+//
+// Poisson sampling under replacement of a record is left out: that ((1-q)N(0)+qN(1), (1-q)N(0)+qN(-1)) dominates is,
+// to our knowledge, a conjecture (Lebeda, Regehr, Kamath and Steinke 2024).
+//
+// Errors and cost as in privacy_loss.hpp.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <hockeystick/privacy_loss.hpp>
+
+namespace hockeystick {
+inline namespace HOCKEYSTICK_ISA {
+
+namespace detail {
+
+// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down.
+inline double unsampled_loss(double eps, double rate) {
+    if (eps > 1.0) return eps - std::log(rate) + std::log1p(-(1.0 - rate) * std::exp(-eps));
+    const double y = std::expm1(eps) / rate;
+    return y > -1.0 ? std::log1p(y) : -infinity;
+}
+
+// log(1 - rate + rate e^loss)
+inline double sampled_loss(double loss, double rate) {
+    if (loss == infinity) return infinity;
+    if (loss > 1.0) return loss + std::log(rate) + std::log1p((1.0 - rate) / rate * std::exp(-loss));
+    return std::log1p(rate * std::expm1(loss));
+}
+
+// log((1 - rate) e^x + rate e^y)
+inline double log_mixture(double x, double y, double rate) {
+    const double a = x + std::log1p(-rate), b = y + std::log(rate);
+    const double larger = max(a, b);
+    return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
+}
+
+}  // namespace detail
+
+class PoissonRemoveLoss final : public PrivacyLoss {
+  public:
+    PoissonRemoveLoss(Loss base, double rate) : base_(std::move(base)), rate_(rate) {}
+    LossMasses masses(double eps) const override {
+        const double cut = detail::unsampled_loss(eps, rate_);
+        const LossMasses m = cut == -detail::infinity ? everything_above() : base_->masses(cut);
+        return {(1.0 - rate_) * m.q_below + rate_ * m.p_below, (1.0 - rate_) * m.q_above + rate_ * m.p_above, m.q_below,
+                m.q_above};
+    }
+    double delta(double eps) const override {
+        const double cut = detail::unsampled_loss(eps, rate_);
+        return cut == -detail::infinity ? -std::expm1(eps) : rate_ * base_->delta(cut);
+    }
+    double p_infinite() const override { return rate_ * base_->p_infinite(); }
+    double lowest() const override { return detail::sampled_loss(base_->lowest(), rate_); }
+    double highest() const override { return detail::sampled_loss(base_->highest(), rate_); }
+    double scale() const override { return base_->scale(); }
+    std::vector<OutlinePoint> outline() const override {
+        std::vector<OutlinePoint> points = base_->outline();
+        for (OutlinePoint& x : points)
+            x = {detail::sampled_loss(x.loss, rate_), detail::log_mixture(x.log_q, x.log_p, rate_), x.log_q};
+        return points;
+    }
+
+  private:
+    LossMasses everything_above() const { return {0.0, 1.0 - base_->p_infinite(), 0.0, 1.0}; }
+
+    Loss base_;  // (P0, Q0)
+    double rate_;
+};
+
+class PoissonAddLoss final : public PrivacyLoss {
+  public:
+    PoissonAddLoss(Loss reversed_base, double rate) : base_(std::move(reversed_base)), rate_(rate) {}
+    LossMasses masses(double eps) const override {
+        const double cut = -detail::unsampled_loss(-eps, rate_);
+        if (cut == detail::infinity) return {1.0, 0.0, 1.0, 0.0};
+        const LossMasses m = base_->masses(cut);
+        const double p_above = m.p_above + base_->p_infinite();  // their loss is -log(1 - rate) here
+        return {m.p_below, p_above, (1.0 - rate_) * m.p_below + rate_ * m.q_below,
+                (1.0 - rate_) * p_above + rate_ * m.q_above};
+    }
+    // With A = {L0' > cut}: Q0(A) - e^eps ((1-q) Q0(A) + q P0(A)) = (1 - e^eps (1-q)) (Q0(A) - e^cut P0(A)).
+    double delta(double eps) const override {
+        const double cut = -detail::unsampled_loss(-eps, rate_);
+        if (cut == detail::infinity) return 0.0;
+        const double weight = eps < 1.0 ? rate_ - std::expm1(eps) * (1.0 - rate_) : 1.0 - std::exp(eps) * (1.0 - rate_);
+        return detail::max(weight, 0.0) * base_->delta(cut);
+    }
+    double lowest() const override { return -detail::sampled_loss(-base_->lowest(), rate_); }
+    double highest() const override {
+        const bool infinite = base_->p_infinite() > 0.0 || base_->highest() == detail::infinity;
+        return infinite ? -std::log1p(-rate_) : -detail::sampled_loss(-base_->highest(), rate_);
+    }
+    double scale() const override { return base_->scale(); }
+    std::vector<OutlinePoint> outline() const override {
+        std::vector<OutlinePoint> points = base_->outline();
+        for (OutlinePoint& x : points)
+            x = {-detail::sampled_loss(-x.loss, rate_), x.log_p, detail::log_mixture(x.log_p, x.log_q, rate_)};
+        return points;
+    }
+
+  private:
+    Loss base_;  // (Q0, P0)
+    double rate_;
+};
+
+// The larger of the two Poisson curves; see Fixed size above.
+class FixedSizeLoss final : public PrivacyLoss {
+  public:
+    FixedSizeLoss(double shift, double rate)
+        : remove_(std::make_shared<GaussianLoss>(shift), rate), add_(std::make_shared<GaussianLoss>(shift), rate) {}
+    LossMasses masses(double eps) const override { return piece(eps).masses(eps); }
+    double delta(double eps) const override { return piece(eps).delta(eps); }
+    double lowest() const override { return add_.lowest(); }
+    double highest() const override { return remove_.highest(); }
+    double scale() const override { return remove_.scale(); }
+    std::vector<OutlinePoint> outline() const override {
+        std::vector<OutlinePoint> points;
+        for (const OutlinePoint& x : add_.outline())
+            if (x.loss < 0.0) points.push_back(x);
+        for (const OutlinePoint& x : remove_.outline())
+            if (x.loss >= 0.0) points.push_back(x);
+        return points;
+    }
+
+  private:
+    const PrivacyLoss& piece(double eps) const {
+        return eps >= 0.0 ? static_cast<const PrivacyLoss&>(remove_) : static_cast<const PrivacyLoss&>(add_);
+    }
+
+    PoissonRemoveLoss remove_;
+    PoissonAddLoss add_;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick
