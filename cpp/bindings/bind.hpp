@@ -7,7 +7,7 @@
 
 void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_contraction(py::module_& m);
-void bind_dpsgd(py::module_& m);
+void bind_dpsgd(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_fedavg(py::module_& m);
 void bind_gaussian_dp(py::module_& m);
 void bind_last_iterate(py::module_& m);

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <numeric>
+
 #include <hockeystick/dpsgd.hpp>
-#include <hockeystick/pld.hpp>
+#include <hockeystick/dpsgd_engine.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -8,49 +11,57 @@ namespace {
 
 namespace hs = hockeystick;
 
-struct Stopped {};  // thrown out of a cell that nobody waits for any more
+using Dense = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Cell = double (*)(const hs::DpsgdEngine&, double, double, double, double);
 
-// What dpsgd.hpp asks an engine for: the larger of both directions.
-class PldEngine {
-  public:
-    explicit PldEngine(const std::atomic<bool>& stop) : stop_(stop) {}
-    double delta(double sigma, double rate, double steps, double eps) const {
-        return std::max(composed(sigma, rate, steps, true).delta(eps, {}).upper,
-                        composed(sigma, rate, steps, false).delta(eps, {}).upper);
+// The cells ordered by their first two arguments, so that neighbours share an engine's state.
+std::vector<std::size_t> grouped(const double* first, const double* second, std::size_t cells) {
+    std::vector<std::size_t> order(cells);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [=](std::size_t i, std::size_t j) {
+        return first[i] != first[j] ? first[i] < first[j] : second[i] < second[j];
+    });
+    return order;
+}
+
+grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
+                 const hs::contour::Kernels& kernels) {
+    const Dense& shaped = arguments.at(0);
+    grid::Double result(std::vector<py::ssize_t>(shaped.shape(), shaped.shape() + shaped.ndim()));
+    const auto cells = static_cast<std::size_t>(result.size());
+    const double* in[4];
+    for (std::size_t k = 0; k < 4; ++k) {
+        if (arguments.at(k).size() != result.size())
+            throw std::invalid_argument("arrays must share their shape. This is a bug in hockeystick.");
+        in[k] = arguments[k].data();
     }
-    double epsilon(double sigma, double rate, double steps, double delta) const {
-        return std::max(composed(sigma, rate, steps, true).epsilon(delta, {}).upper,
-                        composed(sigma, rate, steps, false).epsilon(delta, {}).upper);
-    }
-
-  private:
-    hs::Composition composed(double sigma, double rate, double steps, bool forward) const {
-        if (stop_) throw Stopped{};
-        return hs::Composition({{hs::make_loss({"gaussian", {1.0 / sigma}, rate}, forward), steps}});
-    }
-
-    const std::atomic<bool>& stop_;
-};
-
-// Binds function(engine, four numbers) as name(arrays, threads). A cell may take long.
-template <class Function> void define(py::module_& m, const char* name, const Function& function) {
-    m.def(
-        name,
-        [function](const std::vector<grid::Double>& arguments, std::size_t threads) {
-            const auto cell = [function](const std::atomic<bool>& stop, double a, double b, double c, double d) {
-                return function(PldEngine(stop), a, b, c, d);
-            };
-            return grid::map<4>(arguments, threads, cell, 1);
-        },
-        py::arg("arguments"), py::arg("threads"));
+    double* out = result.mutable_data();
+    const std::vector<std::size_t> order = grouped(in[0], in[1], cells);
+    const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
+    grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
+        const hs::DpsgdEngine engine(kernels, stop);
+        for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
+            const std::size_t i = order[at];
+            out[i] = function(engine, in[0][i], in[1][i], in[2][i], in[3][i]);
+        }
+    });
+    return result;
 }
 
 }  // namespace
 
-void bind_dpsgd(py::module_& m) {
-    define(m, "dpsgd_delta", hs::dpsgd_delta<PldEngine>);
-    define(m, "dpsgd_epsilon", hs::dpsgd_epsilon<PldEngine>);
-    define(m, "dpsgd_noise_multiplier", hs::dpsgd_noise_multiplier<PldEngine>);
-    define(m, "dpsgd_steps", hs::dpsgd_steps<PldEngine>);
-    define(m, "dpsgd_sampling_rate", hs::dpsgd_sampling_rate<PldEngine>);
+void bind_dpsgd(py::module_& m, const hs::contour::Kernels& kernels) {
+    const auto define = [&](const char* name, Cell function) {
+        m.def(
+            name,
+            [&kernels, function](const std::vector<Dense>& arguments, std::size_t threads) {
+                return map(arguments, threads, function, kernels);
+            },
+            py::arg("arguments"), py::arg("threads"));
+    };
+    define("dpsgd_delta", hs::dpsgd_delta<hs::DpsgdEngine>);
+    define("dpsgd_epsilon", hs::dpsgd_epsilon<hs::DpsgdEngine>);
+    define("dpsgd_noise_multiplier", hs::dpsgd_noise_multiplier<hs::DpsgdEngine>);
+    define("dpsgd_steps", hs::dpsgd_steps<hs::DpsgdEngine>);
+    define("dpsgd_sampling_rate", hs::dpsgd_sampling_rate<hs::DpsgdEngine>);
 }

@@ -20,5 +20,5 @@ PYBIND11_MODULE(_core, m) {
     bind_pld(m);
     bind_contour(m, kernels.contour);
     bind_one_step(m);
-    bind_dpsgd(m);
+    bind_dpsgd(m, kernels.contour);
 }

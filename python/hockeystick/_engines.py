@@ -147,15 +147,11 @@ def _both_ends(
 
 def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer | None:
     """Ask the contour engine; None where it does not apply."""
-    if not hasattr(_core, "contour_bracket"):
+    found = _core.contour_bracket(entries, forward, *question)
+    if found is None:
         return None
-    lower, upper, alias, truncation, quadrature, rounding, nodes, tilt = _core.contour_bracket(
-        entries, forward, question.for_epsilon, question.value
-    )
-    if upper >= question.widest and lower == 0.0:
-        return None
-    shares = {"alias": alias, "truncation": truncation, "quadrature": quadrature, "rounding": rounding}
-    return Answer(lower, upper, f"contour, {nodes:.0f} nodes at tilt {tilt:.3g}", shares)
+    shares = {name: found[name] for name in ("alias", "truncation", "rounding", "missing")}
+    return Answer(found["lower"], found["upper"], f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}", shares)
 
 
 def _pld(entries: list[Entry], forward: bool, question: Question) -> Answer:
