@@ -92,6 +92,10 @@ class Contour {
     static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
     static constexpr double log_tolerance = -28.0;    // alias and truncation, each, relatively: 7e-13
 
+    // Where large losses are heavy at the best tilt up to the cut, the cut itself is an error: a lower tilt has less of it.
+    static constexpr int lower_tilts[] = {0, 4, 8, 13, 20};
+    static bool spoilt(const ContourResult& r) { return r.rounding > 1e-6; }
+
     struct Line {
         const Level* level;
         int k;
@@ -145,7 +149,16 @@ class Contour {
             if (below < bound) return complement(level, other, times, eps, below);
         }
         ContourResult best;
-        double log_value = bound - 3.0;
+        for (const int less : lower_tilts) {
+            const ContourResult found = delta_at(level, k - less, times, eps, bound - 3.0);
+            best = narrower(best, found);
+            if (!found.usable || !spoilt(found)) break;
+        }
+        return best;
+    }
+
+    ContourResult delta_at(const Level& level, int k, double times, double eps, double log_value) {
+        ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
             const Line line = choose_line(level, k, times, eps, log_value);
             if (!line.usable()) return best;
@@ -160,18 +173,29 @@ class Contour {
     }
 
     ContourResult epsilon(const Level& level, double times, double delta) {
-        using namespace detail;
         const double log_delta = std::log(delta);
-        const int k = level.best_tilt_for(times, log_delta);
-        double at = level.chernoff_epsilon(k, times, log_delta);
-        if (!(at > 0.0)) return at_zero(level, times, delta);
+        const int best = level.best_tilt_for(times, log_delta);
+        const double most = level.chernoff_epsilon(best, times, log_delta);
+        if (!(most > 0.0)) return at_zero(level, times, delta);
+        ContourResult result;
+        for (const int less : lower_tilts) {
+            const ContourResult found = epsilon_at(level, best - less, times, delta, most);
+            result = narrower(result, found);
+            if (!found.usable || !spoilt(found)) break;
+        }
+        return result;
+    }
+
+    ContourResult epsilon_at(const Level& level, int k, double times, double delta, double most) {
+        const double log_delta = std::log(delta);
         ContourResult best;
+        double at = most;
         for (int attempt = 0; attempt < 2; ++attempt) {  // Chernoff's epsilon is too large to judge the errors by
             const Line line = choose_line(level, k, times, at, log_delta);
             if (!line.usable()) return best;
             const double root = find_root(line, times, log_delta, at);
             if (root <= 0.0) return at_zero(level, times, delta);
-            if (!(root < infinity)) return best;
+            if (!(root < detail::infinity)) return best;
             const ContourResult found = ends(line, times, delta, root);
             best = narrower(best, found);
             if (found.alias + found.truncation < 1e-10) break;

@@ -123,7 +123,7 @@ class SampledGaussianCumulant final : public Cumulant {
     static constexpr double pi = 3.141592653589793;
     static constexpr double u = 1.1102230246251565e-16;
     static constexpr double depth = 62.0;     // e^-62: what is left out of M, relatively
-    static constexpr double most_work = 4e7;  // points times nodes
+    static constexpr double most_work = 4e6;  // points times nodes
     static constexpr double most_points = 3e4;
 
     struct Range {
