@@ -10,20 +10,31 @@ namespace hs = hockeystick;
 
 struct Stopped {};  // thrown out of a cell that nobody waits for any more
 
-// What dpsgd.hpp asks an engine for: the larger of both directions.
+// What dpsgd.hpp asks an engine for: the larger of both directions. Removing mostly leaks more: adding then need only be
+// known roughly.
 class PldEngine {
   public:
     explicit PldEngine(const std::atomic<bool>& stop) : stop_(stop) {}
     double delta(double sigma, double rate, double steps, double eps) const {
-        return std::max(composed(sigma, rate, steps, true).delta(eps, {}).upper,
-                        composed(sigma, rate, steps, false).delta(eps, {}).upper);
+        return larger(sigma, rate, steps, [&](const hs::Composition& composition, const hs::PldSettings& settings) {
+            return composition.delta(eps, settings).upper;
+        });
     }
     double epsilon(double sigma, double rate, double steps, double delta) const {
-        return std::max(composed(sigma, rate, steps, true).epsilon(delta, {}).upper,
-                        composed(sigma, rate, steps, false).epsilon(delta, {}).upper);
+        return larger(sigma, rate, steps, [&](const hs::Composition& composition, const hs::PldSettings& settings) {
+            return composition.epsilon(delta, settings).upper;
+        });
     }
 
   private:
+    template <class Query> double larger(double sigma, double rate, double steps, const Query& query) const {
+        const double remove = query(composed(sigma, rate, steps, true), {});
+        const hs::Composition adding = composed(sigma, rate, steps, false);
+        hs::PldSettings rough;
+        rough.tolerance = 1.0;
+        return query(adding, rough) <= remove ? remove : std::max(remove, query(adding, {}));
+    }
+
     hs::Composition composed(double sigma, double rate, double steps, bool forward) const {
         if (stop_) throw Stopped{};
         return hs::Composition({{hs::make_loss({"gaussian", {1.0 / sigma}, rate}, forward), steps}});

@@ -3,8 +3,8 @@
 In every step each record is in the batch with probability `sampling_rate`, independently (Poisson sampling; shuffled or
 fixed-size batches are other mechanisms), its gradient is clipped, and Gaussian noise of standard deviation
 `noise_multiplier` times the clip norm is added to the sum. Data sets are adjacent if one has one record more. All steps'
-results may be released. Results are certified upper ends of both directions (Zhu, Dong and Wang 2022, Theorem 11 has
-the dominating pairs); at sampling rate 1 and for one step they are exact formulas with their rounding charged.
+results may be released. Results are certified upper ends of both directions (Zhu, Dong and Wang 2022 have the
+dominating pairs); at sampling rate 1 and for one step they are exact formulas with their rounding charged.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def dpsgd_delta(
     --------
     >>> import hockeystick as hs
     >>> delta = hs.dpsgd_delta(1.0, 0.01, 1000, [1.0, 2.0])
-    >>> print(delta[0] < 1e-3, delta[1] < 1e-5)
+    >>> print(delta[0] < 5e-3, delta[1] < 5e-6)
     True True
     """
     grid = Grid(num_threads, on_error)
@@ -170,8 +170,8 @@ def dpsgd_noise_multiplier(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise_multiplier = hs.dpsgd_noise_multiplier(0.01, 100, 1.0, 1e-5)
-    >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 100, 1e-5) <= 1.0)
+    >>> noise_multiplier = hs.dpsgd_noise_multiplier(0.01, 50, 1.0, 1e-5)
+    >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 50, 1e-5) <= 1.0)
     True
     """
     grid = Grid(num_threads, on_error)

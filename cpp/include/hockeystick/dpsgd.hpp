@@ -28,7 +28,7 @@ inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
 // 1 - (1 - q theta(0, 1/sigma))^steps, rounded up.
 inline double total_variation(double sigma, double rate, double steps) {
-    const double step = min(rate * theta(0.0, 1.0 / sigma) * (1.0 + 0x1p-43), 1.0);
+    const double step = min(rate * gaussian_step(1.0 / sigma).delta(0.0).upper * (1.0 + 0x1p-50), 1.0);
     return min(-std::expm1(steps * std::log1p(-step)) * (1.0 + 0x1p-48), 1.0);
 }
 
