@@ -26,6 +26,8 @@ class PldEngine {
         });
     }
 
+    double slack() const { return 0.5 * hs::PldSettings{}.tolerance; }
+
   private:
     template <class Query> double larger(double sigma, double rate, double steps, const Query& query) const {
         const double remove = query(composed(sigma, rate, steps, true), {});

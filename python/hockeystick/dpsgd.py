@@ -155,7 +155,7 @@ def dpsgd_noise_multiplier(
     Returns
     -------
     ndarray or float
-        Noise multiplier, of the broadcast shape, to 1e-9 of itself where brackets are narrow: the feasible end, whose
+        Noise multiplier, of the broadcast shape, to the width of the engine's brackets: the feasible end, whose
         `dpsgd_epsilon` at `delta` was computed and is at most `epsilon`. 0 where any noise will do, infinity where none will.
 
     Raises
@@ -211,8 +211,8 @@ def dpsgd_steps(
     Returns
     -------
     ndarray or float
-        Number of steps, of the broadcast shape, float64: the largest for which the certified delta at `epsilon` is at most
-        `delta`, and `dpsgd_epsilon` at `delta` is at most `epsilon`. 0 if not even one step fits, infinity where there is
+        Number of steps, of the broadcast shape, float64: the largest, to the width of the engine's brackets, for which the certified delta at `epsilon`
+        is at most `delta`, and `dpsgd_epsilon` at `delta` is at most `epsilon`. 0 if not even one step fits, infinity where there is
         no limit, otherwise at most 2^53 - 1.
 
     Raises
@@ -267,7 +267,7 @@ def dpsgd_sampling_rate(
     Returns
     -------
     ndarray or float
-        Sampling rate, of the broadcast shape, to 1e-9 of itself where brackets are narrow: the feasible end, whose
+        Sampling rate, of the broadcast shape, to the width of the engine's brackets: the feasible end, whose
         `dpsgd_epsilon` at `delta` was computed and is at most `epsilon`. 1 where there is no limit, 0 where none will do.
 
     Raises
