@@ -34,7 +34,8 @@ def test_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
     """The command prints the closed form of the composed Gaussian mechanism."""
     assert main(["epsilon", "--noise-multiplier", "10", "--steps", "25", "--delta", "1e-5"]) == 0
     text = capsys.readouterr().out
-    expected = float(hs.gdp_epsilon(0.5, 1e-5))
+    expected = hs.Accountant().compose(hs.Gaussian(10.0), 25).epsilon(1e-5)
+    assert expected == pytest.approx(float(hs.gdp_epsilon(0.5, 1e-5)), rel=1e-11)
     assert text.startswith("epsilon = ")
     assert text.endswith(" at delta = 1e-05 for 25 Gaussian releases with noise multiplier 10\n")
     assert expected <= float(text.split()[2]) < expected * (1 + 2e-7)  # eight digits, rounded up
@@ -44,14 +45,90 @@ def test_delta_json(capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has the numbers in full and says what they are."""
     assert main(["delta", "--noise-multiplier", "2", "--steps", "4", "--epsilon", "1", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    bracket = answer.pop("bracket")
+    assert bracket["upper"] == answer["delta"]
+    assert bracket["lower"] <= hs.gdp_delta(1.0, 1.0) <= bracket["upper"] <= bracket["lower"] * (1 + 1e-11)
+    del answer["delta"]
     assert answer == {
         "epsilon": 1.0,
-        "delta": float(hs.gdp_delta(1.0, 1.0)),
         "method": "gaussian closed form",
         "status": "certified",
+        "adjacency": "add_or_remove",
+        "sampling": "none",
         "version": hs.__version__,
         "inputs": {"noise_multiplier": 2.0, "steps": 4, "epsilon": 1.0},
     }
+
+
+def test_sampled_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a sampling rate the numbers are those of DP-SGD, between both ends, and the JSON says what was sampled."""
+    arguments = ["--noise-multiplier", "1", "--sampling-rate", "0.01", "--steps", "1000"]
+    assert main(["epsilon", *arguments, "--delta", "1e-5", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert answer["bracket"]["lower"] <= 1.828237 + 2e-6
+    assert 1.828237 - 2e-6 <= answer["bracket"]["upper"] == answer["epsilon"] <= 1.832
+    assert (answer["sampling"], answer["adjacency"], answer["status"]) == ("poisson", "add_or_remove", "certified")
+    assert answer["inputs"] == {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5, "sampling_rate": 0.01}
+    assert main(["delta", *arguments, "--epsilon", "1.828237"]) == 0
+    text = capsys.readouterr().out
+    assert text.endswith("for 1000 Gaussian releases with noise multiplier 1 on Poisson samples of rate 0.01\n")
+    assert 1e-5 * (1 - 1e-4) <= float(text.split()[2]) <= 1e-5 * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("noise-multiplier", ["--steps", "20"]),
+        ("steps", ["--noise-multiplier", "20"]),
+        ("steps", ["--noise-multiplier", "2", "--sampling-rate", "0.1"]),
+        ("sampling-rate", ["--noise-multiplier", "2", "--steps", "20"]),
+    ],
+)
+def test_calibrate(capsys: pytest.CaptureFixture[str], target: str, options: list[str]) -> None:
+    """The answer of each target keeps the budget when asked again with all its digits."""
+    budget = ["--epsilon", "1", "--delta", "1e-5"]
+    assert main(["calibrate", "--target", target, *budget, *options, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert answer["target"] == target.replace("-", "_")
+    assert 0.9 < answer["epsilon"] <= 1.0
+    found = answer[target.replace("-", "_")]
+    assert main(["epsilon", "--delta", "1e-5", f"--{target}", repr(found), *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] == answer["epsilon"]
+    assert main(["calibrate", "--target", target, *budget, *options]) == 0
+    assert f"{target.replace('-', ' ')} = {found:.17g}: epsilon = " in capsys.readouterr().out
+
+
+def test_calibrate_without_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no limit the JSON has null; where nothing will do, 0 steps."""
+    arguments = ["calibrate", "--target", "steps", "--epsilon", "1", "--noise-multiplier", "1", "--json"]
+    assert main([*arguments, "--sampling-rate", "0", "--delta", "0"]) == 0
+    assert json.loads(capsys.readouterr().out, parse_constant=no_constant)["steps"] is None
+    assert main([*arguments, "--delta", "0"]) == 0
+    answer = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert (answer["steps"], answer["epsilon"]) == (0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: --steps"),
+        (["--target", "steps"], "the following arguments are required: --noise-multiplier"),
+        (
+            ["--steps", "3", "--noise-multiplier", "1"],
+            "argument --noise-multiplier: not allowed, since it is the target",
+        ),
+        (["--target", "rounds"], "argument --target: invalid choice: 'rounds'"),
+        (["--steps", "3", "--sampling-rate", "2"], "argument --sampling-rate: must be in [0, 1], not 2"),
+    ],
+)
+def test_bad_calibration(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    """What is missing or too much is named in one line, with exit code 2."""
+    with pytest.raises(SystemExit) as caught:
+        main(["calibrate", "--epsilon", "1", "--delta", "1e-5", *arguments])
+    assert caught.value.code == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
 
 
 def test_infinite_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +146,7 @@ def test_depth(capsys: pytest.CaptureFixture[str], steps: int, noise_multiplier:
     main(["epsilon", f"--noise-multiplier={noise_multiplier}", f"--steps={steps}", "--delta=1e-100", "--json"])
     epsilon = json.loads(capsys.readouterr().out)["epsilon"]
     mu = math.sqrt(steps) / noise_multiplier
-    assert epsilon == pytest.approx(float(hs.gdp_epsilon(mu, 1e-100)), rel=1e-15)
+    assert epsilon == pytest.approx(float(hs.gdp_epsilon(mu, 1e-100)), rel=1e-12)
 
 
 BAD_ARGUMENTS = [

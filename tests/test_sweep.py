@@ -264,11 +264,28 @@ def test_unsound_formula_says_so(tmp_path: Path) -> None:
     assert column(tmp_path / "out", "mu").tolist() == [direct]
 
 
-@pytest.mark.parametrize("name", ["fedavg_table6", "trusted_aggregator_figure2"])
+@pytest.mark.parametrize("name", ["fedavg_table6", "trusted_aggregator_figure2", "dpsgd_grid"])
 def test_examples(tmp_path: Path, name: str) -> None:
     """The plans that ship with the source run without a bad cell."""
     summary = run(EXAMPLES / f"{name}.toml", tmp_path / "out")
     assert (summary.errors, {*summary.non_finite.values()}) == (0, {0})
+
+
+def test_dpsgd_cells_equal_the_direct_call(tmp_path: Path) -> None:
+    """A plan over noise, rate and steps holds what the functions of DP-SGD give; a bad cell says why."""
+    plan = {
+        "outputs": {"epsilon": "dpsgd_epsilon", "delta": {"function": "dpsgd_delta", "arguments": {"eps": 0.5}}},
+        "fixed": {"delta": 1e-5},
+        "axes": {"noise_multiplier": [1.0, 4.0, -1.0], "sampling_rate": [1.0, 0.1], "steps": [0, 1, 10]},
+    }
+    plan["outputs"]["spent"] = plan["outputs"].pop("delta")  # a column cannot have an argument's name
+    summary = run(plan, tmp_path / "out")
+    cells = table(tmp_path / "out").to_pydict()
+    numbers = [cells[name] for name in ("noise_multiplier", "sampling_rate", "steps")]
+    np.testing.assert_array_equal(cells["epsilon"], hs.dpsgd_epsilon(*numbers, 1e-5, on_error="nan"))
+    np.testing.assert_array_equal(cells["spent"], hs.dpsgd_delta(*numbers, 0.5, on_error="nan"))
+    assert summary.errors == 6
+    assert "noise_multiplier must be positive, not -1.0" in cells["error"][-1]
 
 
 def test_million_cells() -> None:

@@ -7,7 +7,7 @@ largest loss; the contour engine; discretised privacy losses. Each direction is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick import _core
@@ -17,6 +17,8 @@ from hockeystick.pld import TOLERANCE, Bracket
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")
 Entry: TypeAlias = tuple[str, list[float], float, float]  # kind, parameters, sampling rate, count
+
+Ask: TypeAlias = "Callable[[list[Entry], bool, Question], Answer | None]"
 
 SMALLEST_EPSILON_WIDTH = 1e-9
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
@@ -82,10 +84,11 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
     """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
     if not composition.entries(upper=True):
         return [Answer(0.0, 0.0, "nothing composed", {}, "both")]
-    found = [
-        _one_direction(composition, forward, question, engine, upper_only=upper_only)._replace(direction=name)
-        for name, forward in composition.directions().items()
-    ]
+    found: list[Answer] = []
+    for name, forward in composition.directions().items():
+        known = max((answer.upper for answer in found), default=0.0)
+        answer = _one_direction(composition, forward, question, engine, known, upper_only=upper_only)
+        found.append(answer._replace(direction=name, lower=0.0 if upper_only else answer.lower))
     return sorted(found, key=lambda answer: -answer.upper)
 
 
@@ -108,15 +111,18 @@ def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
 
 
 def _one_direction(
-    composition: Composition, forward: bool, question: Question, engine: Engine, *, upper_only: bool
+    composition: Composition, forward: bool, question: Question, engine: Engine, known: float, *, upper_only: bool
 ) -> Answer:
+    """Answer for a direction; roughly, if that shows it to be no larger than what is `known` of the other one."""
     exact = None if engine == "pld" else _exact(composition, forward, question, one_step=engine == "auto")
     if exact is not None:
         return exact
     best = Answer(0.0, question.widest, "none", {})
-    for name in ("contour", "pld"):
-        if engine in ("auto", name) and not best.narrow_enough(question):
-            best = _better(best, _both_ends(name, composition, forward, question, upper_only=upper_only))
+    if engine in ("auto", "contour"):
+        best = _better(best, _both_ends(_contour, composition, forward, question, upper_only=upper_only))
+    for pld in (_rough_pld, _pld) if known > 0.0 else (_pld,):
+        if engine != "contour" and best.upper > known and not best.narrow_enough(question):
+            best = _better(best, _both_ends(pld, composition, forward, question, upper_only=upper_only))
     if engine == "contour" and best.method == "none":
         msg = f"engine='contour' has no answer for this composition at {question.value}; use engine='auto'"
         raise ValueError(msg)
@@ -132,13 +138,12 @@ def _better(one: Answer, other: Answer | None) -> Answer:
 
 
 def _both_ends(
-    name: str, composition: Composition, forward: bool, question: Question, *, upper_only: bool
+    ask: Ask, composition: Composition, forward: bool, question: Question, *, upper_only: bool
 ) -> Answer | None:
     """Ask an engine; a second time for the lower end where rounding made the upper end's steps leak more than the true ones."""
-    ask = _contour if name == "contour" else _pld
     above = ask(composition.entries(upper=True), forward, question)
     if above is None or upper_only:
-        return above if above is None else above._replace(lower=0.0)
+        return above
     if composition.mu is None or composition.mu[0] == composition.mu[1]:
         return above
     below = ask(composition.entries(upper=False), forward, question)
@@ -154,10 +159,15 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
     return Answer(found["lower"], found["upper"], f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}", shares)
 
 
-def _pld(entries: list[Entry], forward: bool, question: Question) -> Answer:
+def _rough_pld(entries: list[Entry], forward: bool, question: Question) -> Answer:
+    """Ask for a bracket of any width."""
+    return _pld(entries, forward, question, 1.0)
+
+
+def _pld(entries: list[Entry], forward: bool, question: Question, tolerance: float = TOLERANCE) -> Answer:
     """Ask the engine of discretised privacy losses, which always answers."""
     lower, upper, interval, coarsened = _core.pld_bracket(
-        entries, forward, question.for_epsilon, question.value, 0.0, TOLERANCE
+        entries, forward, question.for_epsilon, question.value, 0.0, tolerance
     )[:4]
     method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
     return Answer(lower, upper, method + (", wider than asked: limited by memory or rounding" if coarsened else ""), {})

@@ -1,9 +1,9 @@
 """Renyi divergences, rounded up: with g(a) = log E_Q (dP/dQ)^a, the divergence of order a is g(a)/(a - 1).
 
-Gaussian at distance r: a r^2/2. Laplace: Mironov 2017, Table II. Discrete: the sum. Poisson sampling of the first two at
-an integer order n (Mironov, Talwar and Zhang 2019, Section 3.3): E_Q (dP/dQ)^n = 1 + sum_{k>=2} C(n,k) q^k (1-q)^{n-k}
-(e^{g0(k)} - 1), g0 without sampling, in which nothing cancels; the other direction is smaller (their Theorem 5, for pairs
-that a reflection exchanges). g is convex and g(1) = 0, so chords between integers lie above it.
+Gaussian at distance r: a r^2/2. Laplace: Mironov 2017. Discrete: the sum. Poisson sampling of the first two at
+an integer order n (Mironov, Talwar and Zhang 2019): E_Q (dP/dQ)^n = 1 + sum_{k>=2} C(n,k) q^k (1-q)^{n-k}
+(e^{g0(k)} - 1), g0 without sampling, in which nothing cancels; the other direction is smaller (shown there, for pairs that
+a reflection exchanges). g is convex and g(1) = 0, so chords between integers lie above it.
 """
 
 from __future__ import annotations

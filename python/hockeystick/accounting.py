@@ -54,7 +54,7 @@ class Accountant(Ledger):
     >>> import hockeystick as hs
     >>> training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 100)
     >>> print(f"{training.epsilon(1e-5):.2f}")
-    1.01
+    0.72
     """
 
     def delta(self, eps: ArrayLike) -> Result:
@@ -209,7 +209,7 @@ class Accountant(Ledger):
 
         Notes
         -----
-        Dong, Roth and Su 2022, Proposition 2.12: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
+        Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
         rates = _checks.Grid(None, "raise").probability("fpr", fpr)
@@ -247,8 +247,7 @@ class Accountant(Ledger):
 
         Notes
         -----
-        Mironov 2017, Table II; Mironov, Talwar and Zhang 2019, Theorem 5 and Section 3.3 for Poisson sampling. Given for
-        comparison: `epsilon` is tighter than any conversion from here.
+        Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
         """
         domain = (lambda x: (x >= 1) & (x <= _renyi.LARGEST_ORDER), f"lie in [1, {_renyi.LARGEST_ORDER:.0f}]")
         return _each("order", order, domain, lambda x: _renyi.of_ledger(self._ledger, self._adjacency, x))

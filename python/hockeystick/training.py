@@ -96,7 +96,7 @@ def dpsgd_parameters(
     >>> print(training)
     DpsgdParameters(noise_multiplier=2.0, sampling_rate=0.02, steps=100)
     >>> print(f"{hs.dpsgd_epsilon(*training, 1e-5):.2f}")
-    0.44
+    0.40
     """
     noise_on = _checks.choice("noise_on", noise_on, ("sum", "mean"))
     dataset_size = _checks.count_scalar("dataset_size", dataset_size)

@@ -4,6 +4,7 @@
 //
 //   double delta(double sigma, double q, double steps, double eps) const;      rises in q and steps, falls in sigma
 //   double epsilon(double sigma, double q, double steps, double delta) const;
+//   double slack() const;  the noise of log delta: how much of it is not worth a search
 //
 // It is asked only where no exact formula answers: q = 1 (one Gaussian, mu = sqrt(steps)/sigma), one step, q = 0, no
 // step, no end of noise. Two bounds cap it: sampling is a post-processing of the pair without, so q = 1 is an upper
@@ -28,7 +29,7 @@ inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
 // 1 - (1 - q theta(0, 1/sigma))^steps, rounded up.
 inline double total_variation(double sigma, double rate, double steps) {
-    const double step = min(rate * theta(0.0, 1.0 / sigma) * (1.0 + 0x1p-43), 1.0);
+    const double step = min(rate * gaussian_step(1.0 / sigma).delta(0.0).upper * (1.0 + 0x1p-50), 1.0);
     return min(-std::expm1(steps * std::log1p(-step)) * (1.0 + 0x1p-48), 1.0);
 }
 
@@ -77,7 +78,7 @@ namespace detail {
 // have opposite known verdicts. model(delta) is where x is expected for a delta.
 template <class Function, class Model, class Tolerance>
 double last_feasible(const Function& log_delta, const Model& model, double delta, const Probe& low, const Probe& high,
-                     const Tolerance& tolerance, bool whole) {
+                     const Tolerance& tolerance, bool whole, double slack) {
     const double level = log_target(delta);
     const auto inside = [&](double x) { return x > low.x && x < high.x; };
     const double guess = model(delta);
@@ -90,7 +91,7 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     const bool feasible = start.f <= level;
     const Probe& end = ((low.f <= level) == feasible) ? high : low;
     const Straddle s = straddle(log_delta, level, start, whole ? std::ceil(stride) : stride, end);
-    return narrow_feasible(log_delta, level, s, tolerance, whole).good.x;
+    return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
 // Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which differs from that of
@@ -128,7 +129,8 @@ double dpsgd_noise_multiplier(const Engine& engine, double rate, double steps, d
             return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
         };
         const double x = last_feasible(
-            log_delta, model, delta_target, {-700.0, 0.0}, {709.0, -infinity}, [](double) { return 1e-9; }, false);
+            log_delta, model, delta_target, {-700.0, 0.0}, {709.0, -infinity}, [](double) { return 1e-9; }, false,
+            rate == 1.0 ? 0.0 : engine.slack());
         return x < 709.0 ? std::exp(x) : infinity;
     };
     const auto epsilon = [&](double sigma) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
@@ -151,7 +153,8 @@ template <class Engine> double dpsgd_steps(const Engine& engine, double sigma, d
             return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
         };
         return last_feasible(
-            log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true);
+            log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
+            rate == 1.0 ? 0.0 : engine.slack());
     };
     return settle(solve, epsilon, eps, delta, 0.0);
 }
@@ -173,7 +176,7 @@ double dpsgd_sampling_rate(const Engine& engine, double sigma, double steps, dou
         };
         const double x = last_feasible(
             log_delta, model, delta_target, {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; },
-            false);
+            false, engine.slack());
         return x > std::log(always) ? std::exp(x) : always;
     };
     const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };

@@ -27,13 +27,14 @@ inline double secant(const Probe& a, const Probe& b, double level) {
     return b.x + (level - b.f) / slope;
 }
 
-// Narrows to tolerance(good.x); `whole` keeps to integers, ends that are integers themselves.
+// Narrows to tolerance(good.x), or until the feasible f is within `slack` of the level; `whole` keeps to integers, ends that are integers themselves.
 template <class Function, class Tolerance>
-Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const Tolerance& tolerance, bool whole) {
+Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const Tolerance& tolerance, bool whole,
+                         double slack = 0.0) {
     Probe older = s.bad, last = s.good;
     for (int k = 0; k < 200; ++k) {
         const double enough = tolerance(s.good.x), gap = s.bad.x - s.good.x;
-        if (std::fabs(gap) <= enough) break;
+        if (std::fabs(gap) <= enough || log_level - s.good.f < slack) break;
         const double toward_good = gap > 0.0 ? -0.4 * enough : 0.4 * enough;
         double x = secant(older, last, log_level) + (last.f <= log_level ? -toward_good : toward_good);
         if (whole) x = std::floor(x + 0.5);

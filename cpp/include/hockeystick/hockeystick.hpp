@@ -4,8 +4,8 @@
 #include <hockeystick/contraction.hpp>
 #include <hockeystick/domain.hpp>
 #include <hockeystick/dpsgd.hpp>
-#include <hockeystick/fedavg.hpp>
 #include <hockeystick/feasible.hpp>
+#include <hockeystick/fedavg.hpp>
 #include <hockeystick/gaussian_dp.hpp>
 #include <hockeystick/gaussian_tail.hpp>
 #include <hockeystick/hockey_stick.hpp>
