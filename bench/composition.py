@@ -1,6 +1,7 @@
 """Time compositions beside other accountants and print the ratios: python bench/composition.py [--json FILE].
 
-Everybody takes turns in one process on one thread, and the medians count; no question is asked twice with the same noise,
+Everybody takes turns in one process on one thread, and the medians of processor time count, which a busy neighbour stretches
+less than the clock on the wall; no question is asked twice with the same noise,
 so that every answer is a cold one unless the row says warm. dp_accounting gets a minute for the grid W3; what it has not
 reached by then is extrapolated from the shuffled cells before, and the table says so. Peers that take seconds for W3 to W5
 are timed in the first process only; hockeystick runs once for every instruction set of this machine. A row of which
@@ -67,10 +68,10 @@ _nudges = (1e-10 * k for k in itertools.count(1))
 
 def timed(call: Callable[[float], Any], repeats: int) -> tuple[float, Any]:
     """Return seconds per call and the last value."""
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(repeats):
         value = call(next(_nudges))
-    return (time.perf_counter() - start) / repeats, value
+    return (time.process_time() - start) / repeats, value
 
 
 def take_turns(calls: dict[str, Callable[[float], Any]], rounds: int) -> dict[str, Row]:
@@ -120,10 +121,10 @@ def peer_grid(peer: Any) -> tuple[Row, dict[int, float]]:
     """Ask a peer cell by cell in random order for at most a minute."""
     order = list(range(len(accountants.GRID)))
     random.Random(1).shuffle(order)
-    start, values = time.perf_counter(), {}
+    start, values = time.process_time(), {}
     for k in order:
         values[k] = peer.epsilon(accountants.GRID[k], next(_nudges))
-        spent = time.perf_counter() - start
+        spent = time.process_time() - start
         if spent > GRID_SECONDS:
             break
     total = spent / len(values) * len(order)
