@@ -1,11 +1,10 @@
 """Time compositions beside other accountants and print the ratios: python bench/composition.py [--json FILE].
 
-Everybody takes turns in one process on one thread, and the medians of processor time count, which a busy neighbour stretches
-less than the clock on the wall; no question is asked twice with the same noise,
-so that every answer is a cold one unless the row says warm. dp_accounting gets a minute for the grid W3; what it has not
-reached by then is extrapolated from the shuffled cells before, and the table says so. Peers that take seconds for W3 to W5
-are timed in the first process only; hockeystick runs once for every instruction set of this machine. A row of which
-hockeystick has no part yet, or whose peer is not installed, stays empty.
+Everybody takes turns in one process on one thread, and the median of the processor time counts, which a busy neighbour
+stretches less than the time on the wall. No question is asked twice with the same noise: every answer is a cold one unless
+the row says warm. dp_accounting gets a minute for the grid W3; what it has not reached by then is extrapolated from the
+shuffled cells before, and the table says so. W3 to W5 take the peers seconds: they answer in the first process only, while
+hockeystick answers with every instruction set of this machine. A peer that is not installed has no row.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import argparse
 import collections
 import math
 import random
+import re
 import resource
 import sys
 import time
@@ -152,7 +153,7 @@ def bracket_of(cell: Cell, found: float, report: Report) -> None:
     except Exception as error:  # noqa: BLE001 - as above
         report.fault(f"{type(error).__name__} raised by the bracket", cell, error)
         return
-    report.methods[bracket.method] += 1
+    report.methods[re.sub(r", interval [^,]*", "", bracket.method)] += 1
     if not 0 <= bracket.lower <= bracket.upper or bracket.status != "certified":
         report.fault("bracket out of order", cell, bracket)
     report.expect(smaller=bracket.lower, larger=found, kind="below its own bracket", cell=cell)
