@@ -1,0 +1,227 @@
+"""The accountants that composition.py compares: the same questions put to each, by the shortest way that its users have.
+
+Peers are optional: dp-accounting and prv-accountant come with the extra `peers`, Opacus by `pip install --no-deps
+opacus==1.6.0`. Its accountants need no torch once `opacus.optimizers`, of which they use one name in an annotation, is
+replaced by an empty module. Every question takes `nudge`, a relative change of the noise of about 1e-9 that is new in each
+round: nobody may answer from a cache what is asked for the first time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hockeystick as hs
+
+Array = NDArray[np.float64]
+Case = tuple[float, float, int, float]  # noise multiplier, sampling rate, steps, delta
+CASES: dict[str, Case] = {
+    "A": (1.0, 0.01, 1000, 1e-5),
+    "B": (0.8, 256 / 60000, 14040, 1e-5),
+    "C": (0.7, 1e-3, 100_000, 1e-5),
+}
+GRID = [
+    (float(sigma), q, steps, 1e-5)
+    for sigma in np.linspace(0.5, 4.0, 16)
+    for steps in (10, 100, 1000, 10_000)
+    for q in (0.001, 0.01, 0.1)
+]
+GAUSSIANS, LAPLACES, MIXED_DELTA = np.linspace(20.0, 60.0, 1000), np.linspace(20.0, 60.0, 100), 1e-6
+BUDGET, BUDGET_DELTA, BUDGET_RATE, BUDGET_STEPS = 2.0, 1e-6, 0.01, 5000
+WARM_CELLS = 10_000
+
+
+class HockeyStick:
+    """Ours, on one thread: certified upper ends, of both directions."""
+
+    name = "hockeystick"
+
+    @staticmethod
+    def available() -> bool:
+        return hasattr(hs, "dpsgd_epsilon") and hasattr(hs, "Accountant")
+
+    @staticmethod
+    def epsilon(case: Case, nudge: float) -> float:
+        sigma, q, steps, delta = case
+        return float(hs.dpsgd_epsilon(sigma * (1 + nudge), q, steps, delta, num_threads=1))
+
+    @staticmethod
+    def grid(cells: Iterable[Case], nudge: float) -> Array:
+        sigma, q, steps, delta = np.array(list(cells)).T
+        return np.asarray(hs.dpsgd_epsilon(sigma * (1 + nudge), q, steps, delta, num_threads=1))
+
+    @staticmethod
+    def mixed(nudge: float) -> float:
+        accountant = hs.Accountant()
+        for sigma in GAUSSIANS.tolist():
+            accountant.compose(hs.Gaussian(sigma * (1 + nudge)))
+        for scale in LAPLACES.tolist():
+            accountant.compose(hs.Laplace(scale * (1 + nudge)))
+        return float(accountant.epsilon(MIXED_DELTA))
+
+    @staticmethod
+    def noise(nudge: float) -> float:
+        target = BUDGET * (1 + nudge)
+        return float(hs.dpsgd_noise_multiplier(BUDGET_RATE, BUDGET_STEPS, target, BUDGET_DELTA, num_threads=1))
+
+    @staticmethod
+    def warm_delta(steps: Array, eps: Array) -> Array:
+        return np.asarray(hs.dpsgd_delta(1.0, 0.01, steps, eps, num_threads=1))
+
+    @staticmethod
+    def warm_epsilon(steps: Array, delta: Array) -> Array:
+        return np.asarray(hs.dpsgd_epsilon(1.0, 0.01, steps, delta, num_threads=1))
+
+
+class DpAccounting:
+    """dp_accounting's PLD accountant with its default interval of 1e-4: an upper bound in exact arithmetic."""
+
+    name = "dp_accounting"
+
+    @staticmethod
+    def available() -> bool:
+        return importlib.util.find_spec("dp_accounting") is not None
+
+    @staticmethod
+    def epsilon(case: Case, nudge: float) -> float:
+        from dp_accounting import dp_event
+        from dp_accounting.pld import PLDAccountant
+
+        sigma, q, steps, delta = case
+        event = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(sigma * (1 + nudge)))
+        return float(PLDAccountant().compose(event, steps).get_epsilon(delta))
+
+    @staticmethod
+    def mixed(nudge: float) -> float:
+        from dp_accounting import dp_event
+        from dp_accounting.pld import PLDAccountant
+
+        accountant = PLDAccountant()
+        for sigma in GAUSSIANS.tolist():
+            accountant.compose(dp_event.GaussianDpEvent(sigma * (1 + nudge)))
+        for scale in LAPLACES.tolist():
+            accountant.compose(dp_event.LaplaceDpEvent(scale * (1 + nudge)))
+        return float(accountant.get_epsilon(MIXED_DELTA))
+
+    @staticmethod
+    def noise(nudge: float) -> float:
+        import dp_accounting
+        from dp_accounting import dp_event
+        from dp_accounting.pld import PLDAccountant
+
+        def event(sigma: float) -> Any:
+            step = dp_event.PoissonSampledDpEvent(BUDGET_RATE, dp_event.GaussianDpEvent(sigma))
+            return dp_event.SelfComposedDpEvent(step, BUDGET_STEPS)
+
+        target = BUDGET * (1 + nudge)
+        return float(dp_accounting.calibrate_dp_mechanism(PLDAccountant, event, target, BUDGET_DELTA))
+
+
+class OpacusPRV:
+    """Opacus' PRV accountant with its default error of 0.01: the upper end, of one direction."""
+
+    name = "opacus PRV"
+
+    @staticmethod
+    def available() -> bool:
+        spec = importlib.util.find_spec("opacus")
+        if spec is None or not spec.submodule_search_locations:
+            return False
+        if importlib.util.find_spec("torch") is None and "opacus" not in sys.modules:
+            package, optimizers = types.ModuleType("opacus"), types.ModuleType("opacus.optimizers")
+            package.__path__ = list(spec.submodule_search_locations)
+            vars(optimizers)["DPOptimizer"] = object
+            sys.modules |= {"opacus": package, "opacus.optimizers": optimizers}
+        return True
+
+    @staticmethod
+    def epsilon(case: Case, nudge: float) -> float:
+        from opacus.accountants import PRVAccountant
+
+        sigma, q, steps, delta = case
+        accountant = PRVAccountant()
+        accountant.history = [(sigma * (1 + nudge), q, steps)]
+        return float(accountant.get_epsilon(delta=delta))
+
+    @staticmethod
+    def noise(nudge: float) -> float:
+        from opacus.accountants.utils import get_noise_multiplier
+
+        return float(
+            get_noise_multiplier(
+                target_epsilon=BUDGET * (1 + nudge),
+                target_delta=BUDGET_DELTA,
+                sample_rate=BUDGET_RATE,
+                steps=BUDGET_STEPS,
+                accountant="prv",
+            )
+        )
+
+
+class PRV:
+    """prv_accountant with an error of 0.1, the default of its own calibration: the estimate, of one direction."""
+
+    name = "prv_accountant"
+
+    @staticmethod
+    def available() -> bool:
+        return importlib.util.find_spec("prv_accountant") is not None
+
+    @staticmethod
+    def epsilon(case: Case, nudge: float) -> float:
+        from prv_accountant.dpsgd import DPSGDAccountant
+
+        sigma, q, steps, delta = case
+        accountant = DPSGDAccountant(
+            noise_multiplier=sigma * (1 + nudge),
+            sampling_probability=q,
+            max_steps=steps,
+            eps_error=0.1,
+            delta_error=delta / 1000,
+        )
+        return float(accountant.compute_epsilon(delta=delta, num_steps=steps)[1])
+
+    @staticmethod
+    def mixed(nudge: float) -> float:
+        from prv_accountant import GaussianMechanism, LaplaceMechanism, PRVAccountant
+
+        steps = [GaussianMechanism(sigma * (1 + nudge)) for sigma in GAUSSIANS.tolist()]
+        steps += [LaplaceMechanism(1 / (scale * (1 + nudge))) for scale in LAPLACES.tolist()]
+        accountant = PRVAccountant(steps, eps_error=0.1, delta_error=MIXED_DELTA / 1000)
+        return float(accountant.compute_epsilon(MIXED_DELTA, [1] * len(steps))[1])
+
+    @staticmethod
+    def noise(nudge: float) -> float:
+        from prv_accountant.dpsgd import find_noise_multiplier
+
+        return float(
+            find_noise_multiplier(BUDGET_RATE, BUDGET_STEPS, BUDGET * (1 + nudge), BUDGET_DELTA, eps_error=0.1)
+        )
+
+
+ALL = (HockeyStick, DpAccounting, OpacusPRV, PRV)
+
+
+def present() -> list[Any]:
+    """Return the accountants that are installed."""
+    return [accountant for accountant in ALL if accountant.available()]
+
+
+def offers(accountant: Any, question: str) -> Callable[..., Any] | None:
+    """Return an accountant's way to answer a question, None if it has none."""
+    way: Callable[..., Any] | None = getattr(accountant, question, None)
+    return way
+
+
+def warm_cells(seed: int = 0) -> tuple[Array, Array, Array]:
+    """Return steps from 1 to 1e5, eps from 0.01 to 8 and delta from 1e-12 to 0.3, logarithmically, at random."""
+    rng = np.random.default_rng(seed)
+    ends = ((1.0, 1e5), (0.01, 8.0), (1e-12, 0.3))
+    steps, eps, delta = (np.exp(rng.uniform(np.log(low), np.log(high), WARM_CELLS)) for low, high in ends)
+    return np.floor(steps), eps, delta

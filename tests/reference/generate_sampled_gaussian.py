@@ -1,0 +1,272 @@
+"""Write sampled_gaussian.csv: log delta(eps) of Poisson-sampled Gaussians, one direction a row (--check: recompute some rows).
+
+Columns: the arguments as doubles that read back exactly (`remove` is 1 where P is the mixture, 0 where Q is), log delta to
+34 digits, of which 17 at least are right (1 - delta = -expm1(log delta) has them too), and the relative error of log delta
+that is allowed: 1e-9 max(1, |log delta|) up to delta = 1/2, above it the one that makes 1e-9 of 1 - delta.
+One step has a closed form, two are an integral over it, more are contour integrals confirmed by a second contour.
+Takes a quarter of an hour; needs python-flint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import mpmath as mp
+from flint import ctx
+
+import contour_integral as contour
+import high_precision as exact
+
+FILE = Path(__file__).parent / "sampled_gaussian.csv"
+HEADER = ["noise_multiplier", "sampling_rate", "steps", "remove", "eps", "value", "tolerance"]
+TOLERANCE = 1e-9
+NAMED = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}
+# eps at these deltas, direction remove, from a discretised and exponentially tilted FFT: good to about 1e-6
+DELTAS = (1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-15, 1e-20, 1e-30)
+BY_FFT = {
+    "A": (1.828237, 2.124515, 2.697868, 2.989583, 3.290444, 3.599875, 3.914298, 4.854538, 6.361700, 9.341896),
+    "B": (4.546009, 5.136215, 6.214094, 6.720815, 7.214590, 7.699771, 8.179367, 9.598400, 11.911622, 16.411879),
+    "C": (3.648428, 4.135252, 5.050093, 5.506019, 5.973935, 6.454109, 6.940076, 8.379152, 10.690807, 15.272433),
+}
+TARGETS = (1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-40, 1e-80, 1e-150, 1e-300)
+COMPLEMENTS = (0.6, 0.1, 1e-3, 1e-9)
+
+
+class Cell(NamedTuple):
+    """Arguments of one row."""
+
+    sigma: float
+    q: float
+    steps: int
+    remove: bool
+    eps: float
+
+
+class Answer(NamedTuple):
+    """delta and 1 - delta, the smaller of them to all digits."""
+
+    delta: mp.mpf
+    complement: mp.mpf
+
+    @property
+    def log(self) -> mp.mpf:
+        """Log delta from whichever is the smaller."""
+        return mp.log(self.delta) if self.delta <= 0.5 else mp.log1p(-self.complement)
+
+    @property
+    def tolerance(self) -> float:
+        """The allowed relative error of log delta."""
+        size = -self.log
+        return float(TOLERANCE * (max(1, size) if self.delta <= 0.5 else self.complement / self.delta) / size)
+
+
+def ledger(cell: Cell) -> contour.Ledger:
+    """Return the composition for the contour integral."""
+    return [(contour.SampledGaussian(cell.sigma, cell.q, remove=cell.remove), cell.steps)]
+
+
+def threshold(cell: Cell, log_ratio: mp.mpf) -> mp.mpf:
+    """Return the x where log(1 + z) has this value; -inf if it is always larger."""
+    z = mp.expm1(log_ratio)
+    return mp.mpf(cell.sigma) ** 2 * mp.log1p(z / cell.q) + mp.mpf(1) / 2 if z > -mp.mpf(cell.q) else mp.ninf
+
+
+def tail(x: mp.mpf, sigma: float) -> mp.mpf:
+    """P(N(0, sigma^2) > x)."""
+    return mp.mpf(1) if x == mp.ninf else mp.erfc(x / (mp.sqrt(2) * mp.mpf(sigma))) / 2
+
+
+def one_step(cell: Cell, eps: mp.mpf) -> mp.mpf:
+    """P(L > eps) - e^eps Q(L > eps) of one step, for any real eps."""
+    q, sigma = mp.mpf(cell.q), cell.sigma
+    if cell.remove:
+        x = threshold(cell, eps)
+        clean, mixed = tail(x, sigma), (1 - q) * tail(x, sigma) + q * tail(x - 1, sigma)
+        return mixed - mp.exp(eps) * clean
+    x = threshold(cell, -eps)
+    if x == mp.ninf:
+        return mp.mpf(0)
+    clean, mixed = tail(-x, sigma), (1 - q) * tail(-x, sigma) + q * tail(1 - x, sigma)
+    return clean - mp.exp(eps) * mixed
+
+
+def two_steps(cell: Cell) -> mp.mpf:
+    """Return the mean over the first step's x, distributed as P, of one_step(eps - L(x))."""
+    q, sigma, eps = mp.mpf(cell.q), mp.mpf(cell.sigma), mp.mpf(cell.eps)
+    sign = 1 if cell.remove else -1
+
+    def integrand(x: mp.mpf) -> mp.mpf:
+        z = q * mp.expm1((2 * x - 1) / (2 * sigma**2))
+        density = mp.exp(-x * x / (2 * sigma**2)) / (sigma * mp.sqrt(2 * mp.pi))
+        return density * (1 + z if cell.remove else 1) * one_step(cell, eps - sign * mp.log1p(z))
+
+    reach = sigma * mp.sqrt(2 * mp.log(10) * mp.mp.dps)
+    edges = {k * sigma for k in range(-math.ceil(reach / sigma), math.ceil((reach + 1) / sigma) + 1)}
+    # beyond this x the second step's threshold is outside the support of its loss: smooth there, but not analytic
+    edge = threshold(cell, (eps if cell.remove else -eps) - mp.log1p(-q))
+    return mp.quad(integrand, sorted(edges | {edge})) if mp.isfinite(edge) else mp.quad(integrand, sorted(edges))
+
+
+def answer(cell: Cell) -> Answer:
+    """Return delta(eps) of one row; ArithmeticError where the contour integral takes too many nodes."""
+    if cell.steps <= 2:
+        with mp.workdps(120):
+            delta = one_step(cell, mp.mpf(cell.eps)) if cell.steps == 1 else two_steps(cell)
+            return Answer(delta, 1 - delta)
+    upper = log_delta_near(cell) < -math.log(2)
+    digits = 60 + math.ceil(math.log10(cell.steps))
+    small = mp.mpf(contour.evaluate(ledger(cell), cell.eps, upper=upper, digits=digits).mid().str(50, radius=False))
+    return Answer(small, 1 - small) if upper else Answer(1 - small, small)
+
+
+def log_delta_near(cell: Cell) -> float:
+    """Return Laplace's approximation of log delta, good enough to tell which of delta and 1 - delta is small."""
+    terms = ledger(cell)
+    tilt = contour.bisect(lambda c: contour.saddle(terms, c).eps >= cell.eps, upper=True)
+    return contour.saddle(terms, tilt).log_value
+
+
+def eps_near(cell: Cell, target: float, *, upper: bool) -> float:
+    """Return an eps of six digits at which delta (or 1 - delta) is near the target."""
+    terms, wanted, sign = ledger(cell), math.log(target), 1 if upper else -1
+    tilt = contour.bisect(lambda c: sign * contour.saddle(terms, c).log_value <= sign * wanted, upper=upper)
+    return float(f"{contour.saddle(terms, tilt).eps:.6g}")
+
+
+def named_cells() -> Iterator[Cell]:
+    """Cases A, B, C at the deltas above, and both directions from 1 - delta = 1e-3 down to 1e-300."""
+    for name, case in NAMED.items():
+        for eps in BY_FFT[name]:
+            yield Cell(*case, remove=True, eps=eps)
+        for remove, target in ((False, 1e-5), (False, 1e-9), (False, 1e-30), (True, 1e-100), (True, 1e-300)):
+            cell = Cell(*case, remove=remove, eps=0.0)
+            yield cell._replace(eps=eps_near(cell, target, upper=True))
+        yield from (Cell(*case, remove=remove, eps=eps) for remove in (True, False) for eps in (0.0, 0.25))
+
+
+def few_step_cells(rng: random.Random) -> Iterator[Cell]:
+    """One and two steps, small sampling rates and large losses included: what a contour cannot resolve."""
+    for sigma, q in ((0.3, 0.9), (0.5, 1e-5), (1.0, 0.01), (4.0, 0.2), (50.0, 1e-3)):
+        for steps in (1, 2):
+            for remove in (True, False):
+                bound = (8 / sigma + 0.5 / sigma**2 + max(0.0, math.log(q) + 1)) if remove else -math.log1p(-q) * steps
+                yield Cell(sigma, q, steps, remove, float(f"{bound * rng.uniform(0.05, 0.6):.6g}"))
+
+
+def random_cells(rng: random.Random) -> Iterator[Cell]:
+    """Cells all over the domain whose losses are neither negligible nor enormous."""
+    while True:
+        sigma = float(f"{math.exp(rng.uniform(math.log(0.3), math.log(50))):.3g}")
+        q = float(f"{math.exp(rng.uniform(math.log(1e-5), math.log(0.9))):.3g}")
+        steps = rng.choice((3, 10, 100, 1000, 10_000, 100_000, 1_000_000, 1_000_000_000))
+        divergence = steps * q * q * math.expm1(min(700, sigma**-2))
+        remove, upper = rng.random() < 0.5, rng.random() < 0.75
+        target = rng.choice(TARGETS if upper else COMPLEMENTS)
+        if not 1e-7 < divergence < 1e3 or steps * sigma**2 < 4:
+            continue
+        cell = Cell(sigma, q, steps, remove, 0.0)
+        eps = eps_near(cell, target, upper=upper)
+        if eps > 0:
+            yield cell._replace(eps=eps)
+
+
+def cells(count: int) -> Iterator[tuple[Cell, Answer]]:
+    """Yield all rows; random cells too hard for the contour are passed over."""
+    rng = random.Random("sampled_gaussian")
+    for cell in (*named_cells(), *few_step_cells(rng)):
+        yield cell, answer(cell)
+    for cell in random_cells(rng):
+        try:
+            found = answer(cell)
+        except ArithmeticError:
+            continue
+        yield cell, found
+        count -= 1
+        if not count:
+            return
+
+
+def agree(first: mp.mpf, second: mp.mpf, what: str) -> None:
+    """Raise ArithmeticError unless two values of delta agree to 17 digits."""
+    if abs(first / second - 1) > mp.mpf(10) ** -17:
+        message = f"{what}: {mp.nstr(first, 25)} and {mp.nstr(second, 25)}"
+        raise ArithmeticError(message)
+
+
+def by_contour(cell: Cell, *, upper: bool = True) -> mp.mpf:
+    """Return delta by contour whatever the number of steps."""
+    return mp.mpf(contour.evaluate(ledger(cell), cell.eps, upper=upper).mid().str(40, radius=False))
+
+
+def verify() -> None:
+    """Hold the contour against closed forms, the two-step integral, itself across delta = 1/2, and another method."""
+    for sigma, steps, eps in ((2.0, 1, 0.3), (1.0, 4, 5.0), (20.0, 1000, 1.5), (50.0, 10**9, 2e5), (0.5, 2, 30.0)):
+        for remove in (True, False):
+            shift = mp.sqrt(mp.mpf(steps)) / mp.mpf(sigma)
+            agree(by_contour(Cell(sigma, 1.0, steps, remove, eps)), exact.theta(eps, shift), "a sampling rate of 1")
+    for sigma, q, steps, remove, eps in (
+        (6.0, 0.3, 1, True, 0.2),
+        (6.0, 0.3, 1, False, 0.1),
+        (4.0, 0.5, 2, True, 0.4),
+        (4.0, 0.5, 2, False, 0.4),
+    ):
+        cell = Cell(sigma, q, steps, remove, eps)
+        agree(by_contour(cell), answer(cell).delta, "few steps")
+    for cell in (Cell(1.0, 0.01, 1000, True, 0.01), Cell(2.0, 0.1, 1000, False, 1.0)):
+        agree(by_contour(cell), 1 - by_contour(cell, upper=False), "both sides of the pole")
+    for name, case in NAMED.items():
+        for delta, eps in zip(DELTAS, BY_FFT[name], strict=True):
+            terms = ledger(Cell(*case, remove=True, eps=eps))
+            slope = contour.bisect(lambda c: contour.saddle(terms, c).eps >= eps, upper=True) + 1  # noqa: B023
+            found = answer(Cell(*case, remove=True, eps=eps)).log
+            if abs(found - math.log(delta)) > 1.5e-6 * slope:
+                message = f"case {name} at eps = {eps}: log delta {mp.nstr(found, 12)}, by FFT {math.log(delta)}"
+                raise ArithmeticError(message)
+
+
+def write(count: int) -> int:
+    """Write the table and return its number of rows."""
+    rows = 0
+    with FILE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADER)
+        for cell, found in cells(count):
+            arguments = (repr(cell.sigma), repr(cell.q), cell.steps, int(cell.remove), repr(cell.eps))
+            writer.writerow([*arguments, mp.nstr(found.log, 34, strip_zeros=False), f"{found.tolerance:.3e}"])
+            file.flush()
+            rows += 1
+    return rows
+
+
+def check(step: int = 17) -> int:
+    """Recompute every `step`-th row of the committed table; ValueError at the first that differs in 17 digits."""
+    with FILE.open(newline="") as file:
+        rows = list(csv.reader(file))[1::step]
+    for row in rows:
+        cell = Cell(float(row[0]), float(row[1]), int(row[2]), bool(int(row[3])), float(row[4]))
+        found = answer(cell).log
+        if abs(found - mp.mpf(row[5])) > max(abs(found), 1) * mp.mpf(10) ** -17:
+            message = f"{cell}: {mp.nstr(found, 25)}, the table has {row[5]}"
+            raise ValueError(message)
+    return len(rows)
+
+
+def main() -> None:
+    """Verify the method, then write or check the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare a subsample of the committed table")
+    parser.add_argument("--rows", type=int, default=80, help="cells at random, besides the named ones (default: 80)")
+    arguments = parser.parse_args()
+    mp.mp.dps, ctx.dps = 50, 60
+    verify()
+    print(f"{check()} rows agree" if arguments.check else f"{write(arguments.rows)} rows written", flush=True)
+
+
+if __name__ == "__main__":
+    main()
