@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import mpmath
 import numpy as np
 import pytest
+import tables
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,17 +60,51 @@ def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forwar
     """log M(c) and log phi at the nodes against 30 digits; the errors they state are honest and small."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
     h = 0.5 / spread
-    (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 8)
+    (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
     with mpmath.workdps(30):
         at_tilt = moment(mpmath.mpf(sigma), mpmath.mpf(rate), forward, mpmath.mpf(c))
         assert abs(mpmath.log(at_tilt) - value) <= error
         assert error <= 1e-12 * (1 + abs(value))
-        for k in (1, 3, 8):
+        for k in (1, 3, 8, 16, 24):
             ratio = moment(mpmath.mpf(sigma), mpmath.mpf(rate), forward, mpmath.mpc(c, k * mpmath.mpf(h))) / at_tilt
             log_abs, phase, node_error, _ = rows[k]
             computed = mpmath.exp(mpmath.mpc(log_abs, phase))
-            assert abs(computed - ratio) <= (node_error + 1e-15) * abs(ratio)
+            assert abs(computed - ratio) <= (node_error + 1e-15) * max(abs(ratio), abs(computed))
             assert node_error * abs(ratio) <= 5e-12
+
+
+REFERENCES = tables.load("sampled_gaussian")
+
+
+def test_sampled_gaussians_agree_with_their_references():
+    """Log delta of T steps, by contour integrals in ball arithmetic, lies in every bracket, which is 1e-9 wide at most."""
+    answered = 0
+    for row, high in zip(zip(*REFERENCES.arguments, strict=True), REFERENCES.high, strict=True):
+        sigma, rate, steps, remove, eps = row
+        found = _core.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
+        if found is None:
+            continue
+        answered += 1
+        slack = 4e-16 * abs(high)  # of the value read as a double
+        assert found["log_lower"] - slack <= high <= found["log_upper"] + slack, row
+        width = found["log_upper"] - found["log_lower"]
+        assert width <= 1e-9 * max(1.0, abs(high)) * (1.0 if steps <= 1e6 else 1e3), row
+    assert answered >= 65
+
+
+def test_ledgers_of_several_mechanisms_agree_with_their_references():
+    """Mixed ledgers of sampled Gaussians, Gaussians and Laplace steps, from the same ball arithmetic."""
+    cells = json.loads((tables.FOLDER / "ledgers.json").read_text())
+    assert len(cells) >= 10
+    for cell in cells:
+        ledger = [
+            ("laplace" if kind == "laplace" else "gaussian", [1.0 / p[0]], p[1] if len(p) > 1 else 1.0, float(count))
+            for kind, p, count in cell["steps"]
+        ]
+        found = _core.contour_bracket(ledger, cell["remove"], False, cell["eps"])
+        exact = float(cell["log_delta"])
+        assert found["log_lower"] - 4e-16 * abs(exact) <= exact <= found["log_upper"] + 4e-16 * abs(exact)
+        assert found["log_upper"] - found["log_lower"] <= 1e-9
 
 
 @pytest.mark.parametrize(("sigma", "rate", "forward", "c"), CASES)

@@ -43,6 +43,8 @@ class DpsgdEngine {
         return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
     }
 
+    double slack() const { return 1e-9; }
+
   private:
     static constexpr double tolerance = 1e-3, least_width = 1e-9;  // of what discretised losses are asked for, too
 

@@ -13,7 +13,7 @@
 // and the second term is at most 2 f(x_c) 4h/(2 pi) if h <= (3/4) 2 pi/(omega w(x_c)/sigma^2 + y/2 sigma^2). N is bounded cell by
 // cell (contour_kernels.hpp, shift_bound). h is the largest step for which the first term is below e^-62 M.
 //
-// Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
+// Range. N(y) is bounded outside it, too, since the shift may move weight there. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
 // a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 62) sigma beyond
 // that, f is below e^-62 of its maximum.
 //
@@ -100,10 +100,12 @@ class SampledGaussianCumulant final : public Cumulant {
             const double absolute = u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
                                          2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
                                     grid.quadrature;
+            // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
             const double square = 2.0 * re + (re * re + im * im);
-            const double size = square > -1.0 ? std::exp(0.5 * std::log1p(square)) : 0.0;
-            const bool lost_all = size < absolute;
-            nodes.log_abs[k] += count * (lost_all ? std::log(absolute) : detail::min(0.5 * std::log1p(square), 0.0));
+            const double log_size = re > -0.3 ? 0.5 * std::log1p(square) : std::log(std::hypot(1.0 + re, im));
+            const double size = std::exp(log_size);
+            const bool lost_all = !(size > absolute);
+            nodes.log_abs[k] += count * (lost_all ? std::log(absolute) : detail::min(log_size, 0.0));
             nodes.phase[k] += lost_all ? 0.0 : count * std::atan2(im, 1.0 + re);
             nodes.error[k] += count * (lost_all ? 2.0 : absolute / size);
         }
@@ -217,7 +219,12 @@ class SampledGaussianCumulant final : public Cumulant {
             const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
                                        omega, grid.points.exponent, grid.top};
             kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
-            const double norm = kernels_.sum(terms.data(), n) / grid.total;
+            // Outside the range f falls by e^-62 and then faster than e^{-11 |x|/sigma}; the shift multiplies it at most by this.
+            const double steep = omega * angle - 0.25 * detail::min(grid.points.exponent, 0.0) * shift.versine /
+                                                     (1.0 - 0.5 * shift.versine);
+            const double outside =
+                2.0 * sigma_ / (11.0 * grid.points.step) * std::exp(detail::min(steep, 700.0) - depth);
+            const double norm = (kernels_.sum(terms.data(), n) + outside) / grid.total;
             if (!(norm < 1e250)) continue;
             const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + depth);
             const double slope = (end_ < detail::infinity ? omega * mix[n - 1] / variance : 0.0) + 0.5 * angle;
