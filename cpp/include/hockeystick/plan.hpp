@@ -182,12 +182,7 @@ class Planner {
                 points.emplace_back(std::fabs(loss), weight * (loss > plan.cut ? large : sketch.count()));
             });
         }
-        // Lowering is first order where a cell holds all of the many small losses about 0.
-        double most = 0.5 / (c + 1.0);
-        for (const Step& step : steps_) {
-            const double low = step.loss->lowest(), end = std::isfinite(low) ? low : step.loss->highest();
-            if (std::fabs(end) * c * step.count > 0.1 * wanted) most = min(most, 0.5 * std::fabs(end));
-        }
+        const double most = 0.5 / (c + 1.0);
         double h = min(most, 2.0 * std::sqrt(wanted / (c * (c + 1.0))));
         for (int k = 0; k < 8; ++k) {
             double variance = 0.0;

@@ -24,7 +24,7 @@ struct PldSettings {
     double interval = 0.0;  // h; chosen if 0
     double tolerance = 1e-3;
     double max_bytes = 536870912.0;                // 2^29
-    double max_work = 4e8;                         // of the grids; units in budget.hpp
+    double max_work = 2.5e8;                        // of the grids; units in budget.hpp
     double floor = 0.0;                            // an upper end not above this is narrow enough
     const std::atomic<bool>* stop = nullptr;       // a query whose flag is set throws detail::Stopped
 };
@@ -158,7 +158,7 @@ class Composition {
 
     // Points of all grids that memory and the rest of the work allow.
     double most_points(const detail::Budget& budget) const {
-        const double left = detail::max(settings_.max_work - budget.spent(), 0.02 * settings_.max_work);
+        const double left = detail::max(0.4 * settings_.max_work - 0.5 * budget.spent(), 0.02 * settings_.max_work);
         return detail::min(left / (2.0 * (detail::masses_work + 2.0 * detail::tilting_work)), settings_.max_bytes / 128.0);
     }
 
@@ -169,7 +169,7 @@ class Composition {
         for (const Step& step : steps_)
             if (step.count > 1.0 || peeled || steps_.size() < 8) powers += detail::bits_of(static_cast<std::uint64_t>(step.count)), passes += 20.0;
         passes = (passes + powers * detail::power_work) * (peeled ? 3.0 : 1.0) * 2.0;
-        const double left = detail::max(settings_.max_work - budget.spent(), 0.1 * settings_.max_work);
+        const double left = detail::max(settings_.max_work - budget.spent(), 0.4 * settings_.max_work);
         return detail::min(left / passes, settings_.max_bytes / 128.0);
     }
 
@@ -181,10 +181,15 @@ class Composition {
         const double spare = 4.0 * static_cast<double>(ends.size());
         for (int attempt = 0; attempt < 3; ++attempt) {
             const double most = most_points(budget);
-            const bool too_many = range / h + spare > most;
+            bool too_many = range / h + spare > most;
             if (too_many && settings_.interval > 0.0) break;
             if (too_many) h = 1.01 * range / max(most - spare, 16.0);
             if (!(h > 0.0 && h < infinity)) break;
+            if (attempt == 0 && settings_.interval == 0.0 && range / h > 32768.0) {
+                const double fitting = fitting_interval(plan, ends, range / 8192.0, budget);
+                too_many = too_many || fitting > h;
+                h = max(h, fitting);
+            }
             const std::vector<GridLoss> grids = put_on_grid(h, ends, budget);
             TiltedSteps raised = tilted(grids, true, plan, h, budget);
             if (raised.empty()) break;
@@ -195,9 +200,18 @@ class Composition {
                 return found;
             }
             if (settings_.interval > 0.0 || !(raised.points() < infinity)) break;
-            h *= max(1.2, 1.05 * raised.points() / allowed);
+            h *= max(1.2, 1.2 * raised.points() / allowed);
         }
         return without_grid(question);
+    }
+
+    // The least grid step whose transforms are not too long, by a coarse trial: the window hardly depends on it.
+    double fitting_interval(const detail::Plan& plan, const std::vector<detail::Ends>& ends, double trial,
+                            detail::Budget& budget) const {
+        const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
+        const detail::TiltedSteps raised = tilted(grids, true, plan, trial, budget);
+        if (raised.empty() || !(raised.points() < detail::infinity)) return 0.0;
+        return 1.05 * trial * raised.points() / longest(raised.peeled, budget);
     }
 
     // What holds without composing: all steps leak at least what the worst of them does.
