@@ -37,7 +37,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct GridMeasure {
     std::vector<double> masses;
-    double infinite = 0.0;     // mass at +inf
+    double infinite = 0.0;  // mass at +inf
 };
 
 struct GridLoss {
@@ -126,12 +126,16 @@ inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::
     LossMasses left{};
     double left_ratio = 0.0;
     for (std::size_t i = 0; i < errors.size(); ++i) {
-        if (i % 4096 == 0) budget.spend(masses_work * static_cast<double>(min(4096.0, static_cast<double>(errors.size() - i))));
+        if (i % 4096 == 0)
+            budget.spend(masses_work * static_cast<double>(min(4096.0, static_cast<double>(errors.size() - i))));
         const double at = offset + static_cast<double>(first + static_cast<std::int64_t>(i)) * h;
         const LossMasses right = loss.masses(at);
         const double ratio = at < 690.0 ? std::exp(at) : infinity;
-        const double q_error = ratio < infinity ? ratio * tail_error(right.q_below, right.q_above, loss.scale()) : 0.0;
-        errors[i] = tail_error(right.p_below, right.p_above, loss.scale()) + q_error;
+        errors[i] = tail_error(right.p_below, right.p_above, loss.scale());
+        if (ratio < infinity) {  // e^at Q(L > at) <= P(L > at), whatever underflow did to it
+            const double known = ratio * tail_error(right.q_below, right.q_above, loss.scale());
+            errors[i] += min(known, errors[i] + right.p_above + ratio * right.q_above);
+        }
         if (i > 0) cells[i - 1] = make_cell(left, right, at - h, left_ratio, ratio);
         left = right;
         left_ratio = ratio;

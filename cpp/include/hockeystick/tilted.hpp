@@ -99,8 +99,8 @@ class TiltedComposition {
     TiltedComposition(TiltedSteps& steps, std::size_t n, Budget& budget)
         : h_(steps.h), c_(steps.c), kappa_(std::exp(log_kappa(steps.c))), peeled_(steps.peeled),
           first_(static_cast<std::int64_t>(std::floor((steps.window.low - steps.offset) / steps.h)) - 1),
-          clean_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h),
-          offset_(steps.offset), log_infinite_(steps.log_infinite),
+          clean_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h), offset_(steps.offset),
+          log_infinite_(steps.log_infinite),
           log_small_(steps.log_small + std::log(std::exp(log_kappa(steps.small_tilt)) + steps.small_moved)),
           small_tilt_(steps.small_tilt) {
         charge(steps);
@@ -121,9 +121,11 @@ class TiltedComposition {
         if (eps < clean_) return {min(-std::expm1(log_infinite_) * (1.0 - 1e-14), 1.0), 1.0, infinity};
         const double sum = weighted_sum(eps);
         const double top = static_cast<double>(first_ + static_cast<std::int64_t>(x_.size()) - 2) * h_ + offset_;
-        const double error = error_ + (mass_ + noise_) * std::exp(min(-c_ * (top - eps), 0.0)) + summing_ * (std::fabs(sum) + 2.0 * error_) + 1e-300;
+        const double error = error_ + (mass_ + noise_) * std::exp(min(-c_ * (top - eps), 0.0)) +
+                             summing_ * (std::fabs(sum) + 2.0 * error_) + 1e-300;
         const double log_unit = log_total_ - c_ * eps;
-        const double blur = 1.0 + 8.0 * unit_roundoff * (std::fabs(log_total_) + c_ * (std::fabs(eps) + 2.0 * std::fabs(offset_)) + 1.0);
+        const double blur = 1.0 + 8.0 * unit_roundoff *
+                                      (std::fabs(log_total_) + c_ * (std::fabs(eps) + 2.0 * std::fabs(offset_)) + 1.0);
         const double unit = std::exp(log_unit) * blur;
         const double infinite = -std::expm1(log_infinite_);
         const double below = unit < infinity && sum > error ? unit * (sum - error) / (blur * blur) : 0.0;

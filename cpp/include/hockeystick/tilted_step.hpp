@@ -35,15 +35,15 @@ struct Errors {
 };
 
 struct Block {
-    double loss, reach;                // its centre, and how far its points are from that
-    double mass, first, second;        // moments about the centre
+    double loss, reach;          // its centre, and how far its points are from that
+    double mass, first, second;  // moments about the centre
 };
 
 struct TiltedStep {
-    std::int64_t first;          // the loss of values[i] is offset + (first + i) h
+    std::int64_t first;  // the loss of values[i] is offset + (first + i) h
     double offset;
     std::vector<double> values;
-    std::size_t cut;             // values[i] is large from here on
+    std::size_t cut;  // values[i] is large from here on
     double count, scale;
     double large_sum = 0.0;
     Errors small, large;
@@ -82,7 +82,9 @@ inline double tilted_sum(const std::vector<Block>& blocks, double s) {
 }
 
 // e^x m where x may be beyond the range of exp but the product is not.
-inline double scaled(double mass, double x) { return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x); }
+inline double scaled(double mass, double x) {
+    return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x);
+}
 
 // A scale at which no value overflows.
 inline double largest_exponent(const Part& part, double h, double c) {
@@ -92,7 +94,9 @@ inline double largest_exponent(const Part& part, double h, double c) {
         double block = 0.0;
         const std::size_t end = std::min(masses.size(), i + 16);
         for (std::size_t k = i; k < end; ++k) block = max(block, masses[k]);
-        const double loss = part.grid->offset + static_cast<double>(part.grid->first + static_cast<std::int64_t>(c > 0.0 ? end - 1 : i)) * h;
+        const double loss =
+            part.grid->offset +
+            static_cast<double>(part.grid->first + static_cast<std::int64_t>(c > 0.0 ? end - 1 : i)) * h;
         if (block > 0.0) largest = max(largest, c * loss + std::log(block));
     }
     return largest;
@@ -102,7 +106,8 @@ inline double largest_exponent(const Part& part, double h, double c) {
 inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, Budget& budget) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
-    TiltedStep step{part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
+    TiltedStep step{
+        part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
     if (step.scale == -infinity) return step;
     for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
     step.values.resize(masses.size());
@@ -128,7 +133,8 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
     step.large.moved += 4.0 * large_curve;
     const double unit = step.cut > 0 && sums[0] > 0.0 ? sums[0] : sums[1];
     for (double& value : step.values) value /= unit;
-    for (Errors* errors : {&step.small, &step.large}) errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
+    for (Errors* errors : {&step.small, &step.large})
+        errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
     step.scale += std::log(unit);
     step.large_sum = sums[1] / unit;
     step.small_blocks = gather(step, 0, step.cut, h);
