@@ -7,6 +7,11 @@
 // it (`coarsened`). Where all atoms lie on a lattice, h divides it. Mass cut off: above, 1e-3 tolerance delta over all
 // steps, which goes to infinity; below, 1e-13 in all.
 //
+// Where brackets stay wide, and say so (about one in twelve of random cells with noise 0.3 to 50, rate from 1e-5, up to
+// 1e6 steps, delta from 1e-300 to 0.9, all log-uniform; more than half of these within 1e-2): many steps of rare samples
+// and little noise, whose sums of a few large losses need longer transforms than the cap on work allows; and one or two
+// large losses where their tail is log-convex, which no single tilt centres.
+//
 // Cost: see `PldSettings`; work and memory are estimated before they are spent, and the grid is coarsened to fit.
 #pragma once
 
