@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import signal
 import time
 
 import mpmath as mp
@@ -314,3 +315,157 @@ def test_bad_arguments(error, message, make):
     """A query names the argument, its value and its domain."""
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("steps", [2, 30, 3000])
+@pytest.mark.parametrize("mu", [0.2, 1.0, 5.0])
+def test_grid_against_closed_form_at_every_depth(mu, steps):
+    """With a grid asked for, T Gaussians are composed step by step: the closed form is inside down to 1e-300."""
+    pld = compose(hs.Gaussian(math.sqrt(steps) / mu), steps, interval=0.006 * mu / math.sqrt(steps))
+    for depth in [0.3, 4.0, 15.0, 33.0, 36.5]:
+        eps = depth * mu + mu * mu / 2
+        exact = hs.theta(eps, mu)
+        bracket = pld.delta_bracket(eps)
+        assert_inside(bracket, exact, 1e-12 * exact)
+        assert bracket.lower > 0.97 * bracket.upper
+        assert_inside(pld.epsilon_bracket(exact), eps, 1e-11 * eps)
+
+
+def test_unsampled_gaussians_are_one():
+    """Gaussians of any noise collapse: the bracket of 300 different ones is the closed form to 1e-8, at every depth."""
+    pld = compose(hs.Gaussian(20.0))
+    for k in range(1, 300):
+        pld = pld.compose(compose(hs.Gaussian(20.0 + k / 10)))
+    mp.mp.dps = 30
+    mu = float(mp.sqrt(mp.fsum(1 / mp.mpf(20.0 + k / 10) ** 2 for k in range(300))))
+    for eps in [0.1, 1.0, 5.0, 20.0]:
+        bracket = pld.delta_bracket(eps)
+        assert_inside(bracket, hs.theta(eps, mu), 1e-12 * hs.theta(eps, mu))
+        assert bracket.upper <= bracket.lower * (1 + 1e-8)
+
+
+def sampled_pair(noise, rate, forward):
+    """Return densities of P and Q of one sampled step, and the points where quadrature should break."""
+    phi = lambda x: mp.exp(-x * x / (2 * noise**2)) / (noise * mp.sqrt(2 * mp.pi))
+    mixed = lambda x: (1 - rate) * phi(x) + rate * phi(x - 1)
+    return (mixed, phi) if forward else (phi, mixed)
+
+
+def two_step_delta(noise, rate, eps, forward):
+    """Return delta of two sampled steps: the exact one-step curve, averaged over the other step's loss by quadrature."""
+    mp.mp.dps = 30
+    noise, rate = mp.mpf(noise), mp.mpf(rate)
+    p, q = sampled_pair(noise, rate, forward)
+    tail = lambda x: mp.erfc(x / (noise * mp.sqrt(2))) / 2
+
+    def one(level):
+        """Return delta of one step at a level."""
+        inner = 1 + mp.expm1(level if forward else -level) / rate
+        if inner <= 0:
+            return -mp.expm1(level) if forward else mp.mpf(0)
+        x = noise**2 * mp.log(inner) + mp.mpf(1) / 2
+        if forward:
+            return (1 - rate - mp.exp(level)) * tail(x) + rate * tail(x - 1)
+        return (1 - mp.exp(level) * (1 - rate)) * tail(-x) - mp.exp(level) * rate * tail(1 - x)
+
+    f = lambda x: p(x) * one(eps - mp.log(p(x) / q(x)))
+    # one() bends where its argument passes its least loss: where this step alone reaches eps
+    kink = noise**2 * mp.log(1 + mp.expm1(eps - mp.log1p(-rate)) / rate) + mp.mpf(1) / 2
+    centre = kink if forward else -kink
+    points = sorted({centre, *(centre + side * mp.mpf(k) ** 2 * noise / 20 for k in range(1, 31) for side in (-1, 1))})
+    return mp.quad(f, points)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize(
+    ("noise", "rate", "eps"), [(1.0, 0.01, 0.05), (0.7, 0.3, 0.6), (4.0, 1e-3, 0.9), (1.0, 1e-4, 6)]
+)
+def test_two_sampled_steps_against_quadrature(noise, rate, eps, forward):
+    """Two steps of the sampled Gaussian agree with quadrature, where one large loss rules (the last two) as elsewhere."""
+    exact = two_step_delta(noise, rate, eps, forward)
+    lower, upper, *_ = _core.pld_bracket([("gaussian", [1 / noise], rate, 2.0)], forward, False, eps, 0.0, 1e-3)
+    assert lower <= exact * (1 + mp.mpf(10) ** -9)
+    assert exact * (1 - mp.mpf(10) ** -9) <= upper
+    if exact > 0:
+        assert upper <= lower * 1.01
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "eps"), [(1.0, 0.01, 0.05), (4.0, 1e-5, 1e-3), (0.5, 1e-3, 40.0), (30.0, 0.9, 1.0)]
+)
+def test_one_step_is_exact(noise, rate, eps):
+    """One sampled step is its closed form to 1e-7, and epsilon its root."""
+    pld = compose(hs.PoissonSampled(hs.Gaussian(noise), rate))
+    mp.mp.dps = 60
+    x = noise**2 * mp.log(1 + mp.expm1(eps) / rate) + 0.5
+    tail = lambda y: mp.erfc(y / (noise * mp.sqrt(2))) / 2
+    exact = float((1 - rate) * tail(x) + rate * tail(x - 1) - mp.exp(eps) * tail(x))
+    bracket = pld.delta_bracket(eps)
+    assert_inside(bracket, exact, 1e-13 * exact)
+    assert bracket.upper <= bracket.lower * (1 + 1e-7)
+    assert_inside(pld.epsilon_bracket(exact), eps, 1e-12 * eps)
+
+
+def random_cell(generator, widest):
+    """Draw noise, rate, steps and delta, all log-uniform."""
+    low, high = widest["noise"]
+    noise = low * (high / low) ** generator.random()
+    rate = widest["rate"] ** generator.random()
+    steps = float(math.floor(widest["steps"] ** generator.random()))
+    delta = math.exp(math.log(1e-300) + generator.random() * (math.log(0.9) - math.log(1e-300)))
+    return noise, rate, steps, delta
+
+
+def both_directions(noise, rate, steps, delta, interval=0.0):
+    """Return the bracket of epsilon and the work of both directions."""
+    ledger = [("gaussian", [1 / noise], rate, steps)]
+    ends = [_core.pld_bracket(ledger, forward, True, delta, interval, 1e-3) for forward in (True, False)]
+    return max(end[0] for end in ends), max(end[1] for end in ends), sum(end[4] for end in ends)
+
+
+def test_work_is_bounded_on_every_legal_cell():
+    """No cell of the whole domain costs more than the cap, raises, or has its ends in the wrong order."""
+    generator = np.random.default_rng(11)
+    for _ in range(120):
+        cell = random_cell(generator, {"noise": (1e-3, 1e6), "rate": 1e-12, "steps": 1e9})
+        lower, upper, work = both_directions(*cell)
+        assert 0 <= lower <= upper, cell
+        assert work <= 1e9, cell
+
+
+def test_most_brackets_are_narrow():
+    """Nine in ten random cells of the usual domain have brackets of 1e-3 epsilon, however small delta is."""
+    generator = np.random.default_rng(12)
+    narrow = 0
+    for _ in range(200):
+        cell = random_cell(generator, {"noise": (0.3, 50.0), "rate": 1e-5, "steps": 1e6})
+        lower, upper, _ = both_directions(*cell)
+        assert lower <= upper, cell
+        narrow += upper - lower <= max(1e-3 * upper, 1e-9)
+    assert narrow >= 180
+
+
+def test_finer_and_coarser_brackets_overlap():
+    """Brackets of one number made with different tolerances have a point in common."""
+    generator = np.random.default_rng(13)
+    for _ in range(60):
+        noise, rate, steps, delta = random_cell(generator, {"noise": (0.3, 50.0), "rate": 1e-5, "steps": 1e4})
+        ledger = [("gaussian", [1 / noise], rate, steps)]
+        for forward in (True, False):
+            ends = [_core.pld_bracket(ledger, forward, True, delta, 0.0, tolerance) for tolerance in (3e-2, 3e-3, 7e-4)]
+            assert max(end[0] for end in ends) <= min(end[1] for end in ends), (noise, rate, steps, delta)
+
+
+def test_long_query_is_interrupted():
+    """A signal ends a query of seconds within one."""
+    ledger = [("gaussian", [1.0 + k / 1000], 0.01, 50.0) for k in range(400)]
+    begin = time.perf_counter()
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _core.pld_bracket(ledger, True, True, 1e-8, 0.0, 1e-4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+    assert time.perf_counter() - begin < 1.2

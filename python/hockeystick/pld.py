@@ -227,9 +227,7 @@ def ledger_bracket(
     ends: list[tuple[float, float, float, bool, float]] = []
     for forward in (True, False):  # the second need not be narrow where the first rules
         floor = ends[0][0] if ends else 0.0
-        ends.append(
-            _core.pld_bracket(core, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor)
-        )
+        ends.append(_core.pld_bracket(core, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor))
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
     coarsened = any(end[3] for end in ends)
     method = f"pld, interval {min(end[2] for end in ends):.3g}" if math.isfinite(upper) else "pld"

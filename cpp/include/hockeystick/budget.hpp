@@ -20,10 +20,10 @@ struct Stopped : std::runtime_error {
     Stopped() : std::runtime_error("stopped") {}
 };
 
-inline constexpr double masses_work = 100.0;   // one call of PrivacyLoss::masses, with what is made of it
-inline constexpr double tilting_work = 25.0;   // one exponential and its sums
-inline constexpr double power_work = 2.0;      // one complex multiplication, per real value
-inline constexpr double reading_work = 4.0;    // one step of the sums that delta is read off
+inline constexpr double masses_work = 100.0;  // one call of PrivacyLoss::masses, with what is made of it
+inline constexpr double tilting_work = 25.0;  // one exponential and its sums
+inline constexpr double power_work = 2.0;     // one complex multiplication, per real value
+inline constexpr double reading_work = 4.0;   // one step of the sums that delta is read off
 
 // pocketfft takes about 1 ns a point and stage, half of that for real values.
 inline double transform_work(std::size_t n) { return static_cast<double>(n) * std::log2(static_cast<double>(n)); }

@@ -37,7 +37,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct GridMeasure {
     std::vector<double> masses;
-    double infinite = 0.0;     // mass at +inf
+    double infinite = 0.0;  // mass at +inf
 };
 
 struct GridLoss {
@@ -126,12 +126,16 @@ inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::
     LossMasses left{};
     double left_ratio = 0.0;
     for (std::size_t i = 0; i < errors.size(); ++i) {
-        if (i % 4096 == 0) budget.spend(masses_work * static_cast<double>(min(4096.0, static_cast<double>(errors.size() - i))));
+        if (i % 4096 == 0)
+            budget.spend(masses_work * static_cast<double>(min(4096.0, static_cast<double>(errors.size() - i))));
         const double at = offset + static_cast<double>(first + static_cast<std::int64_t>(i)) * h;
         const LossMasses right = loss.masses(at);
         const double ratio = at < 690.0 ? std::exp(at) : infinity;
-        const double q_error = ratio < infinity ? ratio * tail_error(right.q_below, right.q_above, loss.scale()) : 0.0;
-        errors[i] = tail_error(right.p_below, right.p_above, loss.scale()) + q_error;
+        errors[i] = tail_error(right.p_below, right.p_above, loss.scale());
+        if (ratio < infinity) {  // e^at Q(L > at) <= P(L > at), whatever underflow did to it
+            const double known = ratio * tail_error(right.q_below, right.q_above, loss.scale());
+            errors[i] += min(known, errors[i] + right.p_above + ratio * right.q_above);
+        }
         if (i > 0) cells[i - 1] = make_cell(left, right, at - h, left_ratio, ratio);
         left = right;
         left_ratio = ratio;
@@ -143,27 +147,38 @@ inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::
 
 namespace detail {
 
-// Where the losses end above without an atom: the point t such that what lies above it (S = delta(t)) balances about
-// half of the cell below. With a point on the end itself all of the last cell would be rounded down.
+// Next to an end of the losses, the point t that balances about half of the cell towards the middle with all that lies
+// beyond: S = delta(t) above the upper end's t, D below the lower end's. With a point on the end itself all of the
+// last cell would be rounded down, or what lies close to an atom in the first one.
 inline double top_anchor(const PrivacyLoss& loss, double h) {
     double low = loss.highest() - h, high = loss.highest();
-    for (int k = 0; k < 20; ++k) {
+    for (int k = 0; k < 40; ++k) {
         const double t = 0.5 * (low + high);
-        const LossMasses left = loss.masses(t - h), right = loss.masses(t);
-        const Cell cell = make_cell(left, right, t - h, std::exp(t - h), std::exp(t));
+        const Cell cell = make_cell(loss.masses(t - h), loss.masses(t), t - h, std::exp(t - h), std::exp(t));
         (loss.delta(t) > 0.55 * cell.deficit ? low : high) = t;
     }
     return high;
 }
 
+inline double bottom_anchor(const PrivacyLoss& loss, double h) {
+    double low = loss.lowest(), high = loss.lowest() + h;
+    for (int k = 0; k < 40; ++k) {
+        const double t = 0.5 * (low + high);
+        const LossMasses at = loss.masses(t);
+        const Cell cell = make_cell(at, loss.masses(t + h), t, std::exp(t), std::exp(t + h));
+        (std::exp(t) * at.q_below - at.p_below < 0.45 * cell.surplus ? low : high) = t;
+    }
+    return low;
+}
+
 }  // namespace detail
 
-// A grid through the end of the losses, where there may be an atom; through 0 if that is nearer than h.
+// A grid that suits the end of the losses; through 0 if there is none.
 inline double grid_offset(const PrivacyLoss& loss, double h) {
     const double low = loss.lowest(), high = loss.highest();
     const double end = std::isfinite(low) ? low : high;
-    if (!(std::fabs(end) > h && std::fabs(end) < 600.0) || loss.lattice() > 0.0) return 0.0;
-    const double anchor = std::isfinite(low) ? low : detail::top_anchor(loss, h);
+    if (!(std::fabs(end) < 600.0) || loss.lattice() > 0.0) return 0.0;
+    const double anchor = std::isfinite(low) ? detail::bottom_anchor(loss, h) : detail::top_anchor(loss, h);
     return anchor - std::round(anchor / h) * h;
 }
 

@@ -34,14 +34,15 @@ struct Question {
 struct Plan {
     double tilt = 0.0, log_delta = 0.0, eps = 0.0;  // the last two roughly
     double interval = 0.0;
-    double log_mass = 0.0;  // of what each step may lose above
-    double cut = infinity;  // losses above it are large
+    double log_mass = 0.0;    // of what each step may lose above
+    double cut = infinity;    // losses above it are large
     double small_tilt = 0.0;  // for the Chernoff bound of the small ones
     double stray = 1e-9;      // allowed wrap-around, either side; in units of the composition's tilted mass
     double from = 0.0;        // no delta is asked for below this epsilon
 };
 
-inline constexpr double spared = 1e-6;  // share of delta that may be bounded rather than computed
+inline constexpr double sketch_work = 4000.0;  // a cumulant of one step
+inline constexpr double spared = 1e-5;         // share of delta that may be bounded rather than computed
 
 class Planner {
   public:
@@ -53,19 +54,30 @@ class Planner {
     Plan plan(const Question& question, double tolerance) {
         double log_delta = least_log_delta(question);
         Plan plan;
+        bool large = false;
         for (int pass = question.for_epsilon ? 1 : 0; pass < 2; ++pass) {
-            const double log_mass = max(log_delta + std::log(1e-7 * tolerance / total_), -707.0);
+            const double log_mass = max(log_delta + std::log(1e-3 * tolerance / total_), -707.0);
             limit(log_mass);
             plan = plain(question);
-            if (large_losses_rule(plan)) peel(question, plan);
+            large = large_losses_rule(plan);
+            if (large) peel(question, plan);
             plan.log_mass = log_mass;
             log_delta = plan.log_delta - 5.0;
         }
         const double scale = question.for_epsilon ? plan.tilt * max(plan.eps, 1e-6) : 1.0;
         plan.interval = interval(plan, tolerance * scale);
-        plan.stray = min(max(1e-4 * tolerance * scale, 1e-9), 1e-5);
+        plan.stray = large ? 1e-13 : min(max(1e-4 * tolerance * scale, 1e-9), 1e-6);
         plan.from = question.for_epsilon ? max(plan.eps - 12.0 / plan.tilt, 0.0) : plan.eps;
         return plan;
+    }
+
+    // For an epsilon that turned out to lie in [low, high], far from where the bound had put it.
+    Plan plan_again(const Plan& before, double low, double high, double tolerance) {
+        Plan next = plan({false, high}, tolerance);
+        next.log_mass = before.log_mass;
+        next.from = low;
+        next.interval = interval(next, tolerance * next.tilt * max(high, 1e-6));
+        return next;
     }
 
   private:
@@ -85,7 +97,7 @@ class Planner {
     // Logarithms of prod_j M_b^T, and of that of M or of G if `peeled`.
     double log_moment(double c, double cut, bool peeled) const {
         double small = 0.0, ratio = 0.0;
-        budget_.spend(0.0);
+        budget_.spend(sketch_work * static_cast<double>(sketches_.size()));
         for (const Sketch& sketch : sketches_) {
             const Moments m = sketch.moments(c, cut, !peeled);
             if (m.small == -infinity) return peeled ? log_moment(c, infinity, false) : -infinity;
@@ -158,7 +170,7 @@ class Planner {
         for (int k = 0; k < 10; ++k) {
             const double cut = std::exp(k == 0 ? low : 0.5 * (low + high));
             Plan next = answer(question, cut, true);
-            const Bound small = delta_bound(max(next.eps - 5.0 / next.tilt, 0.0), cut, false);
+            const Bound small = delta_bound(max(next.eps - 12.0 / next.tilt, 0.0), cut, false);
             next.small_tilt = small.tilt;
             const bool negligible = small.value < next.log_delta + std::log(spared);
             if (k == 0 && !negligible) return;
@@ -182,12 +194,7 @@ class Planner {
                 points.emplace_back(std::fabs(loss), weight * (loss > plan.cut ? large : sketch.count()));
             });
         }
-        // Lowering is first order where a cell holds all of the many small losses about 0.
-        double most = 0.5 / (c + 1.0);
-        for (const Step& step : steps_) {
-            const double low = step.loss->lowest(), end = std::isfinite(low) ? low : step.loss->highest();
-            if (std::fabs(end) * c * step.count > 0.1 * wanted) most = min(most, 0.5 * std::fabs(end));
-        }
+        const double most = 0.5 / (c + 1.0);
         double h = min(most, 2.0 * std::sqrt(wanted / (c * (c + 1.0))));
         for (int k = 0; k < 8; ++k) {
             double variance = 0.0;

@@ -60,6 +60,7 @@ struct TiltedSteps {
     Window window;
     double stray, from;  // wrap-around on either side, in units of G(0); no delta is asked for below `from`
     double log_small = -infinity, small_tilt = 1.0;  // prod M_b(c')^T, c'
+    double small_moved = 0.0;                        // by how much rounding moves it beside kappa(c')
     double log_infinite = 0.0;                       // of the probability that no loss is infinite
     double offset = 0.0;                             // of the composition's grid
 
@@ -85,8 +86,9 @@ inline TiltedSteps tilt_steps(const std::vector<Part>& parts, double h, const Pl
     result.log_small = 0.0, result.small_tilt = plan.small_tilt;
     for (const Part& part : parts) {
         const TiltedStep small = tilt(part, h, plan.small_tilt, cut, budget);
-        const double error = small.small.moved + small.small.relative;
-        result.log_small += part.count * (small.scale + error) + 1e-14 * std::fabs(part.count * small.scale);
+        const double rounding = small.small.growth + 1e-14 * std::fabs(small.scale);
+        result.log_small += part.count * (small.scale + rounding);
+        result.small_moved += part.count * small.small.moved;
     }
     return result;
 }
@@ -97,8 +99,10 @@ class TiltedComposition {
     TiltedComposition(TiltedSteps& steps, std::size_t n, Budget& budget)
         : h_(steps.h), c_(steps.c), kappa_(std::exp(log_kappa(steps.c))), peeled_(steps.peeled),
           first_(static_cast<std::int64_t>(std::floor((steps.window.low - steps.offset) / steps.h)) - 1),
-          clean_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h),
-          offset_(steps.offset), log_infinite_(steps.log_infinite), log_small_(steps.log_small), small_tilt_(steps.small_tilt) {
+          clean_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h), offset_(steps.offset),
+          log_infinite_(steps.log_infinite),
+          log_small_(steps.log_small + std::log(std::exp(log_kappa(steps.small_tilt)) + steps.small_moved)),
+          small_tilt_(steps.small_tilt) {
         charge(steps);
         const RealTransform transform(n);
         if (peeled_) multiply_pairs(steps, transform, budget);
@@ -117,13 +121,15 @@ class TiltedComposition {
         if (eps < clean_) return {min(-std::expm1(log_infinite_) * (1.0 - 1e-14), 1.0), 1.0, infinity};
         const double sum = weighted_sum(eps);
         const double top = static_cast<double>(first_ + static_cast<std::int64_t>(x_.size()) - 2) * h_ + offset_;
-        const double error = error_ + (mass_ + noise_) * std::exp(min(-c_ * (top - eps), 0.0)) + summing_ * (std::fabs(sum) + 2.0 * error_) + 1e-300;
+        const double error = error_ + (mass_ + noise_) * std::exp(min(-c_ * (top - eps), 0.0)) +
+                             summing_ * (std::fabs(sum) + 2.0 * error_) + 1e-300;
         const double log_unit = log_total_ - c_ * eps;
-        const double blur = 1.0 + 8.0 * unit_roundoff * (std::fabs(log_total_) + c_ * (std::fabs(eps) + 2.0 * std::fabs(offset_)) + 1.0);
+        const double blur = 1.0 + 8.0 * unit_roundoff *
+                                      (std::fabs(log_total_) + c_ * (std::fabs(eps) + 2.0 * std::fabs(offset_)) + 1.0);
         const double unit = std::exp(log_unit) * blur;
         const double infinite = -std::expm1(log_infinite_);
         const double below = unit < infinity && sum > error ? unit * (sum - error) / (blur * blur) : 0.0;
-        const double small = std::exp(min(log_small_ - small_tilt_ * eps + log_kappa(small_tilt_), 1.0)) * (1.0 + 1e-9);
+        const double small = std::exp(min(log_small_ - small_tilt_ * eps, 1.0)) * (1.0 + 1e-9);
         const double above = unit * max(sum + error, error) + (peeled_ ? small : 0.0);
         const double share = sum > 0.0 ? (error + (peeled_ ? small / unit : 0.0)) / sum : infinity;
         return {min(infinite * (1.0 - 1e-14) + below, 1.0),
@@ -142,7 +148,7 @@ class TiltedComposition {
         double log_all = 0.0, all_errors = 0.0, size = 0.0;
         for (const TiltedStep& step : steps.steps) {
             log_all += step.count * std::log1p(step.large_sum);
-            all_errors += step.count * (step.small.moved + step.small.relative + step.large.moved + step.large.relative);
+            all_errors += step.count * (step.small.growth + step.large.growth);
             log_total_ += step.count * step.scale;
             size += step.count * std::fabs(step.scale);
         }

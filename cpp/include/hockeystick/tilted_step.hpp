@@ -3,7 +3,9 @@
 // A value is v(i) = m(i) e^{c i h - scale}, with scale such that the small losses sum to 1. `relative` bounds the sum of
 // the values' own errors. `moved` bounds how far delta of a composition moves with this step's curve, everything else
 // fixed: delta(eps) = E f(eps - R), R the sum of the other losses, so an error e(l) of f moves it by at most the tilted
-// mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d.
+// mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d. M
+// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. Errors next to the cut
+// count on both sides.
 //
 // The window needs upper bounds of R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, narrow near loss 0,
 // and e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w} for d within w of a block's centre: certified, and sharp for the tilts
@@ -29,18 +31,19 @@ struct Part {
 
 struct Errors {
     double moved = 0.0, relative = 0.0;
+    double growth = 0.0;  // of the exact tilted mass over the computed one
 };
 
 struct Block {
-    double loss, reach;                // its centre, and how far its points are from that
-    double mass, first, second;        // moments about the centre
+    double loss, reach;          // its centre, and how far its points are from that
+    double mass, first, second;  // moments about the centre
 };
 
 struct TiltedStep {
-    std::int64_t first;          // the loss of values[i] is offset + (first + i) h
+    std::int64_t first;  // the loss of values[i] is offset + (first + i) h
     double offset;
     std::vector<double> values;
-    std::size_t cut;             // values[i] is large from here on
+    std::size_t cut;  // values[i] is large from here on
     double count, scale;
     double large_sum = 0.0;
     Errors small, large;
@@ -79,7 +82,9 @@ inline double tilted_sum(const std::vector<Block>& blocks, double s) {
 }
 
 // e^x m where x may be beyond the range of exp but the product is not.
-inline double scaled(double mass, double x) { return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x); }
+inline double scaled(double mass, double x) {
+    return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x);
+}
 
 // A scale at which no value overflows.
 inline double largest_exponent(const Part& part, double h, double c) {
@@ -89,7 +94,9 @@ inline double largest_exponent(const Part& part, double h, double c) {
         double block = 0.0;
         const std::size_t end = std::min(masses.size(), i + 16);
         for (std::size_t k = i; k < end; ++k) block = max(block, masses[k]);
-        const double loss = part.grid->offset + static_cast<double>(part.grid->first + static_cast<std::int64_t>(c > 0.0 ? end - 1 : i)) * h;
+        const double loss =
+            part.grid->offset +
+            static_cast<double>(part.grid->first + static_cast<std::int64_t>(c > 0.0 ? end - 1 : i)) * h;
         if (block > 0.0) largest = max(largest, c * loss + std::log(block));
     }
     return largest;
@@ -99,11 +106,12 @@ inline double largest_exponent(const Part& part, double h, double c) {
 inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, Budget& budget) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
-    TiltedStep step{part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
+    TiltedStep step{
+        part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
     if (step.scale == -infinity) return step;
     for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
     step.values.resize(masses.size());
-    double sums[2] = {0.0, 0.0}, curve[2] = {0.0, 0.0};
+    double sums[2] = {0.0, 0.0}, small_curve = 0.0, large_curve = 0.0;
     const double reach = std::exp(3.0 * c * h);
     for (std::size_t i = 0; i < masses.size(); ++i) {
         const double loss = step.offset + static_cast<double>(step.first + static_cast<std::int64_t>(i)) * h;
@@ -112,15 +120,21 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
         step.values[i] = value;
         sums[i >= step.cut] += value;
         Errors& errors = i >= step.cut ? step.large : step.small;
-        curve[i >= step.cut] = max(curve[i >= step.cut], scaled(part.grid->errors[i], x + c * h));
+        const double curve = scaled(part.grid->errors[i], x + c * h);
+        if (i <= step.cut) small_curve = max(small_curve, curve);
+        if (i + 1 >= step.cut) large_curve = max(large_curve, curve);
         errors.moved += (reach * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
         errors.relative += unit_roundoff * value * (3.0 * std::fabs(c * loss) + 2.0 * std::fabs(step.scale) + 16.0);
     }
-    step.small.moved += 4.0 * (curve[0] + curve[1]);
-    step.large.moved += 4.0 * (curve[0] + curve[1]);
+    const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(masses.size()));
+    step.small.growth = step.small.moved + step.small.relative + 4.0 * range * small_curve;
+    step.large.growth = step.large.moved + step.large.relative + 4.0 * range * large_curve;
+    step.small.moved += 4.0 * small_curve;
+    step.large.moved += 4.0 * large_curve;
     const double unit = step.cut > 0 && sums[0] > 0.0 ? sums[0] : sums[1];
     for (double& value : step.values) value /= unit;
-    for (Errors* errors : {&step.small, &step.large}) errors->moved /= unit, errors->relative /= unit;
+    for (Errors* errors : {&step.small, &step.large})
+        errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
     step.scale += std::log(unit);
     step.large_sum = sums[1] / unit;
     step.small_blocks = gather(step, 0, step.cut, h);
