@@ -8,11 +8,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
-import tables
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import tables
 from hockeystick import _core
 
 
@@ -57,7 +57,7 @@ CASES = [
 
 @pytest.mark.parametrize(("sigma", "rate", "forward", "c"), CASES)
 def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forward, c):
-    """log M(c) and log phi at the nodes against 30 digits; the errors they state are honest and small."""
+    """Log M(c) and log phi at the nodes against 30 digits; the errors they state are honest and small."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
     h = 0.5 / spread
     (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
@@ -111,7 +111,7 @@ def test_ledgers_of_several_mechanisms_agree_with_their_references():
 def test_decay_bounds_the_characteristic_function_from_there_on(sigma, rate, forward, c):
     """log_decay(omega) >= log |phi(omega')| for omega' >= omega, falls, and is not trivial."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
-    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 120)
+    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 60)
     log_abs, _, errors, decay = np.array(rows).T
     known = np.where(errors < 0.1, log_abs - errors, -np.inf)
     later = np.maximum.accumulate(known[::-1])[::-1]
@@ -198,7 +198,8 @@ def test_steps_may_be_split_among_entries():
     """K adds: 700 and 300 steps are 1000."""
     one = _core.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
     two = _core.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
-    assert one["lower"] <= two["upper"] and two["lower"] <= one["upper"]
+    assert one["lower"] <= two["upper"]
+    assert two["lower"] <= one["upper"]
     assert two["upper"] - two["lower"] <= 1e-9
 
 
@@ -207,12 +208,13 @@ def test_laplace_steps_count_beside_gaussian_ones():
     ledger = [("gaussian", [0.8], 1.0, 1.0), ("laplace", [0.02], 1.0, 40.0), ("laplace", [0.3], 1.0, 2.0)]
     one = _core.contour_bracket(ledger, True, True, 1e-6)
     other = _core.pld_bracket(ledger, True, True, 1e-6, 0.0, 1e-3)
-    assert other[0] <= one["upper"] and one["lower"] <= other[1]
+    assert other[0] <= one["upper"]
+    assert one["lower"] <= other[1]
     assert one["upper"] - one["lower"] <= 1e-9
 
 
 def test_large_losses_that_never_happen_do_no_harm():
-    """sigma = 10, q = 1e-4: E e^{2000 L} is made at 200 sigma; the cut leaves that out. Nearly Gaussian, so that limit is near."""
+    """At sigma = 10, q = 1e-4, E e^{2000 L} is made at 200 sigma; the cut leaves that out, and the Gaussian limit is near."""
     found = _core.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
     limit = float(hs.gaussian_epsilon(math.sqrt(1000 * math.expm1(0.01)) * 1e-4, 1e-12))
     assert found["upper"] == pytest.approx(limit, rel=0.05)

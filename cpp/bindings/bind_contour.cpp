@@ -55,21 +55,25 @@ py::object contour_bracket(const Ledger& ledger, bool forward, bool for_epsilon,
                     py::arg("missing") = r.missing, py::arg("nodes") = r.nodes, py::arg("tilt") = r.tilt);
 }
 
-// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log M(c), its error), and for each
-// node (log |phi|, arg phi, relative error, bound of log |phi| from there on).
-py::tuple sampled_gaussian_nodes(double sigma, double rate, bool forward, double c, double h, std::size_t nodes,
-                                 const hs::contour::Kernels& kernels) {
+using NodeRow = std::tuple<double, double, double, double>;
+
+// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log M(c), its error), and
+// for each node (log |phi|, arg phi, relative error, bound of log |phi| from there on); no rows where that is too much work.
+std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_nodes(double sigma, double rate,
+                                                                                  bool forward, double c, double h,
+                                                                                  std::size_t nodes,
+                                                                                  const hs::contour::Kernels& kernels) {
     const hs::SampledGaussianCumulant cumulant(sigma, rate, forward, 26.0, kernels);
     const hs::Cumulant::Moment moment = cumulant.log_moment(c);
     hs::NodeTable table;
     for (auto* array : {&table.log_abs, &table.phase, &table.error}) array->assign(nodes + 1, 0.0);
-    if (!cumulant.add_nodes(c, h, static_cast<double>(nodes) * h, 1.0, table)) return py::make_tuple();
-    std::vector<std::tuple<double, double, double, double>> rows;
-    for (std::size_t k = 0; k <= nodes; ++k) {
+    std::vector<NodeRow> rows;
+    const bool usable = cumulant.add_nodes(c, h, static_cast<double>(nodes) * h, 1.0, table);
+    for (std::size_t k = 0; usable && k <= nodes; ++k) {
         const double decay = cumulant.log_decay(c, static_cast<double>(k) * h);
         rows.emplace_back(table.log_abs[k], table.phase[k], table.error[k], decay);
     }
-    return py::make_tuple(std::make_pair(moment.value, moment.error), rows);
+    return {{moment.value, moment.error}, rows};
 }
 
 }  // namespace

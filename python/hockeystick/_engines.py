@@ -156,7 +156,9 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
     if found is None:
         return None
     shares = {name: found[name] for name in ("alias", "truncation", "rounding", "missing")}
-    return Answer(found["lower"], found["upper"], f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}", shares)
+    return Answer(
+        found["lower"], found["upper"], f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}", shares
+    )
 
 
 def _rough_pld(entries: list[Entry], forward: bool, question: Question) -> Answer:

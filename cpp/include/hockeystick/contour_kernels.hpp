@@ -231,7 +231,7 @@ inline void evaluate(const Nodes& at, double times, double eps, double* __restri
 inline void path_bound(const Cells& c, double omega, double* __restrict gains, double* __restrict masses) {
     const double variance = c.sigma * c.sigma;
     const double negative = c.exponent < 0.0 ? -c.exponent : 0.0;
-    const double a = 1.0 + 1.0 / variance, b = negative / variance;
+    const double a = 1.0 + 1.0 / variance, b = 2.0 * negative / variance;
     const double pace = omega / (variance * steepest);
     const double* __restrict mix = c.mix;
     const double* __restrict lows = c.low;

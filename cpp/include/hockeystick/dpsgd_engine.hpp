@@ -35,10 +35,12 @@ class DpsgdEngine {
         prepare(sigma, rate);
         const ContourResult removed = remove_->epsilon(steps, delta);
         double upper = removed.usable ? removed.upper : detail::infinity;
-        if (!narrow(removed, least_width)) upper = detail::min(upper, discretised(steps, true, 0.0).epsilon(delta).upper);
+        if (!narrow(removed, least_width))
+            upper = detail::min(upper, discretised(steps, true, 0.0).epsilon(delta).upper);
         if (add_->certainly_below(steps, upper, std::log(delta))) return upper;
         const ContourResult added = add_->epsilon(steps, delta);
-        if (narrow(added, least_width) || (added.usable && added.upper <= upper)) return detail::max(upper, added.upper);
+        if (narrow(added, least_width) || (added.usable && added.upper <= upper))
+            return detail::max(upper, added.upper);
         const double other = discretised(steps, false, upper).epsilon(delta).upper;
         return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
     }

@@ -50,7 +50,8 @@ class Composition {
         for (const Step& step : steps_) {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
-            highest_ += step.count * step.loss->highest();
+            const double most = step.loss->highest();
+            highest_ += step.count * (most + 1e-9 * std::fabs(most) + 1e-13);  // a difference of logs errs as much
         }
         max_work_ = settings_.max_work * detail::min(1.0 + static_cast<double>(steps_.size()) / 32.0, 16.0);
     }
@@ -58,7 +59,7 @@ class Composition {
     PldBracket delta(double eps) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
-        if (eps == detail::infinity || eps > highest_ * (1.0 + 1e-14) + 1e-300 || log_finite_ == -detail::infinity)
+        if (eps == detail::infinity || eps > highest_ || log_finite_ == -detail::infinity)
             return {infinite * (1.0 - 1e-14), detail::min(infinite * (1.0 + 1e-14), 1.0)};
         if (is_single()) {
             const detail::ExactStep step(*steps_[0].loss);
@@ -73,9 +74,10 @@ class Composition {
         if (steps_.empty()) return {0.0, 0.0};
         if (delta < infinite * (1.0 - 1e-14)) return {detail::infinity, detail::infinity};
         const double highest = detail::max(highest_, 0.0);
-        if (log_finite_ == -detail::infinity) return {0.0, 0.0};
+        if (log_finite_ == -detail::infinity) return {detail::infinity, detail::infinity};
         if (delta <= infinite * (1.0 + 1e-12))  // cannot be told from the mass at infinity
-            return {delta == 0.0 ? highest : 0.0, infinite > 0.0 ? detail::infinity : highest};
+            return {delta == 0.0 ? detail::max(highest * (1.0 - 3e-9) - 3e-13 * total_, 0.0) : 0.0,
+                    infinite > 0.0 ? detail::infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
             const detail::Ends ends = detail::ExactStep(*steps_[0].loss).epsilon(delta);

@@ -13,16 +13,18 @@
 // and the second term is at most 2 f(x_c) 4h/(2 pi) if h <= (3/4) 2 pi/(omega w(x_c)/sigma^2 + y/2 sigma^2). N is bounded cell by
 // cell (contour_kernels.hpp, shift_bound). h is the largest step for which the first term is below e^-62 M.
 //
-// Range. N(y) is bounded outside it, too, since the shift may move weight there. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
+// Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
 // a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 62) sigma beyond
-// that, f is below e^-62 of its maximum.
+// that, f is below e^-62 of its maximum. N(y) is bounded outside the range, too: the shift may move weight there.
 //
 // Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. On the path x + i eta(x), theta = eta/sigma^2 in [0, 1.4],
 //   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, e^{|a| w(1-w) theta^2/(2 (1 - w(1-w) theta^2))},
 //   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2}, and
 //   e^{i omega log(1+z)} falls by e^{-omega psi}, psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
-// theta = 1.4 v/(1 + v), v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + max(-a,0) w/sigma^2)), is near the best choice where omega
-// is small; it is increasing in w, so every factor has its worst case at one end of a cell. A path chosen for omega
+// theta = 1.4 v/(1 + v), v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a,0) w/sigma^2)), is near the best choice where
+// omega is small. It makes the factor at most 1 at every x, inside the range or not: the three losses are at most
+// omega w theta/2 together, the gain is at least 2/3 of omega w theta. It is increasing in w, so every factor has its
+// worst case at one end of a cell. A path chosen for omega
 // serves all larger frequencies, as psi >= 0: the bound falls with omega. With cell masses between `low` and `high`,
 //   |phi| <= min(1 - sum low (1 - factor), sum high factor) + f(x_c) 1.4 sigma^2/int f + e^-50,
 // the last two for the way down from the path's end (the exponent is convex in the height, so at most max(1, factor) of f),
@@ -135,7 +137,7 @@ class SampledGaussianCumulant final : public Cumulant {
     struct Grid {
         contour::Points points;
         std::vector<double> losses, exponents, weights;
-        double width;
+        double high, width;       // right end, width of the mode
         double top, total;        // log M = top + log(total step/(sigma sqrt(2 pi)))
         double quadrature = 0.0;  // relative to M
     };
@@ -194,6 +196,7 @@ class SampledGaussianCumulant final : public Cumulant {
         kernels_.weigh(grid.exponents.data(), grid.top, grid.weights.data(), n);
         grid.total = kernels_.sum(grid.weights.data(), n);
         const double edge = std::exp(log_density(a, high) - grid.top) / grid.total;  // f(x_c) h/M
+        grid.high = range.high;
         grid.width = range.width;
         grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + 1e-24;
         return grid;
@@ -206,32 +209,46 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     // A step that some shift of x certifies for frequencies up to omega: the grid's own or more, or else the largest found.
+    // N(y) is summed to 10 sigma beyond the grid's right end, where arg(1 + z) may be larger, unless the cut is there.
     double certified_step(const Grid& grid, double omega) const {
         const double variance = sigma_ * sigma_;
+        const std::size_t inside = grid.losses.size();
+        const bool open = grid.high < end_;
+        const std::size_t beyond = open ? static_cast<std::size_t>(10.0 * sigma_ / grid.points.step) + 1 : 0;
+        contour::Points points = grid.points;
+        points.n = (inside + beyond + contour::lanes - 1) / contour::lanes * contour::lanes;
+        const std::size_t n = points.n;
+        std::vector<double> losses(n), exponents(n), mix(n), terms(n);
+        kernels_.tilt(points, losses.data(), exponents.data());
+        kernels_.mix(points, points.step, mix.data());
         const double most = 0.95 * pi * variance;
-        const std::size_t n = grid.losses.size();
-        std::vector<double> mix(n), terms(n);
-        kernels_.mix(grid.points, grid.points.step, mix.data());
-        double best = 0.0;
         const double widest = detail::min(most, std::sqrt(2.0 * depth) * grid.width);
+        double best = 0.0;
         for (const double part : {1.0, 0.6, 0.35, 0.2, 0.1, 0.04}) {
             const double y = part * widest, angle = y / variance;
-            const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
-                                       omega, grid.points.exponent, grid.top};
-            kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
-            // Outside the range f falls by e^-62 and then faster than e^{-11 |x|/sigma}; the shift multiplies it at most by this.
-            const double steep = omega * angle - 0.25 * detail::min(grid.points.exponent, 0.0) * shift.versine /
-                                                     (1.0 - 0.5 * shift.versine);
-            const double outside =
-                2.0 * sigma_ / (11.0 * grid.points.step) * std::exp(detail::min(steep, 700.0) - depth);
-            const double norm = (kernels_.sum(terms.data(), n) + outside) / grid.total;
+            const contour::Shift shift{angle, std::sin(angle), 1.0 - std::cos(angle), omega, points.exponent, grid.top};
+            kernels_.shift_bound(exponents.data(), mix.data(), n, shift, terms.data());
+            const double norm = (kernels_.sum(terms.data(), n) + outside(grid, shift, mix[0], open)) / grid.total;
             if (!(norm < 1e250)) continue;
             const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + depth);
-            const double slope = (end_ < detail::infinity ? omega * mix[n - 1] / variance : 0.0) + 0.5 * angle;
+            const double slope = (open ? 0.0 : omega * mix[inside - 1] / variance) + 0.5 * angle;
             best = detail::max(best, detail::min(by_lines, 0.75 * 2.0 * pi / slope));
             if (best >= grid.points.step) break;
         }
         return best;
+    }
+
+    // What the shifted integrand has outside, in units of the largest weight: on the left f falls from e^-62, on the
+    // right from e^-220, on by e^{-11 |x|/sigma}, and the shift multiplies it at most by what its worst angle does.
+    double outside(const Grid& grid, const contour::Shift& shift, double mix_left, bool open) const {
+        const double spread = -detail::min(shift.exponent, 0.0) * 0.25 * shift.versine / (1.0 - 0.5 * shift.versine);
+        const double base = 1.0 - mix_left * shift.versine;
+        const double turn = base > 1e-3 ? detail::min(shift.angle, mix_left * shift.sine / base) : shift.angle;
+        const double on_left = shift.omega * turn + spread - depth;
+        const double on_right = shift.omega * shift.angle + spread - 220.0;
+        const double sides =
+            std::exp(detail::min(on_left, 600.0)) + (open ? std::exp(detail::min(on_right, 600.0)) : 0.0);
+        return sigma_ / (11.0 * grid.points.step) * sides;
     }
 
     Moment moment(const Grid& grid) const {
