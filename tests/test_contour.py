@@ -17,22 +17,17 @@ from hockeystick import _core
 
 
 def sampled(sigma, rate, steps):
+    """Return the ledger of equal sampled steps."""
     return [("gaussian", [1.0 / sigma], rate, float(steps))]
 
 
-def distance(value, reference):
-    """The metric of log delta: relative below one half, of 1 - delta above."""
-    if reference <= 0.5:
-        return abs(math.log(value / reference)) / max(1.0, abs(math.log(reference)))
-    return abs(value - reference) / (1.0 - reference)
-
-
 def one_plus_z(x, sigma, rate):
+    """Return dP/dQ at x."""
     return 1 + rate * mpmath.expm1((2 * x - 1) / (2 * sigma**2))
 
 
 def moment(sigma, rate, forward, s):
-    """E_Q[(1 + z)^p], p = s + 1 (remove) or -s (add), by the trapezoid rule to 30 digits."""
+    """Return E_Q[(1 + z)^p], p = s + 1 (remove) or -s (add), by the trapezoid rule to 30 digits."""
     power = s + 1 if forward else -s
     centre = max(mpmath.re(power), mpmath.mpf(1)) if forward else mpmath.re(power)
     low, high = min(-13 * sigma, centre - 13 * sigma), max(13 * sigma, centre + 13 * sigma)
