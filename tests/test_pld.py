@@ -85,7 +85,8 @@ def test_bounded_loss():
     """Beyond the largest loss delta is 0, and epsilon at delta = 0 is the largest loss."""
     pld = compose(hs.Laplace(2.0), 10)
     assert pld.delta_bracket(5.1)[:2] == (0.0, 0.0)
-    assert pld.epsilon_bracket(0.0)[:2] == pytest.approx((5.0, 5.0), rel=1e-14)
+    lower, upper = pld.epsilon_bracket(0.0)[:2]
+    assert 5.0 - 1e-12 <= lower <= 5.0 <= upper <= 5.0 + 1e-12
     assert compose(hs.Gaussian(1.0)).epsilon_bracket(0.0)[:2] == (math.inf, math.inf)
     assert compose(hs.Gaussian(1.0)).delta_bracket(math.inf)[:2] == (0.0, 0.0)
 

@@ -17,7 +17,9 @@ bool is_sampled_gaussian(const Entry& entry) { return std::get<0>(entry) == "gau
 bool covered(const Ledger& ledger) {
     return std::all_of(ledger.begin(), ledger.end(), [](const Entry& entry) {
         const auto& [kind, parameters, rate, count] = entry;
-        return (kind == "gaussian" && rate > 0.0) || (kind == "laplace" && rate == 1.0);
+        return (kind == "gaussian" &&
+                (rate == 1.0 || hs::SampledGaussianCumulant::covers(1.0 / parameters.at(0), rate))) ||
+               (kind == "laplace" && rate == 1.0);
     });
 }
 

@@ -1,7 +1,8 @@
 // Certified upper ends of delta and epsilon of T equal Poisson-sampled Gaussian steps, both directions: what dpsgd.hpp asks for.
 //
 // The contour engine answers; discretised losses do where it does not apply or its bracket is wide. Cells that share sigma
-// and the rate share the contours, and all that these keep.
+// and the rate share the contours, and all that these keep. Contours are not tried where sigma or the rate is so small
+// that the grids in x would be too large.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@ class DpsgdEngine {
 
     double delta(double sigma, double rate, double steps, double eps) const {
         prepare(sigma, rate);
+        if (!contours_) return by_discretised([&](const Composition& c) { return c.delta(eps).upper; }, steps);
         const ContourResult removed = remove_->delta(steps, eps);
         double upper = removed.usable ? removed.upper : 1.0;
         if (!narrow(removed, 0.0)) upper = detail::min(upper, discretised(steps, true, 0.0).delta(eps).upper);
@@ -33,6 +35,7 @@ class DpsgdEngine {
 
     double epsilon(double sigma, double rate, double steps, double delta) const {
         prepare(sigma, rate);
+        if (!contours_) return by_discretised([&](const Composition& c) { return c.epsilon(delta).upper; }, steps);
         const ContourResult removed = remove_->epsilon(steps, delta);
         double upper = removed.usable ? removed.upper : detail::infinity;
         if (!narrow(removed, least_width))
@@ -59,6 +62,7 @@ class DpsgdEngine {
         if (sigma == sigma_ && rate == rate_) return;
         sigma_ = sigma;
         rate_ = rate;
+        contours_ = SampledGaussianCumulant::covers(sigma, rate);
         remove_ = std::make_unique<Contour>(cumulants(true), true, kernels_);
         add_ = std::make_unique<Contour>(cumulants(false), false, kernels_);
     }
@@ -69,6 +73,11 @@ class DpsgdEngine {
             parts.push_back({std::make_unique<SampledGaussianCumulant>(sigma, rate, remove, cut, kernels), 1.0});
             return parts;
         };
+    }
+
+    template <class Upper> double by_discretised(const Upper& upper, double steps) const {
+        const double removed = upper(discretised(steps, true, 0.0));
+        return detail::max(removed, upper(discretised(steps, false, removed)));
     }
 
     // An upper end not above `floor` will not be looked at.
@@ -82,6 +91,7 @@ class DpsgdEngine {
 
     const contour::Kernels& kernels_;
     const std::atomic<bool>& stop_;
+    mutable bool contours_ = false;
     mutable double sigma_ = detail::nan, rate_ = detail::nan;
     mutable std::unique_ptr<Contour> remove_, add_;
 };

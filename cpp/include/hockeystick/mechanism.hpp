@@ -54,6 +54,10 @@ class DiscreteLoss final : public PrivacyLoss {
     double p_infinite() const override { return infinite_; }
     double lowest() const override { return atoms_.empty() ? 0.0 : atoms_.front().loss; }
     double highest() const override { return atoms_.empty() ? 0.0 : atoms_.back().loss; }
+    double highest_error() const override {  // log p - log q may cancel
+        return atoms_.empty() ? 0.0
+                              : 1e-15 * (std::fabs(std::log(atoms_.back().p)) + std::fabs(std::log(atoms_.back().q)));
+    }
     double lattice() const override {
         double spacing = detail::infinity;
         for (const Atom& atom : atoms_)

@@ -51,7 +51,9 @@ class Composition {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
             const double most = step.loss->highest();
-            highest_ += step.count * (most + 1e-9 * std::fabs(most) + 1e-13);  // a difference of logs errs as much
+            highest_ += step.count * most;
+            if (most < detail::infinity)
+                highest_error_ += step.count * (1e-14 * std::fabs(most) + step.loss->highest_error());
         }
         max_work_ = settings_.max_work * detail::min(1.0 + static_cast<double>(steps_.size()) / 32.0, 16.0);
     }
@@ -59,7 +61,7 @@ class Composition {
     PldBracket delta(double eps) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
-        if (eps == detail::infinity || eps > highest_ || log_finite_ == -detail::infinity)
+        if (eps == detail::infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -detail::infinity)
             return {infinite * (1.0 - 1e-14), detail::min(infinite * (1.0 + 1e-14), 1.0)};
         if (is_single()) {
             const detail::ExactStep step(*steps_[0].loss);
@@ -73,10 +75,10 @@ class Composition {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
         if (delta < infinite * (1.0 - 1e-14)) return {detail::infinity, detail::infinity};
-        const double highest = detail::max(highest_, 0.0);
+        const double highest = detail::max(highest_ + highest_error_, 0.0);
         if (log_finite_ == -detail::infinity) return {detail::infinity, detail::infinity};
         if (delta <= infinite * (1.0 + 1e-12))  // cannot be told from the mass at infinity
-            return {delta == 0.0 ? detail::max(highest * (1.0 - 3e-9) - 3e-13 * total_, 0.0) : 0.0,
+            return {delta == 0.0 ? detail::max(highest_ - highest_error_, 0.0) : 0.0,
                     infinite > 0.0 ? detail::infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
@@ -129,7 +131,7 @@ class Composition {
         bool planned_again = false;
         const std::vector<Ends> ends = cuts(plan);
         double h = settings_.interval > 0.0 ? settings_.interval : aligned(plan.interval);
-        PldBracket best{0.0, question.for_epsilon ? max(highest_, 0.0) : 1.0, h};
+        PldBracket best{0.0, question.for_epsilon ? max(highest_ + highest_error_, 0.0) : 1.0, h};
         double width = infinity;
         for (int attempt = 0; attempt < 5; ++attempt) {
             const PldBracket found = evaluate(question, plan, ends, h, budget);
@@ -244,7 +246,7 @@ class Composition {
                                         " needs more grid points for this composition than memory or work allow; "
                                         "use a coarser interval or fewer steps");
         }
-        PldBracket found{0.0, question.for_epsilon ? detail::max(highest_, 0.0) : 1.0};
+        PldBracket found{0.0, question.for_epsilon ? detail::max(highest_ + highest_error_, 0.0) : 1.0};
         for (const Step& step : steps_) {
             const detail::ExactStep exact(*step.loss);
             const double lower = question.for_epsilon ? exact.epsilon(question.value).low : exact.lower(question.value);
@@ -275,7 +277,7 @@ class Composition {
         PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - 1e-14), 0.0, h};
         {
             const detail::TiltedComposition upper(raised, length_for(raised), budget);
-            found.upper = read_upper(upper, question, plan, highest_);
+            found.upper = read_upper(upper, question, plan, highest_ + highest_error_);
             const double eps = question.for_epsilon ? found.upper : question.value;
             if (eps < detail::infinity) found.rounding = upper.delta(eps).rounding;
         }
@@ -289,7 +291,7 @@ class Composition {
 
     PldSettings settings_;
     std::vector<Step> steps_;
-    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, max_work_ = 0.0;
+    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0, max_work_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

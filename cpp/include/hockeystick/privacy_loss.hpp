@@ -39,6 +39,8 @@ class PrivacyLoss {
     virtual double p_infinite() const { return 0.0; }
     virtual double lowest() const = 0;   // of the finite losses that P knows; may be -inf
     virtual double highest() const = 0;  // of the finite losses; may be inf
+    // What highest() may be off by, beyond a relative 1e-14.
+    virtual double highest_error() const { return 0.0; }
     // Spacing of a grid through 0 on which all atoms lie, 0 if there is none.
     virtual double lattice() const { return 0.0; }
     virtual double scale() const { return 0.0; }  // see Errors above

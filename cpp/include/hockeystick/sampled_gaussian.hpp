@@ -45,6 +45,11 @@ inline namespace HOCKEYSTICK_ISA {
 
 class SampledGaussianCumulant final : public Cumulant {
   public:
+    // Elsewhere the grids would be too large, or numbers leave the doubles.
+    static bool covers(double sigma, double rate) {
+        return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= 1.0 - 0x1p-50;
+    }
+
     // 0 < rate < 1; `cut` in units of sigma, used by remove only.
     SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const contour::Kernels& kernels)
         : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels),

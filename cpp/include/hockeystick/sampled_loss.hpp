@@ -47,6 +47,12 @@ inline double log_mixture(double x, double y, double rate) {
     return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
 }
 
+// Of a sampled largest loss: it may cancel loss + log rate.
+inline double sampled_error(const PrivacyLoss& base, double rate) {
+    const double most = std::fabs(base.highest());
+    return most < infinity ? base.highest_error() + 1e-15 * (most - std::log(rate) + 1.0) : 0.0;
+}
+
 }  // namespace detail
 
 class PoissonRemoveLoss final : public PrivacyLoss {
@@ -65,6 +71,7 @@ class PoissonRemoveLoss final : public PrivacyLoss {
     double p_infinite() const override { return rate_ * base_->p_infinite(); }
     double lowest() const override { return detail::sampled_loss(base_->lowest(), rate_); }
     double highest() const override { return detail::sampled_loss(base_->highest(), rate_); }
+    double highest_error() const override { return detail::sampled_error(*base_, rate_); }
     double scale() const override { return base_->scale(); }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points = base_->outline();
@@ -103,6 +110,7 @@ class PoissonAddLoss final : public PrivacyLoss {
         const bool infinite = base_->p_infinite() > 0.0 || base_->highest() == detail::infinity;
         return infinite ? -std::log1p(-rate_) : -detail::sampled_loss(-base_->highest(), rate_);
     }
+    double highest_error() const override { return detail::sampled_error(*base_, rate_); }
     double scale() const override { return base_->scale(); }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points = base_->outline();
