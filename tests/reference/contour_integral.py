@@ -18,6 +18,7 @@ from flint import acb, arb, ctx
 AGREEMENT = 1e-18  # of two evaluations, relative in delta or 1 - delta
 MOST_NODES = 800  # with the widest step, which is halved at most so often
 HALVINGS = 7
+MOST_TERMS = 5_000_000  # of all sums over x: some ten seconds
 MOST_POINTS = 100  # a standard deviation of x
 
 
@@ -82,6 +83,7 @@ class SampledGaussian:
         self.step = max(step, sigma / MOST_POINTS)
         self.reach = sigma * math.sqrt(2 * math.log(10) * ctx.dps)
         self.points: dict[int, tuple[arb, arb]] = {}
+        self.terms = 0
 
     def refined(self, frequency: float) -> SampledGaussian:
         """Return the same step for another frequency, at the working precision of now."""
@@ -104,8 +106,12 @@ class SampledGaussian:
     def moment(self, s: acb) -> acb:
         """Sum over x."""
         exponent = s + 1 if self.remove else -s
-        total = acb(0)
-        for log_ratio, weight in self._near(exponent.real):
+        total, points = acb(0), self._near(exponent.real)
+        self.terms += len(points)
+        if self.terms > MOST_TERMS:
+            message = "too many terms"
+            raise ArithmeticError(message)
+        for log_ratio, weight in points:
             total += (exponent * log_ratio).exp() * weight
         return total
 
@@ -133,6 +139,9 @@ class Saddle(NamedTuple):
     @property
     def log_value(self) -> float:
         """Laplace's approximation of log delta (c > 0) or log(1 - delta) (c < 0), to a few percent."""
+        if self.curvature <= 0:
+            message = "no digits are left of the curvature"
+            raise ArithmeticError(message)
         return self.height - math.log(2 * math.pi * self.curvature) / 2
 
 
