@@ -80,7 +80,7 @@ def test_sampled_gaussians_agree_with_their_references():
         if found is None:
             continue
         answered += 1
-        slack = 4e-16 * abs(high)  # of the value read as a double
+        slack = (1e-11 if steps == 2 else 4e-16) * abs(high)  # of two steps' reference; of the value read as a double
         assert found["log_lower"] - slack <= high <= found["log_upper"] + slack, row
         width = found["log_upper"] - found["log_lower"]
         assert width <= 1e-9 * max(1.0, abs(high)) * (1.0 if steps <= 1e6 else 1e3), row

@@ -7,15 +7,16 @@
 // Cut. For remove, losses at x > x_c = 1 + cut sigma are left out: E e^{cL} may be ruled by losses that never happen (at
 // sigma = 10, q = 1e-4, the mean of e^{2000 L} is made at 200 sigma). Their P-mass is (1-q) Q(x_c/sigma) + q Q(cut).
 //
-// Quadrature. Trapezoid on x_j = x_c - (j + 1/2) h. The integrand is analytic for |Im x| < pi sigma^2; the contour
-// integral of f/(e^{-+2 pi i x/h} + 1) around the half-strip left of x_c, |Im x| <= y, gives
-//   error <= 2 N(y)/(e^{2 pi y/h} - 1) + 2 int_0^y |f(x_c + it)| e^{-2 pi t/h} dt,   N(y) = int |f(x + iy)| dx,
-// and the second term is at most 2 f(x_c) 4h/(2 pi) if h <= (3/4) 2 pi/(omega w(x_c)/sigma^2 + y/2 sigma^2). N is bounded cell by
-// cell (contour_kernels.hpp, shift_bound). h is the largest step for which the first term is below e^-62 M.
+// Quadrature. Trapezoid on points x_j half a step inside both ends of the range. The integrand is analytic for |Im x| < pi
+// sigma^2; the contour integral of f/(e^{-+2 pi i x/h} + 1) around the rectangle |Im x| <= y gives
+//   error <= 2 N(y)/(e^{2 pi y/h} - 1) + 2 sum_ends int_0^y |f(end + it)| e^{-2 pi t/h} dt,   N(y) = int |f(x + iy)| dx over the range,
+// and the second term is at most 2 f(end) 4h/(2 pi) an end if (3/4) 2 pi/h is at least the mean slope
+// of log |f(end + it)|, 0 <= t <= y, which is convex: omega w(end)/sigma^2 + y/2 sigma^2, and end_growth/y for a < 0. N is
+// bounded cell by cell (contour_kernels.hpp, shift_bound). h is the largest step for which the first term is below e^-62 M.
 //
 // Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
 // a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 62) sigma beyond
-// that, f is below e^-62 of its maximum. N(y) is bounded outside the range, too: the shift may move weight there.
+// that, f is below e^-62 of its maximum: the range ends there, or at the cut.
 //
 // Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. On the path x + i eta(x), theta = eta/sigma^2 in [0, 1.4],
 //   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, e^{|a| w(1-w) theta^2/(2 (1 - w(1-w) theta^2))},
@@ -108,8 +109,8 @@ class SampledGaussianCumulant final : public Cumulant {
                                          2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
                                     grid.quadrature;
             // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
-            const double square = 2.0 * re + (re * re + im * im);
-            const double log_size = re > -0.3 ? 0.5 * std::log1p(square) : std::log(std::hypot(1.0 + re, im));
+            const double above_one = 2.0 * re + (re * re + im * im);
+            const double log_size = re > -0.3 ? 0.5 * std::log1p(above_one) : std::log(std::hypot(1.0 + re, im));
             const double size = std::exp(log_size);
             const bool lost_all = !(size > absolute);
             nodes.log_abs[k] += count * (lost_all ? std::log(absolute) : detail::min(log_size, 0.0));
@@ -131,8 +132,9 @@ class SampledGaussianCumulant final : public Cumulant {
   private:
     static constexpr double pi = 3.141592653589793;
     static constexpr double u = 1.1102230246251565e-16;
-    static constexpr double depth = 62.0;     // e^-62: what is left out of M, relatively
-    static constexpr double most_work = 4e6;  // points times nodes
+    static constexpr double depth = 62.0;         // e^-62: what is left out of M, relatively
+    static constexpr double depth_reach = 11.16;  // > sqrt(2 depth)
+    static constexpr double most_work = 4e6;      // points times nodes
     static constexpr double most_points = 3e4;
 
     struct Range {
@@ -176,7 +178,7 @@ class SampledGaussianCumulant final : public Cumulant {
     // Where f is not negligible, how wide its mode is, and a step that serves omega = 0: certainly for a >= 0, to be
     // verified for a < 0.
     Range make_range(double a) const {
-        const double reach = 1.002 * std::sqrt(2.0 * depth) * sigma_, variance = sigma_ * sigma_;
+        const double reach = depth_reach * sigma_, variance = sigma_ * sigma_;
         if (a < 0.0) {
             const double at = mode(a), width = sigma_ / std::sqrt(1.0 + std::fabs(at) / variance);
             return {a, at - reach, detail::min(at + reach, end_), width, 0.5 * width};
@@ -201,7 +203,6 @@ class SampledGaussianCumulant final : public Cumulant {
         kernels_.weigh(grid.exponents.data(), grid.top, grid.weights.data(), n);
         grid.total = kernels_.sum(grid.weights.data(), n);
         const double edge = std::exp(log_density(a, high) - grid.top) / grid.total;  // f(x_c) h/M
-        grid.high = range.high;
         grid.width = range.width;
         grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + 1e-24;
         return grid;
@@ -214,46 +215,33 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     // A step that some shift of x certifies for frequencies up to omega: the grid's own or more, or else the largest found.
-    // N(y) is summed to 10 sigma beyond the grid's right end, where arg(1 + z) may be larger, unless the cut is there.
     double certified_step(const Grid& grid, double omega) const {
         const double variance = sigma_ * sigma_;
-        const std::size_t inside = grid.losses.size();
-        const bool open = grid.high < end_;
-        const std::size_t beyond = open ? static_cast<std::size_t>(10.0 * sigma_ / grid.points.step) + 1 : 0;
-        contour::Points points = grid.points;
-        points.n = (inside + beyond + contour::lanes - 1) / contour::lanes * contour::lanes;
-        const std::size_t n = points.n;
-        std::vector<double> losses(n), exponents(n), mix(n), terms(n);
-        kernels_.tilt(points, losses.data(), exponents.data());
-        kernels_.mix(points, points.step, mix.data());
-        const double most = 0.95 * pi * variance;
-        const double widest = detail::min(most, std::sqrt(2.0 * depth) * grid.width);
+        const double widest = detail::min(0.95 * pi * variance, depth_reach * grid.width);
+        const std::size_t n = grid.losses.size();
+        std::vector<double> mix(n), terms(n);
+        kernels_.mix(grid.points, grid.points.step, mix.data());
         double best = 0.0;
         for (const double part : {1.0, 0.6, 0.35, 0.2, 0.1, 0.04}) {
             const double y = part * widest, angle = y / variance;
-            const contour::Shift shift{angle, std::sin(angle), 1.0 - std::cos(angle), omega, points.exponent, grid.top};
-            kernels_.shift_bound(exponents.data(), mix.data(), n, shift, terms.data());
-            const double norm = (kernels_.sum(terms.data(), n) + outside(grid, shift, mix[0], open)) / grid.total;
+            const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
+                                       omega, grid.points.exponent, grid.top};
+            kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
+            const double norm = kernels_.sum(terms.data(), n) / grid.total;
             if (!(norm < 1e250)) continue;
             const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + depth);
-            const double slope = (open ? 0.0 : omega * mix[inside - 1] / variance) + 0.5 * angle;
+            const double slope = omega * mix[n - 1] / variance + 0.5 * angle + end_growth(mix[n - 1], shift) / y;
             best = detail::max(best, detail::min(by_lines, 0.75 * 2.0 * pi / slope));
             if (best >= grid.points.step) break;
         }
         return best;
     }
 
-    // What the shifted integrand has outside, in units of the largest weight: on the left f falls from e^-62, on the
-    // right from e^-220, on by e^{-11 |x|/sigma}, and the shift multiplies it at most by what its worst angle does.
-    double outside(const Grid& grid, const contour::Shift& shift, double mix_left, bool open) const {
-        const double spread = -detail::min(shift.exponent, 0.0) * 0.25 * shift.versine / (1.0 - 0.5 * shift.versine);
-        const double base = 1.0 - mix_left * shift.versine;
-        const double turn = base > 1e-3 ? detail::min(shift.angle, mix_left * shift.sine / base) : shift.angle;
-        const double on_left = shift.omega * turn + spread - depth;
-        const double on_right = shift.omega * shift.angle + spread - 220.0;
-        const double sides =
-            std::exp(detail::min(on_left, 600.0)) + (open ? std::exp(detail::min(on_right, 600.0)) : 0.0);
-        return sigma_ / (11.0 * grid.points.step) * sides;
+    // What the way up at an end multiplies f by for a < 0, in the exponent; by 1 - cos <= angle^2/2, so convex in the height.
+    static double end_growth(double mix, const contour::Shift& shift) {
+        if (shift.exponent >= 0.0) return 0.0;
+        const double spread = 0.5 * shift.angle * shift.angle * (mix < 0.5 ? mix * (1.0 - mix) : 0.25);
+        return 2.0 * spread < 0.9 ? -shift.exponent * spread / (1.0 - 2.0 * spread) : detail::infinity;
     }
 
     Moment moment(const Grid& grid) const {
