@@ -59,6 +59,19 @@ void bind_dpsgd(py::module_& m, const hs::contour::Kernels& kernels) {
             },
             py::arg("arguments"), py::arg("threads"));
     };
+    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the time.
+    m.def(
+        "dpsgd_epsilon_work",
+        [&kernels](double sigma, double rate, double steps, double delta) {
+            std::pair<double, double> result;
+            grid::run_in_worker([&](const std::atomic<bool>& stop) {
+                const hs::DpsgdEngine engine(kernels, stop);
+                result.first = hs::dpsgd_epsilon(engine, sigma, rate, steps, delta);
+                result.second = engine.work();
+            });
+            return result;
+        },
+        py::arg("sigma"), py::arg("rate"), py::arg("steps"), py::arg("delta"));
     define("dpsgd_delta", hs::dpsgd_delta<hs::DpsgdEngine>);
     define("dpsgd_epsilon", hs::dpsgd_epsilon<hs::DpsgdEngine>);
     define("dpsgd_noise_multiplier", hs::dpsgd_noise_multiplier<hs::DpsgdEngine>);

@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'gaussian_epsilon', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'instruction_set', 'laplace_theta', 'log_q', 'log_theta', 'max_scheduled_rounds', 'one_step_bracket', 'one_step_delta', 'one_step_limits', 'one_step_masses', 'one_step_support', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'sampled_gaussian_nodes', 'shift_certificate', 'shift_start', 'theta', 'theta_inverse', 'trusted_aggregator', 'trusted_aggregator_random_stop']
+__all__: list[str] = ['constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_epsilon_work', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'gaussian_epsilon', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'instruction_set', 'laplace_theta', 'log_q', 'log_theta', 'max_scheduled_rounds', 'one_step_bracket', 'one_step_delta', 'one_step_limits', 'one_step_masses', 'one_step_support', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'sampled_gaussian_nodes', 'shift_certificate', 'shift_start', 'theta', 'theta_inverse', 'trusted_aggregator', 'trusted_aggregator_random_stop']
 def constant_contraction_sum(arguments: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...
 def constant_shifted_interpolation(rho: typing.SupportsFloat | typing.SupportsIndex, gamma: typing.SupportsFloat | typing.SupportsIndex, rounds: typing.SupportsFloat | typing.SupportsIndex, initial_gap: typing.SupportsFloat | typing.SupportsIndex, diameter: typing.SupportsFloat | typing.SupportsIndex) -> tuple[float, int]:
@@ -20,6 +20,8 @@ def document_ufunc(ufunc: typing.Any, text: str) -> None:
 def dpsgd_delta(arguments: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...
 def dpsgd_epsilon(arguments: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+    ...
+def dpsgd_epsilon_work(sigma: typing.SupportsFloat | typing.SupportsIndex, rate: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, delta: typing.SupportsFloat | typing.SupportsIndex) -> tuple[float, float]:
     ...
 def dpsgd_noise_multiplier(arguments: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...

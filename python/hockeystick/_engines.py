@@ -123,6 +123,8 @@ def _one_direction(
     for pld in (_rough_pld, _pld) if known > 0.0 else (_pld,):
         if engine != "contour" and best.upper > known and not best.narrow_enough(question):
             best = _better(best, _both_ends(pld, composition, forward, question, upper_only=upper_only))
+    if engine == "auto" and not best.narrow_enough(question):
+        best = _better(best, _unsampled(composition, forward, question))
     if engine == "contour" and best.method == "none":
         msg = f"engine='contour' has no answer for this composition at {question.value}; use engine='auto'"
         raise ValueError(msg)
@@ -196,6 +198,16 @@ def _exact(composition: Composition, forward: bool, question: Question, *, one_s
     elif question.value > most[1] or question.value == math.inf:
         return Answer(*infinite, "beyond the largest loss", {})
     return None
+
+
+def _unsampled(composition: Composition, forward: bool, question: Question) -> Answer | None:
+    """Return the closed form of Gaussian steps as if none were sampled: sampling is a post-processing of that pair."""
+    entries = composition.entries(upper=True)
+    if any(kind != "gaussian" for kind, _, _, _ in entries):
+        return None
+    mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in entries)) * UP
+    upper = _core.one_step_bracket("gaussian", [mu], 1.0, forward, *question)[1]
+    return Answer(0.0, upper, "gaussian closed form, without the sampling", {})
 
 
 def _formula(kind: str, parameters: list[float], rate: float) -> str:

@@ -87,6 +87,13 @@ class Contour {
         return below;
     }
 
+    // Points visited so far, times nodes.
+    double work() const {
+        double sum = work_;
+        for (const auto& level : levels_) sum += level.second->work();
+        return sum;
+    }
+
   private:
     using Level = detail::ContourLevel;
     static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
@@ -245,6 +252,7 @@ class Contour {
                                    t.kernel_abs.data(),
                                    t.h,
                                    n};
+        work_ += static_cast<double>(n);
         kernels_.evaluate(nodes, times, eps, terms_.data(), slopes_.data(), errors_.data());
         const double value = kernels_.sum(terms_.data(), n);
         const double slope = kernels_.sum(slopes_.data(), n);
@@ -368,6 +376,7 @@ class Contour {
     const contour::Kernels& kernels_;
     std::map<int, std::unique_ptr<Level>> levels_;
     std::vector<double> terms_, slopes_, errors_;
+    double work_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

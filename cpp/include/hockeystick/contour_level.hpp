@@ -155,6 +155,11 @@ class ContourLevel {
         for (const ContourPart& part : parts_) sum += part.count;
         return sum;
     }
+    double work() const {
+        double sum = 0.0;
+        for (const ContourPart& part : parts_) sum += part.cumulant->work();
+        return sum;
+    }
     double log_missing() const { return log_missing_; }
     double highest() const { return highest_; }  // of the losses, all together
     double variance() const { return variance_; }

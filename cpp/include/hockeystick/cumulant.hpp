@@ -39,6 +39,7 @@ class Cumulant {
     virtual double log_missing() const { return -detail::infinity; }
     virtual double log_variance() const = 0;  // of L near c = 0, roughly; to start searches from
     virtual double highest() const { return detail::infinity; }
+    virtual double work() const { return 0.0; }  // points visited so far, times nodes
 };
 
 class GaussianCumulant final : public Cumulant {

@@ -73,6 +73,7 @@ class SampledGaussianCumulant final : public Cumulant {
         const Fine& fine = fine_grid(c);
         const std::size_t n = fine.low.size();
         std::vector<double> gains(n), masses(n);
+        work_ += static_cast<double>(n);
         kernels_.path_bound({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega,
                             gains.data(), masses.data());
         const double edge = fine.edge + 2e-22;
@@ -98,6 +99,7 @@ class SampledGaussianCumulant final : public Cumulant {
         const std::size_t points = grid.losses.size();
         if (static_cast<double>(points) * static_cast<double>(n) > most_work) return false;
         std::vector<double> real(n), imag(n), scratch(contour::oscillate_scratch);
+        work_ += static_cast<double>(points) * static_cast<double>(n);
         kernels_.oscillate(grid.losses.data(), grid.weights.data(), points, h, n, real.data(), imag.data(),
                            scratch.data());
         const double sign = remove_ ? 1.0 : -1.0;
@@ -127,6 +129,7 @@ class SampledGaussianCumulant final : public Cumulant {
         const double power = chi + 2.0 * std::log(rate_);
         return power < 30.0 ? std::log(std::log1p(std::exp(power))) : std::log(power);
     }
+    double work() const override { return work_; }
     double highest() const override { return remove_ ? detail::infinity : -std::log1p(-rate_); }
 
   private:
@@ -198,6 +201,7 @@ class SampledGaussianCumulant final : public Cumulant {
         grid.losses.resize(n);
         grid.exponents.resize(n);
         grid.weights.resize(n);
+        work_ += static_cast<double>(n);
         kernels_.tilt(grid.points, grid.losses.data(), grid.exponents.data());
         grid.top = kernels_.largest(grid.exponents.data(), n);
         kernels_.weigh(grid.exponents.data(), grid.top, grid.weights.data(), n);
@@ -226,6 +230,7 @@ class SampledGaussianCumulant final : public Cumulant {
             const double y = part * widest, angle = y / variance;
             const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
                                        omega, grid.points.exponent, grid.top};
+            work_ += static_cast<double>(n);
             kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
             const double norm = kernels_.sum(terms.data(), n) / grid.total;
             if (!(norm < 1e250)) continue;
@@ -339,7 +344,7 @@ class SampledGaussianCumulant final : public Cumulant {
     const contour::Kernels& kernels_;
     double end_, log_missing_;
     mutable Fine fine_;
-    mutable double fine_tilt_ = detail::nan;
+    mutable double fine_tilt_ = detail::nan, work_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA
