@@ -15,8 +15,8 @@
 #include <hockeystick/last_iterate.hpp>
 #include <hockeystick/markov.hpp>
 #include <hockeystick/mechanism.hpp>
-#include <hockeystick/one_step.hpp>
 #include <hockeystick/nonlinear_contraction.hpp>
+#include <hockeystick/one_step.hpp>
 #include <hockeystick/parallel.hpp>
 #include <hockeystick/published.hpp>
 #include <hockeystick/root.hpp>
