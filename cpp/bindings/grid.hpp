@@ -74,10 +74,10 @@ class Walk {
     std::vector<py::ssize_t> index_;
 };
 
-// Calls write(walk, cell, stop) for every cell, `cells_per_task` at a time; 1 says that a cell may take long.
-template <class Write>
-void for_each_cell(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
-                   std::size_t cells_per_task, const Write& write) {
+// Calls body(walk, begin, end, stop) for runs of up to `cells_per_task` cells, the walk standing at the first.
+template <class Body>
+void for_each_task(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
+                   std::size_t cells_per_task, const Body& body) {
     std::vector<const py::ssize_t*> strides;
     std::vector<const char*> data;
     for (const Double& argument : arguments) {
@@ -88,18 +88,26 @@ void for_each_cell(const std::vector<Double>& arguments, const std::vector<py::s
     for (const py::ssize_t length : shape) cells *= static_cast<std::size_t>(length);
     if (cells == 0) return;
     const std::size_t tasks = (cells + cells_per_task - 1) / cells_per_task;
-    const auto body = [&](std::size_t task, const std::atomic<bool>& stop) {
+    const auto one = [&](std::size_t task, const std::atomic<bool>& stop) {
         Walk walk(shape, strides, data);
-        const std::size_t end = std::min(cells, (task + 1) * cells_per_task);
         walk.seek(task * cells_per_task);
-        for (std::size_t cell = task * cells_per_task; cell < end && !stop; ++cell, walk.next())
-            write(walk, cell, stop);
+        body(walk, task * cells_per_task, std::min(cells, (task + 1) * cells_per_task), stop);
     };
     if (tasks == 1 && cells_per_task > 1) {  // cheap cells, not worth a thread
         const py::gil_scoped_release released;
-        return body(0, std::atomic<bool>{false});
+        return one(0, std::atomic<bool>{false});
     }
-    run(tasks, threads, body);
+    run(tasks, threads, one);
+}
+
+// Calls write(walk, cell, stop) for every cell, `cells_per_task` at a time; 1 says that a cell may take long.
+template <class Write>
+void for_each_cell(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
+                   std::size_t cells_per_task, const Write& write) {
+    for_each_task(arguments, shape, threads, cells_per_task,
+                  [&](Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>& stop) {
+                      for (std::size_t cell = begin; cell < end && !stop; ++cell, walk.next()) write(walk, cell, stop);
+                  });
 }
 
 inline std::vector<py::ssize_t> shape_of(const Double& array) { return {array.shape(), array.shape() + array.ndim()}; }

@@ -14,8 +14,10 @@ PYBIND11_MODULE(_core, m) {
     bind_contraction(m);
     bind_shifted_interpolation(m);
     bind_last_iterate(m);
+    bind_hidden_bounds(m);
     bind_trusted_aggregator(m);
     bind_fedavg(m);
+    bind_markov(m);
     bind_published(m);
     bind_pld(m);
     bind_contour(m, kernels.contour);

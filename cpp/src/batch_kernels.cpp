@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/nonlinear_contraction.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
@@ -42,6 +43,12 @@ bool loop_theta(const double* __restrict eps, const double* __restrict r, double
     return false;
 }
 
+void loop_hidden_lanes(const double* const* read, double* const* written, std::size_t lanes, double longest) {
+    const HiddenLanes all{read[0], read[1],    read[2],    read[3],    read[4],
+                          read[5], written[0], written[1], written[2], written[3]};
+    run_hidden_lanes(all, lanes, longest);
+}
+
 }  // namespace
 
 const Kernels HOCKEYSTICK_KERNELS = {
@@ -53,6 +60,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
     loop2<log_theta>,
     loop2<laplace_theta>,
     contour_loops::own_kernels,
+    loop_hidden_lanes,
 };
 
 }  // namespace hockeystick::batch

@@ -7,10 +7,13 @@ Information-Theoretic Perspective"; every user takes part in exactly one round.
 Learning: the f-DP Perspective" (theorems numbered as in the version whose Theorem 12 is the bound for Noisy-FedAvg), with the
 exact per-round sums and the exact optimum of its shifted interpolation in place of the printed closed forms, some of which
 are false (`hockeystick.published`). Every client takes part in every round.
+
+`best` is the smallest of all certified bounds of the trusted aggregator.
 """
 
 from __future__ import annotations
 
+from hockeystick.federated.best import best
 from hockeystick.federated.fedavg import (
     fedavg_delta,
     fedavg_epsilon,
@@ -22,6 +25,7 @@ from hockeystick.federated.fedavg import (
 from hockeystick.federated.trusted_aggregator import trusted_aggregator, trusted_aggregator_random_stop
 
 __all__ = [
+    "best",
     "fedavg_delta",
     "fedavg_epsilon",
     "fedavg_gdp",

@@ -25,12 +25,15 @@ UFUNC_PARAMETERS = {
     "laplace_theta": ("eps", "r"),
 }
 
+# What these return is no array: brackets, and the best of several bounds with its name.
+_NO_ARRAYS = frozenset({"Best", "best", "best_random_stop", "chain_delta"})
+
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
     **dict.fromkeys(UFUNC_PARAMETERS, "hockeystick"),
     **dict.fromkeys(("contraction_sum", *gaussian_dp.__all__, *dpsgd.__all__), "hockeystick"),
-    **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in last_iterate.__all__},
-    **{f"federated.{name}": "hockeystick.federated" for name in federated.__all__},
+    **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in last_iterate.__all__ if name not in _NO_ARRAYS},
+    **{f"federated.{name}": "hockeystick.federated" for name in federated.__all__ if name not in _NO_ARRAYS},
     "published.fedavg_gdp": "hockeystick.published",
     "published.fedprox_gdp": "hockeystick.published",
 }

@@ -1,0 +1,106 @@
+"""The smallest certified bound of federated learning with a trusted aggregator."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick import _core
+from hockeystick._best import Best, smallest
+from hockeystick._checks import OnError, broadcast
+from hockeystick.federated.trusted_aggregator import AggregatorGrid, Loss
+
+__all__ = ["best"]
+
+
+def best(
+    eps: ArrayLike,
+    *,
+    num_users: ArrayLike,
+    batch_size: ArrayLike,
+    learning_rate: ArrayLike,
+    noise_std: ArrayLike,
+    lipschitz: ArrayLike,
+    radius: ArrayLike,
+    loss: Loss,
+    smoothness: ArrayLike | None = None,
+    strong_convexity: ArrayLike = 0.0,
+    suffix: ArrayLike | None = None,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Best:
+    r"""Return the smallest certified delta of `trusted_aggregator`, and what gave it.
+
+    Users are split at random into T = num_users // batch_size batches, one a round, and each takes part at most once; only
+    the last model is released.
+
+    Parameters
+    ----------
+    eps : array_like
+        The point at which delta is evaluated, >= 0; shape (...).
+    num_users : array_like
+        Number of users, a positive integer; shape (...).
+    batch_size : array_like
+        Users per round, an integer in [1, num_users]; shape (...).
+    learning_rate : array_like
+        Step size, positive: a constant, or shape (..., T) with one value a round, or (..., 1) for a grid of constants.
+    noise_std : array_like
+        Standard deviation of the noise that each user adds to the gradient, positive; shape as `learning_rate`.
+    lipschitz : array_like
+        Lipschitz constant of the loss (bound of the gradient norm), positive; shape as `learning_rate`.
+    radius : array_like
+        Radius of the ball that the model is projected onto after each round, positive; shape as `learning_rate`.
+    loss : {"convex", "nonconvex"}
+        As in `trusted_aggregator`. For nonconvex losses shifted interpolation needs the smoothness.
+    smoothness : array_like, optional
+        Lipschitz constant of the gradient, >= 0; shape as `learning_rate`.
+    strong_convexity : array_like
+        Strong convexity of convex losses, in [0, smoothness]; shape as `learning_rate`.
+    suffix : array_like, optional
+        If given, the stop is uniform over the last ceil(suffix T) rounds; in (0, 1], shape (...).
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN (and an empty method) there.
+
+    Returns
+    -------
+    Best
+        `delta`, upper bounds with rounding included; `method`, the bound that is smallest; `bounds`, all of them.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or a schedule has not one value a round.
+
+    Notes
+    -----
+    The sum of `trusted_aggregator` over the user's round, each term bounded as in `hockeystick.last_iterate.best`:
+    "contraction" (the published product), "nonlinear", "shifted", "hybrid", and "plain", which counts no amplification by
+    later rounds. The maps' Lipschitz constant is :math:`c = \max(|1-\eta\beta|, |1-\eta\rho|)` for convex and smooth losses, 1
+    where no smoothness is given, and 1 + eta beta for nonconvex ones.
+
+    Examples
+    --------
+    >>> from hockeystick import federated
+    >>> best = federated.best(
+    ...     1.0, num_users=100, batch_size=10, learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0, loss="convex"
+    ... )
+    >>> print(f"{best.delta:.6f} by {best.method}; {best.bounds['contraction']:.6f} by contraction")
+    0.000207 by shifted; 0.002021 by contraction
+    """
+    grid = AggregatorGrid(loss, num_threads, on_error)
+    cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
+    convexity = np.atleast_1d(grid.non_negative("strong_convexity", strong_convexity))
+    grid.require(
+        lambda r, b: (r == 0) | ((r <= b) & grid.convex),
+        "strong_convexity must be 0, or at most the smoothness of a convex loss",
+        strong_convexity=convexity,
+        smoothness=grid.rounds["smoothness"],
+    )
+    grid.rounds["strong_convexity"] = convexity
+    stop = np.asarray(0.0) if suffix is None else grid.fraction("suffix", suffix)
+    length = grid.length(*np.broadcast_arrays(*cells[1:3]))
+    wide = broadcast(*cells, stop, *(r[..., 0] for r in grid.rounds.values()))
+    rows = [np.broadcast_to(r, (*wide[0].shape, length)) for r in grid.rounds.values()]
+    return smallest(_core.trusted_aggregator_bounds(wide[:4], rows, grid.convex, grid.threads), grid)

@@ -1,0 +1,26 @@
+"""Hidden iterates: what the last iterate of projected noisy SGD reveals, adjacency by one record replaced.
+
+`pnsgd_*` are the published theorems of Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algorithms via
+Contraction Coefficients". `best` and `best_random_stop` are the smallest of these and of sharper certified bounds. `chain_delta`
+is the truth in one dimension, as a certified bracket.
+"""
+
+from __future__ import annotations
+
+from hockeystick._best import Best
+from hockeystick.last_iterate.best import best, best_random_stop
+from hockeystick.last_iterate.chain import chain_delta
+from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_laplace, pnsgd_rdp
+from hockeystick.last_iterate.projection import projected_contraction
+
+__all__ = [
+    "Best",
+    "best",
+    "best_random_stop",
+    "chain_delta",
+    "pnsgd_gaussian",
+    "pnsgd_gaussian_random_stop",
+    "pnsgd_laplace",
+    "pnsgd_rdp",
+    "projected_contraction",
+]

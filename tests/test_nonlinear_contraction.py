@@ -1,0 +1,356 @@
+"""The nonlinear contraction and its company: against mpmath, random kernels, and the limits that the mathematics knows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import theorems
+from hockeystick import federated, last_iterate
+
+mp.mp.dps = 30
+
+DESCENT = {
+    "index": 20,
+    "num_records": 25,
+    "learning_rate": 0.5,
+    "noise_std": 1.0,
+    "lipschitz": 1.0,
+    "smoothness": 0.5,
+    "diameter": 1.5,
+}
+
+
+def contracted(eps: mp.mpf, e: mp.mpf, r: mp.mpf, theta=theorems.theta) -> mp.mpf:
+    """Return F(E) = E theta(log(1 + (e^eps - 1)/E), r)."""
+    return e * theta(mp.log(1 + mp.expm1(eps) / e), r) if e > 0 else mp.mpf(0)
+
+
+def laplace_theta(eps: mp.mpf, r: mp.mpf) -> mp.mpf:
+    """Return the divergence of two unit Laplaces at distance r."""
+    return max(mp.mpf(0), -mp.expm1((eps - r) / 2))
+
+
+def expected(eps: float, arguments: dict) -> dict[str, mp.mpf]:
+    """Return every bound term by term, the hybrid as the minimum over all switches."""
+    a = {name: mp.mpf(value) for name, value in arguments.items()}
+    eps = mp.mpf(eps)
+    after = int(a["num_records"] - a["index"])
+    rho, beta, rate = a.get("strong_convexity", mp.mpf(0)), a["smoothness"], a["learning_rate"]
+    c = max(abs(1 - rate * beta), abs(1 - rate * rho))
+    g, r = 2 * a["lipschitz"] / a["noise_std"], c * a["diameter"] / (rate * a["noise_std"])
+    mu = [g / mp.sqrt(mp.fsum(c ** (-2 * i) for i in range(k + 1))) for k in range(after + 1)]
+    shifted = [theorems.theta(eps, m) for m in mu]
+    hybrids = []
+    for switch in range(after + 1):
+        e = shifted[switch]
+        for _ in range(after - switch):
+            e = contracted(eps, e, r) if e > mp.mpf("1e-340") else mp.mpf(0)
+        hybrids.append(e)
+    kappa = mu[-1] ** 2 / 2
+    return {
+        "plain": shifted[0],
+        "renyi": mp.exp(-((eps - kappa) ** 2) / (4 * kappa)) if eps > kappa else mp.mpf(1),
+        "contraction": shifted[0] * theorems.theta(eps, r) ** after,
+        "nonlinear": hybrids[0],
+        "shifted": shifted[-1],
+        "hybrid": min(hybrids),
+    }
+
+
+SETTINGS = [
+    {},
+    {"index": 25},
+    {"diameter": 0.3},
+    {"diameter": 6.0},
+    {"strong_convexity": 0.3},
+    {"learning_rate": 5.0, "strong_convexity": 0.1},  # the step expands: c = 1.5
+    {"noise_std": 5.0, "index": 21},
+    {"noise_std": 0.2, "diameter": 0.2},
+    {"index": 16, "diameter": 4.0},
+]
+
+
+@pytest.mark.parametrize("change", SETTINGS, ids=str)
+@pytest.mark.parametrize("eps", [0.0, 1e-9, 0.3, 1.0, 5.0])
+def test_against_the_formulas(change: dict, eps: float) -> None:
+    """Each bound is its formula's value, rounded up by no more than 1e-9 in log delta; best takes the smallest."""
+    arguments = DESCENT | change
+    best = last_iterate.best(eps, **arguments)
+    for name, value in expected(eps, arguments).items():
+        if value < mp.mpf("1e-300"):
+            assert 0 < best.bounds[name] < 1e-299
+            continue
+        ratio = mp.mpf(best.bounds[name]) / value
+        assert 1 <= ratio <= 1 + mp.mpf("1e-9") * (1 + abs(mp.log(value))), (name, ratio)
+    assert best.delta == best.bounds[best.method] <= min(best.bounds.values()) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.4, 2.0])
+@pytest.mark.parametrize("diameter", [0.5, 2.0, 9.0])
+def test_laplace_against_the_formulas(eps: float, diameter: float) -> None:
+    """The same for Laplace noise, where the iterate reaches exactly 0."""
+    arguments = {k: v for k, v in DESCENT.items() if k != "noise_std"} | {"noise_scale": 1.0, "diameter": diameter}
+    best = last_iterate.best(eps, **arguments)
+    r = mp.mpf(diameter) / mp.mpf(0.5)
+    e = first = laplace_theta(mp.mpf(eps), mp.mpf(2))
+    for _ in range(5):
+        e = contracted(mp.mpf(eps), e, r, laplace_theta)
+    product = first * laplace_theta(mp.mpf(eps), r) ** 5
+    for name, value in (("plain", first), ("contraction", product), ("nonlinear", e)):
+        assert value <= best.bounds[name] <= value * (1 + mp.mpf("1e-11")) + mp.mpf("1e-15"), name
+    assert best.delta == best.bounds["nonlinear"]
+
+
+def test_best_function_of_a_divergence() -> None:
+    """No kernel exceeds F, and a two-point law meets it: E_gamma(mu K||nu K) <= E max_xx' E_gamma'(K(x)||K(x'))."""
+    rng = np.random.default_rng(4)
+    for _ in range(2000):
+        states, outcomes = rng.integers(2, 6, 2)
+        gamma = math.exp(rng.uniform(0, 3))
+        mu, nu = rng.dirichlet(np.full(states, 0.5), 2)
+        kernel = rng.dirichlet(np.full(outcomes, 0.5), states)
+        e = np.maximum(mu - gamma * nu, 0).sum()
+        if e < 1e-9:
+            continue
+        sharper = 1 + (gamma - 1) / e
+        eta = max(np.maximum(p - sharper * q, 0).sum() for p, q in itertools.permutations(kernel, 2))
+        assert np.maximum(mu @ kernel - gamma * (nu @ kernel), 0).sum() <= e * eta + 1e-13
+        two = np.array([e, 1 - e]), np.array([0.0, 1.0])
+        met = np.maximum(two[0] @ kernel[:2] - gamma * (two[1] @ kernel[:2]), 0).sum()
+        np.testing.assert_allclose(met, e * np.maximum(kernel[0] - sharper * kernel[1], 0).sum(), rtol=1e-9, atol=1e-14)
+
+
+def test_order_of_the_bounds() -> None:
+    """The hybrid is below all it is made of, the iterate below the product, the Renyi route above shifted interpolation."""
+    rng = np.random.default_rng(1)
+    n = 3000
+    arguments = {
+        "num_records": rng.integers(20, 120, n),
+        "index": rng.integers(1, 20, n),
+        "learning_rate": rng.uniform(0.05, 2.0, n),
+        "noise_std": 10 ** rng.uniform(-1, 1, n),
+        "lipschitz": 10 ** rng.uniform(-1, 0.5, n),
+        "smoothness": rng.uniform(0.3, 2.0, n),
+        "strong_convexity": rng.uniform(0, 0.3, n) * rng.integers(0, 2, n),
+        "diameter": 10 ** rng.uniform(-1, 1, n),
+    }
+    best = last_iterate.best(10 ** rng.uniform(-3, 1, n), **arguments, one_dimensional=True)
+    b = best.bounds
+    slack = 1 + 1e-9
+    assert np.all(b["projected"] <= b["hybrid"])
+    for name in ("nonlinear", "shifted", "contraction", "plain"):
+        assert np.all(b["hybrid"] <= b[name] * slack), name
+    assert np.all(b["nonlinear"] <= b["contraction"] * slack)
+    assert np.all(b["shifted"] <= b["renyi"] * slack)
+    assert np.all(best.delta <= np.min(list(b.values()), axis=0) * slack)
+    winners = set(np.unique(best.method))
+    assert {"shifted", "nonlinear"} <= winners
+    assert not winners & {"renyi"}
+
+
+def test_what_the_projection_hides() -> None:
+    """One step after the record's, in one dimension: F with the supremum over pairs of means within the step's drift."""
+    eps, g, width, drift = 0.5, 0.4, 2.0, 0.2
+    best = last_iterate.best(
+        eps,
+        index=1,
+        num_records=2,
+        learning_rate=1.0,
+        noise_std=1.0,
+        lipschitz=drift,
+        smoothness=0.0,
+        diameter=width,
+        one_dimensional=True,
+    )
+    e = hs.theta(eps, g)
+    sharper = math.log(1 + math.expm1(eps) / e)
+    starts, moves = np.linspace(-1, 1, 21), np.linspace(-drift, drift, 9)
+    means = np.add.outer(starts, moves)
+    coefficient = 0.0
+    for a, b in itertools.product(range(21), repeat=2):
+        for high, low in itertools.product(means[a], means[b]):
+            if abs(high - low) > abs(starts[a] - starts[b]) + 1e-12 or high <= low:
+                continue
+            t = min(1.0, (high + low) / 2 + sharper / (high - low))
+            coefficient = max(coefficient, float(hs.q(t - high) - math.exp(sharper) * hs.q(t - low)))
+    assert best.method == "projected"
+    np.testing.assert_allclose(best.delta, e * coefficient, rtol=1e-9)
+    assert best.bounds["hybrid"] > best.delta * 1.001
+
+
+def test_below_the_published_theorems() -> None:
+    """Where Theorem 4 and Proposition 1 apply, they are never smaller: c <= M."""
+    rng = np.random.default_rng(2)
+    n = 1000
+    beta = rng.uniform(0.3, 2.0, n)
+    rho = beta * rng.uniform(0, 1, n) * rng.integers(0, 2, n)
+    arguments = {
+        "num_records": 30,
+        "index": rng.integers(1, 31, n),
+        "learning_rate": 2 / (beta + rho) * rng.uniform(0.05, 1, n),
+        "noise_std": 10 ** rng.uniform(-1, 1, n),
+        "lipschitz": 1.0,
+        "smoothness": beta,
+        "strong_convexity": rho,
+    }
+    eps = 10 ** rng.uniform(-2, 1, n)
+    best = last_iterate.best(eps, **arguments, diameter=1.0)
+    assert np.all(best.delta <= last_iterate.pnsgd_gaussian(eps, **arguments, diameter=1.0) * (1 + 1e-9))
+    assert np.all(best.delta <= last_iterate.pnsgd_rdp(eps, **arguments) * (1 + 1e-9))
+
+
+def test_without_projection() -> None:
+    """An infinite diameter leaves shifted interpolation alone: g/sqrt(k + 1) for non-expansive steps."""
+    best = last_iterate.best(0.7, **(DESCENT | {"diameter": np.inf, "noise_std": 0.8}))
+    np.testing.assert_allclose(best.delta, hs.theta(0.7, 2.5 / math.sqrt(6)), rtol=1e-9)
+    assert best.method == "shifted"
+    assert best.bounds["nonlinear"] >= best.bounds["plain"] * (1 - 1e-15)
+
+
+def test_many_records_cost_nothing() -> None:
+    """A billion later steps: answered at once, between what the limit forbids and what fewer steps give."""
+    wide = DESCENT | {"diameter": 60.0, "noise_std": 5.0, "index": 1}  # r = 24: a step contracts by almost nothing
+    few, many = (last_iterate.best(0.0, **(wide | {"num_records": n})) for n in (10**4, 10**9))
+    assert many.delta <= few.delta
+    np.testing.assert_allclose(many.bounds["shifted"], hs.theta(0.0, 0.4 / math.sqrt(1e9)), rtol=1e-6)
+
+
+def test_random_stop() -> None:
+    """The mean over the stop is the mean of the bounds for the first record, and never above the published theorem."""
+    arguments = {k: v for k, v in DESCENT.items() if k != "index"} | {"num_records": 12}
+    best = last_iterate.best_random_stop(0.6, **arguments)
+    for name in ("contraction", "nonlinear", "shifted", "hybrid"):
+        terms = [
+            last_iterate.best(0.6, **(arguments | {"index": 1, "num_records": n})).bounds[name] for n in range(1, 13)
+        ]
+        np.testing.assert_allclose(best.bounds[name], np.mean(terms), rtol=1e-9)
+    assert best.delta <= last_iterate.pnsgd_gaussian_random_stop(0.6, **arguments)
+    long = last_iterate.best_random_stop(0.6, **(arguments | {"num_records": 10**9}))
+    np.testing.assert_allclose(long.bounds["nonlinear"], np.sum(terms) / 1e9, rtol=2.0)
+    assert long.bounds["hybrid"] <= long.bounds["nonlinear"]
+
+
+AGGREGATION = {
+    "num_users": 120,
+    "batch_size": 10,
+    "learning_rate": 0.5,
+    "noise_std": 1.5,
+    "lipschitz": 1.0,
+    "radius": 1.0,
+    "loss": "convex",
+}
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"smoothness": 1.5, "strong_convexity": 0.4}, {"loss": "nonconvex", "smoothness": 1.0}]
+)
+@pytest.mark.parametrize("suffix", [None, 0.3, 1.0])
+def test_aggregator_constants_and_schedules_agree(change: dict, suffix: float | None) -> None:
+    """A schedule of equal values gives what the constants give, and the sum of the terms by hand."""
+    arguments = AGGREGATION | change
+    best = federated.best(0.8, **arguments, suffix=suffix)
+    schedule = {"learning_rate", "noise_std", "lipschitz", "radius", "smoothness", "strong_convexity"}
+    spread = {k: np.full(12, v) if k in schedule else v for k, v in arguments.items()}
+    spelled = federated.best(0.8, **spread, suffix=suffix)
+    for name, value in best.bounds.items():
+        np.testing.assert_allclose(value, spelled.bounds[name], rtol=1e-9, err_msg=name)
+    published = (
+        federated.trusted_aggregator(0.8, **{k: v for k, v in arguments.items() if k != "strong_convexity"})
+        if suffix is None
+        else federated.trusted_aggregator_random_stop(
+            0.8, **{k: v for k, v in arguments.items() if k != "strong_convexity"}, suffix=suffix
+        )
+    )
+    for smaller, larger in itertools.pairwise(
+        [best.delta, best.bounds["hybrid"], best.bounds["contraction"], published]
+    ):
+        assert smaller <= larger * (1 + 2e-9)
+
+
+def test_aggregator_schedule_by_hand() -> None:
+    """Rates, noise and radii that change from round to round: every term by mpmath."""
+    rates, noises, radii = [0.5, 0.4, 0.3], [1.0, 2.0, 1.5], [1.0, 0.8, 1.2]
+    best = federated.best(
+        0.5,
+        num_users=6,
+        batch_size=2,
+        learning_rate=rates,
+        noise_std=noises,
+        lipschitz=1.0,
+        radius=radii,
+        loss="convex",
+    )
+    root, eps = mp.sqrt(2), mp.mpf(0.5)
+    deviation = [mp.mpf(e) * mp.mpf(s) for e, s in zip(rates, noises, strict=True)]
+    nonlinear = shifted = mp.mpf(0)
+    for t in range(3):
+        g = 2 / (root * mp.mpf(noises[t]))
+        e = theorems.theta(eps, g)
+        for j in range(t + 1, 3):
+            e = contracted(eps, e, 2 * mp.mpf(radii[j - 1]) * root / deviation[j])
+        nonlinear += e
+        # the gap g stays, each later round can hide its share: harmonic sum of the variances
+        spread = mp.fsum((deviation[j] / deviation[t]) ** 2 for j in range(t, 3))
+        shifted += theorems.theta(eps, g / mp.sqrt(spread))
+    np.testing.assert_allclose(best.bounds["nonlinear"], float(nonlinear / 3), rtol=1e-9)
+    np.testing.assert_allclose(best.bounds["shifted"], float(shifted / 3), rtol=1e-9)
+
+
+def test_grids_and_threads() -> None:
+    """Arguments broadcast; any number of threads gives the bits of one; bad cells raise or spoil themselves alone."""
+    grid = DESCENT | {"diameter": np.geomspace(0.1, 20, 70)[:, None], "num_records": np.arange(25, 60)}
+    alone = last_iterate.best(0.5, **grid, num_threads=1)
+    for threads in (2, 5):
+        again = last_iterate.best(0.5, **grid, num_threads=threads)
+        for name, value in alone.bounds.items():
+            np.testing.assert_array_equal(again.bounds[name], value)
+    assert alone.delta.shape == alone.method.shape == (70, 35)
+    for i, j in ((0, 0), (31, 7), (69, 34)):
+        cell = last_iterate.best(0.5, **(grid | {"diameter": grid["diameter"][i, 0], "num_records": 25 + j}))
+        assert cell.delta == alone.delta[i, j]
+        assert cell.method == alone.method[i, j]
+    bad = DESCENT | {"diameter": np.array([1.0, -1.0])}
+    with pytest.raises(ValueError, match=r"diameter\[1\].*-1.0"):
+        last_iterate.best(0.5, **bad)
+    spoilt = last_iterate.best(0.5, **bad, on_error="nan")
+    assert np.isnan(spoilt.delta).tolist() == [False, True]
+    assert spoilt.method.tolist()[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"index": 26}, ValueError, "index must lie"),
+        ({"strong_convexity": 0.6}, ValueError, "strong_convexity must be at most smoothness"),
+        ({"noise_scale": 1.0}, TypeError, "exactly one of noise_std"),
+        ({"noise_std": None}, TypeError, "exactly one of noise_std"),
+        ({"one_dimensional": 1}, TypeError, "one_dimensional must be"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be positive"),
+        ({"diameter": np.nan}, ValueError, "diameter must be positive"),
+    ],
+)
+def test_misuse(change: dict, error: type[Exception], match: str) -> None:
+    """Bad arguments are named."""
+    with pytest.raises(error, match=match):
+        last_iterate.best(1.0, **(DESCENT | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"strong_convexity": 0.1}, "strong_convexity must be 0, or at most"),
+        ({"suffix": 0.0}, "suffix must lie"),
+        ({"noise_std": [1.0, 1.0]}, "the last axis of noise_std is the round"),
+        ({"smoothness": 5.0}, "learning_rate must be at most"),
+    ],
+)
+def test_aggregator_misuse(change: dict, match: str) -> None:
+    """Bad arguments of the trusted aggregator are named."""
+    with pytest.raises(ValueError, match=match):
+        federated.best(1.0, **(AGGREGATION | change))
