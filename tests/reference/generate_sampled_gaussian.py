@@ -159,6 +159,15 @@ def few_step_cells(rng: random.Random) -> Iterator[Cell]:
                 yield Cell(sigma, q, steps, remove, float(f"{bound * rng.uniform(0.05, 0.6):.6g}"))
 
 
+def large_delta_cells() -> Iterator[Cell]:
+    """Delta from 0.7 to 1 - 1e-9, where losses are large enough for that."""
+    for case in ((1.0, 0.5, 1000), (0.5, 0.1, 10_000), (3.0, 0.05, 1_000_000), (40.0, 0.9, 1_000_000)):
+        for complement in COMPLEMENTS:
+            for remove in (True, False):
+                cell = Cell(*case, remove=remove, eps=0.0)
+                yield cell._replace(eps=eps_near(cell, complement, upper=False))
+
+
 def random_cells(rng: random.Random) -> Iterator[Cell]:
     """Cells all over the domain whose losses are neither negligible nor enormous."""
     while True:
@@ -182,7 +191,7 @@ def random_cells(rng: random.Random) -> Iterator[Cell]:
 def cells(count: int) -> Iterator[tuple[Cell, Answer]]:
     """Yield all rows; random cells too hard for the contour are passed over."""
     rng = random.Random("sampled_gaussian")
-    for cell in (*named_cells(), *few_step_cells(rng)):
+    for cell in (*named_cells(), *few_step_cells(rng), *large_delta_cells()):
         yield cell, answer(cell)
     for cell in random_cells(rng):
         try:
