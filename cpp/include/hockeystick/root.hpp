@@ -1,5 +1,5 @@
-// The root finder: Newton's iteration inside a bracket that it tightens as it goes. For certificates, which have no slope,
-// see feasible.hpp.
+// Root finders: Newton's iteration inside a bracket that it tightens as it goes, and bisection. For certificates that cost
+// a composition each, see feasible.hpp.
 //
 // f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by bisection,
 // or by a growing stride while one end is still infinite. All callers choose f concave and a start
@@ -48,6 +48,15 @@ double newton_root(const Function& f, double start, double low, double high, boo
 struct Ends {
     double low, high;
 };
+
+// Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
+template <class Predicate> Ends bisect(const Predicate& predicate, double low, double high) {
+    for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
+        const double middle = 0.5 * (low + high);
+        (predicate(middle) ? low : high) = middle;
+    }
+    return {low, high};
+}
 
 }  // namespace detail
 }  // namespace HOCKEYSTICK_ISA
