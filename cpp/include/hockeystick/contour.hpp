@@ -368,8 +368,7 @@ class Contour {
         return r;
     }
 
-    static constexpr double pi = 3.141592653589793;
-    static constexpr double u = 1.1102230246251565e-16;
+    static constexpr double pi = detail::pi, u = detail::unit_roundoff;
 
     Factory make_;
     bool has_cut_;

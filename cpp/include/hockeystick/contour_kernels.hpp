@@ -212,7 +212,7 @@ inline void oscillate(const double* __restrict losses, const double* __restrict 
 // terms: real parts of phi^times e^{-i k h eps} kernel; slopes: the same with 1/(s+1); errors: bounds of the terms' errors.
 inline void evaluate(const Nodes& at, double times, double eps, double* __restrict terms, double* __restrict slopes,
                      double* __restrict errors) {
-    constexpr double u = 1.1102230246251565e-16;
+    constexpr double u = detail::unit_roundoff;
     const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 24.0;  // of a sum of the terms
     for (std::size_t k = 0; k < at.n; ++k) {
         const double turn = static_cast<double>(static_cast<int>(k)) * at.h * eps;

@@ -22,9 +22,6 @@ struct ContourPart {
 
 namespace detail {
 
-// log of the largest (1 - e^{-x}) e^{-cx}, x >= 0, c > 0
-inline double log_chernoff_constant(double c) { return -c * std::log1p(1.0 / c) - std::log1p(c); }
-
 inline double log_sum(double x, double y) {
     const double most = max(x, y), least = min(x, y);
     return most == -infinity ? most : most + std::log1p(std::exp(least - most));
@@ -81,7 +78,7 @@ class ContourLevel {
         if (page.empty()) page.resize(page_size);
         Tilt& t = page[static_cast<std::size_t>(k - lowest) % page_size];
         if (t.known) return t;
-        t = {tilt(k), 0.0, 0.0, k >= first_positive ? log_chernoff_constant(tilt(k)) : 0.0, true};
+        t = {tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
         for (const ContourPart& part : parts_) {
             const Cumulant::Moment m = part.cumulant->log_moment(t.c);
             t.value += part.count * m.value;

@@ -63,7 +63,7 @@ class GaussianCumulant final : public Cumulant {
     double log_variance() const override { return std::log(square_); }
 
   private:
-    static constexpr double u = 1.1102230246251565e-16;
+    static constexpr double u = detail::unit_roundoff;
     double square_;
 };
 
@@ -91,7 +91,7 @@ class LaplaceCumulant final : public Cumulant {
     double highest() const override { return shift_; }
 
   private:
-    static constexpr double u = 1.1102230246251565e-16;
+    static constexpr double u = detail::unit_roundoff;
 
     // M(s) = e^{-r/2 + ur} ((1 + E)/2 + (1 - E)/(4u)), E = e^{-2ur}; even in u, so Re u >= 0 will do.
     std::complex<double> log_transform(std::complex<double> s) const {

@@ -21,14 +21,13 @@
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double unit_roundoff = 1.1102230246251565e-16;  // 2^-53
-inline constexpr double fft_constant = 8.0;                      // eta/u of the theorem above, rounded up
+inline constexpr double fft_constant = 8.0;  // eta/u of the theorem above, rounded up
 
 // Bound of the relative error, in the 2-norm, of one transform of length n.
 inline double fft_relative_error(std::size_t n) {
     double stages = 0.0;
     for (std::size_t length = 1; length < n; length *= 2) stages += 1.0;
-    const double sum = stages * fft_constant * unit_roundoff;
+    const double sum = stages * fft_constant * detail::unit_roundoff;
     return sum / (1.0 - sum);
 }
 

@@ -76,6 +76,10 @@ template <bool Moderate = false> inline GaussianPair gaussian_pair(double eps, d
     return {a, upper, upper ? 2.0 * near_mills - difference : difference, near_mills - difference};
 }
 
+// log kappa(c), kappa(c) = c^c/(1+c)^{1+c} the largest (1 - e^{-x}) e^{-cx} over x >= 0, for c > 0: then Chernoff's bound is
+// delta(eps) <= kappa(c) E e^{cL} e^{-c eps} for any privacy loss L.
+inline double log_kappa(double c) { return -c * std::log1p(1.0 / c) - std::log1p(c); }
+
 // phi(x) as a square, whose root needs no two-step scaling before it underflows.
 inline double gaussian_density(double x) {
     const double root = exp_normal(-0.25 * x * x);

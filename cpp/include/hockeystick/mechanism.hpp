@@ -26,10 +26,19 @@ class DiscreteLoss final : public PrivacyLoss {
     // Two vectors of one length, non-negative, each summing to one up to rounding.
     DiscreteLoss(const std::vector<double>& p, const std::vector<double>& q) {
         if (p.size() != q.size() || p.empty()) throw std::invalid_argument("p and q must have the same length, not 0");
+        int unmatched = 0;
+        double largest_log = 1.0;
         for (std::size_t i = 0; i < p.size(); ++i) {
-            if (q[i] == 0.0) infinite_ += p[i];
+            for (const double mass : {p[i], q[i]})
+                if (mass > 0.0) largest_log = detail::max(largest_log, -std::log(mass));
+            if (q[i] == 0.0) infinite_ += p[i], unmatched += p[i] > 0.0;
             else if (p[i] == 0.0) vanishing_ += q[i];
             else atoms_.push_back({std::log(p[i]) - std::log(q[i]), p[i], q[i]});
+        }
+        if (p.size() > 1 || p[0] != q[0]) {  // a single outcome leaks exactly nothing
+            errors_.loss = 0x1p-50 * largest_log;
+            errors_.atoms = 2.0 * static_cast<double>(p.size());
+            errors_.infinite = unmatched == 1 ? 0.0 : errors_.atoms + 8.0;  // the mass of a single outcome is exact
         }
         std::sort(atoms_.begin(), atoms_.end(), [](const Atom& x, const Atom& y) { return x.loss < y.loss; });
         const std::size_t n = atoms_.size();
@@ -70,6 +79,7 @@ class DiscreteLoss final : public PrivacyLoss {
     }
     // Each sum of n masses adds n u, and the sums over both vectors may miss 1 by as much.
     double scale() const override { return static_cast<double>(atoms_.size()) / 16.0; }
+    LossErrors errors() const override { return errors_; }
 
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points;
@@ -92,6 +102,7 @@ class DiscreteLoss final : public PrivacyLoss {
     std::vector<Atom> atoms_;  // by loss
     std::vector<Atom> below_, above_;
     double infinite_ = 0.0, vanishing_ = 0.0;
+    LossErrors errors_;
 };
 
 // A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "fixed_size_gaussian"

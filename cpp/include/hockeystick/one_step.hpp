@@ -22,26 +22,14 @@ struct Enclosure {
 
 class OneStep {
   public:
-    OneStep(const Mechanism& mechanism, bool forward)
-        : loss_(make_loss(mechanism, forward)), added_rate_(forward || mechanism.rate == 1.0 ? 0.0 : mechanism.rate) {
-        if (mechanism.kind == "discrete" && mechanism.rate > 0.0) {
-            atoms_ = static_cast<double>(mechanism.parameters.size());
-            double largest = 1.0;
-            for (const double mass : mechanism.parameters)
-                if (mass > 0.0) largest = detail::max(largest, -std::log(mass));
-            move_ = 0x1p-50 * largest;
-            infinite_error_ =
-                mechanism.rate == 1.0 && unmatched(mechanism.parameters, forward) == 1 ? 0.0 : atoms_ + 8.0;
-        }
-        const double unsampled = mechanism.rate > 0.0 ? -std::log(mechanism.rate) : 0.0;
-        highest_move_ = move_ + (unsampled > 0.0 ? 0x1p-49 * (unsampled + 1.0) : 0.0);
-    }
+    explicit OneStep(Loss loss) : loss_(std::move(loss)), errors_(loss_->errors()) {}
+    OneStep(const Mechanism& mechanism, bool forward) : OneStep(make_loss(mechanism, forward)) {}
 
     Enclosure delta(double eps) const {
         const Enclosure infinite = infinite_mass();
         if (eps == detail::infinity || eps > highest().upper) return infinite;
         const double moved =
-            0x1p-49 * std::fabs(eps) + move_ + 0x1p-50 * added_rate_ * std::exp(detail::min(eps, 700.0));
+            0x1p-49 * std::fabs(eps) + errors_.loss + errors_.growing * std::exp(detail::min(eps, 700.0));
         return {detail::max(down(loss_->delta(eps + moved)), infinite.lower), up(loss_->delta(eps - moved))};
     }
 
@@ -69,39 +57,30 @@ class OneStep {
     Enclosure highest() const {
         const double at = loss_->highest();
         if (at == detail::infinity) return {at, at};
-        const double moved = 0x1p-49 * std::fabs(at) + highest_move_;
+        const double moved = 0x1p-49 * std::fabs(at) + (errors_.loss + errors_.highest);
         return {at - moved, at + moved};
     }
 
     // What has an infinite loss; exactly 0 where there is none.
     Enclosure infinite_mass() const {
-        const double mass = loss_->p_infinite(), error = infinite_error_ * 0x1p-52 * mass;
+        const double mass = loss_->p_infinite(), error = errors_.infinite * 0x1p-52 * mass;
         return {mass - error, detail::min(mass + error, 1.0)};
     }
 
   private:
-    // Outcomes of infinite loss; the mass of a single one is exact.
-    static int unmatched(const std::vector<double>& masses, bool forward) {
-        const std::size_t half = masses.size() / 2;
-        int found = 0;
-        for (std::size_t i = 0; i < half; ++i)
-            found += (forward ? masses[half + i] : masses[i]) == 0.0 && (forward ? masses[i] : masses[half + i]) > 0.0;
-        return found;
-    }
-
     double relative(double value) const {
-        return value > 0.0 ? 0x1p-43 * (1.0 + std::fabs(std::log(value))) + atoms_ * 0x1p-50 : 0.0;
+        return value > 0.0 ? 0x1p-43 * (1.0 + std::fabs(std::log(value))) + errors_.atoms * 0x1p-50 : 0.0;
     }
 
     double up(double value) const {
         const double raised = value * (1.0 + relative(value)) + 64.0 * std::numeric_limits<double>::denorm_min();
-        const double from_complement = 1.0 - (1.0 - value) * (1.0 - 0x1p-43) + 0x1p-50 * (1.0 + atoms_);
+        const double from_complement = 1.0 - (1.0 - value) * (1.0 - 0x1p-43) + 0x1p-50 * (1.0 + errors_.atoms);
         return detail::min(value > 0.5 ? detail::min(raised, from_complement) : raised, 1.0);
     }
 
     double down(double value) const {
         const double lowered = value * (1.0 - relative(value)) - 64.0 * std::numeric_limits<double>::denorm_min();
-        const double from_complement = 1.0 - (1.0 - value) * (1.0 + 0x1p-43) - 0x1p-50 * (1.0 + atoms_);
+        const double from_complement = 1.0 - (1.0 - value) * (1.0 + 0x1p-43) - 0x1p-50 * (1.0 + errors_.atoms);
         return detail::max(value > 0.5 ? detail::max(lowered, from_complement) : lowered, 0.0);
     }
 
@@ -115,8 +94,7 @@ class OneStep {
     }
 
     Loss loss_;
-    double added_rate_;
-    double atoms_ = 0.0, move_ = 0.0, highest_move_ = 0.0, infinite_error_ = 0.0;
+    LossErrors errors_;
 };
 
 // One step whose delta is theta(eps, shift), for a shift known up to rounding.

@@ -1,6 +1,6 @@
 // Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy losses.
 //
-// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact (exact_step.hpp). Else
+// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact (one_step.hpp). Else
 // each step is put on a grid twice (discretise.hpp): raised losses give an upper bound, lowered ones a lower bound, both
 // second order in the grid step h. Both are composed under one tilt (tilted.hpp), which carries the certificate; plan.hpp
 // chooses tilt, cut and h; h is made finer until the bracket is as narrow as asked, or memory, work or rounding forbids
@@ -18,7 +18,7 @@
 #include <cstdio>
 #include <string>
 
-#include <hockeystick/exact_step.hpp>
+#include <hockeystick/one_step.hpp>
 #include <hockeystick/plan.hpp>
 #include <hockeystick/tilted_reading.hpp>
 
@@ -64,8 +64,8 @@ class Composition {
         if (eps == detail::infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -detail::infinity)
             return {infinite * (1.0 - 1e-14), detail::min(infinite * (1.0 + 1e-14), 1.0)};
         if (is_single()) {
-            const detail::ExactStep step(*steps_[0].loss);
-            return {step.lower(eps), step.upper(eps)};
+            const Enclosure exact = OneStep(steps_[0].loss).delta(eps);
+            return {exact.lower, exact.upper};
         }
         return answer({false, eps});
     }
@@ -82,8 +82,8 @@ class Composition {
                     infinite > 0.0 ? detail::infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
-            const detail::Ends ends = detail::ExactStep(*steps_[0].loss).epsilon(delta);
-            return {ends.low, ends.high};
+            const Enclosure exact = OneStep(steps_[0].loss).epsilon(delta);
+            return {exact.lower, exact.upper};
         }
         return answer({true, delta});
     }
@@ -248,9 +248,9 @@ class Composition {
         }
         PldBracket found{0.0, question.for_epsilon ? detail::max(highest_ + highest_error_, 0.0) : 1.0};
         for (const Step& step : steps_) {
-            const detail::ExactStep exact(*step.loss);
-            const double lower = question.for_epsilon ? exact.epsilon(question.value).low : exact.lower(question.value);
-            found.lower = detail::max(found.lower, lower);
+            const OneStep one(step.loss);
+            const Enclosure exact = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+            found.lower = detail::max(found.lower, exact.lower);
         }
         found.coarsened = true;
         return found;

@@ -31,6 +31,15 @@ struct OutlinePoint {
     double loss, log_p, log_q;
 };
 
+// What rounding does to the answers about one step, beyond 16 u of a loss and the relative error of the formulas.
+struct LossErrors {
+    double loss = 0.0;      // of any loss
+    double growing = 0.0;   // of a loss eps, in units of e^eps
+    double highest = 0.0;   // of highest(), beside `loss`
+    double atoms = 0.0;     // terms that are summed
+    double infinite = 0.0;  // relative, of p_infinite(), in units of 2u
+};
+
 class PrivacyLoss {
   public:
     virtual ~PrivacyLoss() = default;
@@ -44,6 +53,7 @@ class PrivacyLoss {
     // Spacing of a grid through 0 on which all atoms lie, 0 if there is none.
     virtual double lattice() const { return 0.0; }
     virtual double scale() const { return 0.0; }  // see Errors above
+    virtual LossErrors errors() const { return {}; }
     virtual std::vector<OutlinePoint> outline() const = 0;
     // Shift of a Gaussian mechanism, whose compositions are Gaussian; 0 for all others.
     virtual double gaussian_shift() const { return 0.0; }

@@ -1,5 +1,5 @@
-// Root finders: Newton's iteration inside a bracket that it tightens as it goes; and, for a function that is only known
-// by bounds and has no slope, the narrowing of a bracket of which both ends count (`narrow`).
+// Root finders: Newton's iteration inside a bracket that it tightens as it goes, and bisection. For certificates that cost
+// a composition each, see feasible.hpp.
 //
 // f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by bisection,
 // or by a growing stride while one end is still infinite. All callers choose f concave and a start
@@ -49,19 +49,11 @@ struct Ends {
     double low, high;
 };
 
-// f(low) > level >= f(high) for decreasing f > 0; narrows [low, high] to 1e-7 relative and keeps that true. Secants of
-// log f, offset to either side by turns, with a bisection every third time.
-template <class Function> Ends narrow(const Function& f, double level, double low, double high) {
-    double f_low = f(low), f_high = f(high);
-    const double enough = 1e-7 * high + 1e-12;
-    for (int k = 0; k < 120 && high - low > enough; ++k) {
-        const double secant = low + (high - low) * std::log(f_low / level) / std::log(f_low / f_high);
-        const double offset = secant + (k % 2 == 0 ? 0.4 : -0.4) * enough;
-        const bool usable = k % 3 != 2 && offset > low && offset < high;
-        const double x = usable ? offset : 0.5 * (low + high);
-        const double value = f(x);
-        (value > level ? low : high) = x;
-        (value > level ? f_low : f_high) = value;
+// Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
+template <class Predicate> Ends bisect(const Predicate& predicate, double low, double high) {
+    for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
+        const double middle = 0.5 * (low + high);
+        (predicate(middle) ? low : high) = middle;
     }
     return {low, high};
 }

@@ -133,8 +133,7 @@ class SampledGaussianCumulant final : public Cumulant {
     double highest() const override { return remove_ ? detail::infinity : -std::log1p(-rate_); }
 
   private:
-    static constexpr double pi = 3.141592653589793;
-    static constexpr double u = 1.1102230246251565e-16;
+    static constexpr double pi = detail::pi, u = detail::unit_roundoff;
     static constexpr double depth = 62.0;         // e^-62: what is left out of M, relatively
     static constexpr double depth_reach = 11.16;  // > sqrt(2 depth)
     static constexpr double most_work = 4e6;      // points times nodes

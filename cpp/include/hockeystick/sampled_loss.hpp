@@ -51,6 +51,14 @@ inline double log_mixture(double x, double y, double rate) {
     return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
 }
 
+// What sampling adds to the errors of its base.
+inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
+    LossErrors errors = base.errors();
+    errors.highest = 0x1p-49 * (1.0 - std::log(rate));
+    errors.infinite = errors.atoms + 8.0;
+    return errors;
+}
+
 // Of a sampled largest loss: it may cancel loss + log rate.
 inline double sampled_error(const PrivacyLoss& base, double rate) {
     const double most = std::fabs(base.highest());
@@ -77,6 +85,7 @@ class PoissonRemoveLoss final : public PrivacyLoss {
     double highest() const override { return detail::sampled_loss(base_->highest(), rate_); }
     double highest_error() const override { return detail::sampled_error(*base_, rate_); }
     double scale() const override { return base_->scale(); }
+    LossErrors errors() const override { return detail::sampled_errors(*base_, rate_); }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points = base_->outline();
         for (OutlinePoint& x : points)
@@ -116,6 +125,11 @@ class PoissonAddLoss final : public PrivacyLoss {
     }
     double highest_error() const override { return detail::sampled_error(*base_, rate_); }
     double scale() const override { return base_->scale(); }
+    LossErrors errors() const override {
+        LossErrors errors = detail::sampled_errors(*base_, rate_);
+        errors.growing = 0x1p-50 * rate_;  // log(1 - (1 - e^-eps)/rate)
+        return errors;
+    }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points = base_->outline();
         for (OutlinePoint& x : points)

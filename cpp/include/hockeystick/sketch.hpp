@@ -12,9 +12,6 @@ namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 namespace detail {
 
-// Of the largest (1 - e^{-x}) e^{-cx}, x >= 0.
-inline double log_kappa(double c) { return -c * std::log1p(1.0 / c) - std::log1p(c); }
-
 // Smallest x with above(x) true, for `above` false then true on the line; to about 1e-6 relative, from the true side.
 template <class Predicate> double switch_point(const Predicate& above) {
     double reach = 1e-3;

@@ -136,8 +136,6 @@ class TiltedComposition {
                 min(infinite * (1.0 + 1e-14) + above + std::numeric_limits<double>::min(), 1.0), share};
     }
 
-    std::size_t points() const { return x_.size(); }
-
   private:
     std::size_t index(std::int64_t k) const {
         return static_cast<std::size_t>(k) & (x_.size() - 1);  // modulo a power of two, negative k too

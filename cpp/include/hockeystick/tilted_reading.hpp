@@ -5,7 +5,7 @@
 // and any point where it exceeds delta is a lower end of epsilon.
 #pragma once
 
-#include <hockeystick/exact_step.hpp>
+#include <hockeystick/root.hpp>
 #include <hockeystick/tilted.hpp>
 
 namespace hockeystick {
@@ -21,7 +21,7 @@ inline double read_upper(const TiltedComposition& composition, const Question& q
     double high = max(plan.eps, 1e-9);
     for (int k = 0; k < 60 && above(high); ++k) high *= 1.5;
     const double bound = max(highest, 0.0) * (1.0 + 1e-14);
-    return above(high) ? bound : min(first_false(above, 0.0, high), bound);
+    return above(high) ? bound : min(bisect(above, 0.0, high).high, bound);
 }
 
 inline double read_lower(const TiltedComposition& composition, const Question& question, double upper) {
@@ -30,8 +30,8 @@ inline double read_lower(const TiltedComposition& composition, const Question& q
     if (!(upper > 0.0 && upper < infinity)) return 0.0;
     double gap = 1e-9 * upper;
     while (gap < upper && !above(upper - gap)) gap *= 1.4;
-    if (gap < upper) return last_true(above, upper - gap, upper);
-    return above(0.0) ? last_true(above, 0.0, upper) : 0.0;
+    if (gap < upper) return bisect(above, upper - gap, upper).low;
+    return above(0.0) ? bisect(above, 0.0, upper).low : 0.0;
 }
 
 }  // namespace detail
