@@ -74,17 +74,21 @@ using contour::Points;
 using contour::Shift;
 using contour::steepest;
 
-// losses[j] = log(1 + z), exponents[j] = exponent log(1 + z) - x^2/2 sigma^2.
+// losses[j] = log(1 + z), exponents[j] = exponent log(1 + z) - x^2/2 sigma^2. Where z is close to -1 (the rate is close to 1)
+// 1 + z cancels, (1 - rate) + rate e^t does not.
 inline void tilt(const Points& p, double* __restrict losses, double* __restrict exponents) {
     const double log_rate = detail::log_positive(p.rate);
-    const double odds = (1.0 - p.rate) / p.rate;
+    const double rest = 1.0 - p.rate, odds = rest / p.rate;
     const double scale = 1.0 / p.sigma;
     for (std::size_t j = 0; j < p.n; ++j) {
         const double x = p.first + static_cast<double>(static_cast<int>(j)) * p.step;
         const double t = (x - 0.5) * scale * scale;
-        const double safe = t < 600.0 ? t : 600.0;
-        const double near = detail::log1p_positive(p.rate * detail::expm1_bounded(safe));
-        const double far = t + log_rate + odds * detail::exp_nonpositive(t < 600.0 ? -600.0 : -t);
+        const double small = detail::exp_nonpositive(t < 0.0 ? t : -t);
+        const double z = p.rate * detail::expm1_bounded(t < 600.0 ? t : 600.0);
+        const double sum = z > -0.5 ? 1.0 + z : rest + p.rate * small;
+        const double lost = z > -0.5 ? z - (sum - 1.0) : 0.0;
+        const double near = detail::log_positive(sum) + lost / sum;
+        const double far = t + log_rate + odds * small;
         losses[j] = t < 600.0 ? near : far;
         exponents[j] = p.exponent * losses[j] - 0.5 * (x * scale) * (x * scale);
     }
@@ -251,9 +255,12 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
             0.5 * variance * square + 0.5 * negative * spread * square / (1.0 - spread * square) + 0.5 * bend * bend;
         const double gain = omega * left * angle_left * (1.0 - angle_left * angle_left / 6.0);
         const double power = cost - gain;
-        const double kept = detail::expm1_bounded(power < 600.0 ? power : 600.0);  // factor - 1
-        gains[j] = -kept * (kept < 0.0 ? low : high);
-        masses[j] = (1.0 + kept) * high;
+        const double bounded = power < 600.0 ? power : 600.0;
+        const detail::ExpPieces factor = detail::exp_pieces(bounded > -700.0 ? bounded : -700.0, 0.0);
+        const double scale = factor.low_scale * factor.high_scale;
+        const double grown = (scale - 1.0) + scale * factor.fraction;  // factor - 1
+        gains[j] = -grown * (grown < 0.0 ? low : high);
+        masses[j] = (scale + scale * factor.fraction) * high;  // 1 + grown would round a small factor to 0
     }
 }
 

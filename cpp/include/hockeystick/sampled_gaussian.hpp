@@ -214,7 +214,9 @@ class SampledGaussianCumulant final : public Cumulant {
 
     double log_density(double a, double x) const {
         const double t = (x - 0.5) / (sigma_ * sigma_);
-        const double loss = t < 600.0 ? std::log1p(rate_ * std::expm1(t)) : t + std::log(rate_);
+        const double loss = t < 0.0     ? std::log((1.0 - rate_) + rate_ * std::exp(t))
+                            : t < 600.0 ? std::log1p(rate_ * std::expm1(t))
+                                        : t + std::log(rate_);
         return a * loss - 0.5 * (x / sigma_) * (x / sigma_);
     }
 
