@@ -26,18 +26,22 @@ inline namespace HOCKEYSTICK_ISA {
 
 namespace detail {
 
-// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down.
+// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down. Close to that 1 + y cancels; it is
+// (1 - rate)/rate (e^d - 1), d = eps - log(1 - rate), which depends on eps as on any other number, to a few u of it.
 inline double unsampled_loss(double eps, double rate) {
     if (eps > 1.0) return eps - std::log(rate) + std::log1p(-(1.0 - rate) * std::exp(-eps));
     const double y = std::expm1(eps) / rate;
-    return y > -1.0 ? std::log1p(y) : -infinity;
+    if (y > -0.5) return std::log1p(y);
+    const double d = eps - std::log1p(-rate);
+    return d > 0.0 ? std::log((1.0 - rate) / rate * std::expm1(d)) : -infinity;
 }
 
 // log(1 - rate + rate e^loss)
 inline double sampled_loss(double loss, double rate) {
     if (loss == infinity) return infinity;
     if (loss > 1.0) return loss + std::log(rate) + std::log1p((1.0 - rate) / rate * std::exp(-loss));
-    return std::log1p(rate * std::expm1(loss));
+    const double z = rate * std::expm1(loss);
+    return z > -0.5 ? std::log1p(z) : std::log((1.0 - rate) + rate * std::exp(loss));  // where 1 + z would cancel
 }
 
 // log((1 - rate) e^x + rate e^y)
