@@ -33,7 +33,9 @@ class ExactStep {
   public:
     explicit ExactStep(const PrivacyLoss& loss) : loss_(loss) {}
 
-    double lower(double eps) const { return loss_.delta(eps + slack(eps)) * (1.0 - 2e-11); }
+    double lower(double eps) const {
+        return max(loss_.delta(eps + slack(eps)) * (1.0 - 2e-11) - std::numeric_limits<double>::min(), 0.0);
+    }
     double upper(double eps) const {
         return min(loss_.delta(eps - slack(eps)) * (1.0 + 2e-11) + std::numeric_limits<double>::min(), 1.0);
     }

@@ -3,7 +3,8 @@
 //
 // Charged: relative errors of delta, (1 + |log delta|) 2^-43 (five times what kernels promise; of 1 - delta above one
 // half), n u for n atoms; and errors of losses, as moves of eps: 16 u relative, 8 u times the logarithms of which the
-// losses of atoms are made, and where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate).
+// losses of atoms are made, where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate), and where one is
+// removed, 16 u (1 - log rate) of the unsampled loss l, by d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
 //
 // Cost: one delta is two tails; one epsilon a dozen of them.
 #pragma once
@@ -23,7 +24,8 @@ struct Enclosure {
 class OneStep {
   public:
     OneStep(const Mechanism& mechanism, bool forward)
-        : loss_(make_loss(mechanism, forward)), added_rate_(forward || mechanism.rate == 1.0 ? 0.0 : mechanism.rate) {
+        : loss_(make_loss(mechanism, forward)), added_rate_(forward || mechanism.rate == 1.0 ? 0.0 : mechanism.rate),
+          removed_rate_(forward && mechanism.rate > 0.0 && mechanism.rate < 1.0 ? mechanism.rate : 0.0) {
         if (mechanism.kind == "discrete" && mechanism.rate > 0.0) {
             atoms_ = static_cast<double>(mechanism.parameters.size());
             double largest = 1.0;
@@ -40,8 +42,8 @@ class OneStep {
     Enclosure delta(double eps) const {
         const Enclosure infinite = infinite_mass();
         if (eps == detail::infinity || eps > highest().upper) return infinite;
-        const double moved =
-            0x1p-49 * std::fabs(eps) + move_ + 0x1p-50 * added_rate_ * std::exp(detail::min(eps, 700.0));
+        const double moved = 0x1p-49 * std::fabs(eps) + move_ +
+                             0x1p-50 * added_rate_ * std::exp(detail::min(eps, 700.0)) + removed_move(eps);
         return {detail::max(down(loss_->delta(eps + moved)), infinite.lower), up(loss_->delta(eps - moved))};
     }
 
@@ -89,6 +91,11 @@ class OneStep {
         return found;
     }
 
+    double removed_move(double eps) const {
+        if (removed_rate_ == 0.0) return 0.0;
+        return 0x1p-49 * (1.0 - std::log(removed_rate_)) * detail::min(removed_rate_ + std::fabs(eps), 1.0);
+    }
+
     double relative(double value) const {
         return value > 0.0 ? 0x1p-43 * (1.0 + std::fabs(std::log(value))) + atoms_ * 0x1p-50 : 0.0;
     }
@@ -115,7 +122,7 @@ class OneStep {
     }
 
     Loss loss_;
-    double added_rate_;
+    double added_rate_, removed_rate_;  // 0 if not so
     double atoms_ = 0.0, move_ = 0.0, highest_move_ = 0.0, infinite_error_ = 0.0;
 };
 
