@@ -96,8 +96,8 @@ def one_step(cell: Cell, eps: mp.mpf) -> mp.mpf:
     return clean - mp.exp(eps) * mixed
 
 
-def two_steps(cell: Cell) -> mp.mpf:
-    """Return the mean over the first step's x, distributed as P, of one_step(eps - L(x))."""
+def two_steps(cell: Cell, depth: mp.mpf) -> mp.mpf:
+    """Return the mean over the first step's x, distributed as P, of one_step(eps - L(x)); delta is above e^-depth."""
     q, sigma, eps = mp.mpf(cell.q), mp.mpf(cell.sigma), mp.mpf(cell.eps)
     sign = 1 if cell.remove else -1
 
@@ -106,8 +106,8 @@ def two_steps(cell: Cell) -> mp.mpf:
         density = mp.exp(-x * x / (2 * sigma**2)) / (sigma * mp.sqrt(2 * mp.pi))
         return density * (1 + z if cell.remove else 1) * one_step(cell, eps - sign * mp.log1p(z))
 
-    reach = sigma * mp.sqrt(2 * mp.log(10) * mp.mp.dps)
-    edges = {k * sigma for k in range(-math.ceil(reach / sigma), math.ceil((reach + 1) / sigma) + 1)}
+    reach = sigma * mp.sqrt(2 * (mp.log(10) * mp.mp.dps + depth))
+    edges = {k * sigma / 2 for k in range(-2 * math.ceil(reach / sigma), 2 * math.ceil((reach + 1) / sigma) + 1)}
     # beyond this x the second step's threshold is outside the support of its loss: smooth there, but not analytic
     edge = threshold(cell, (eps if cell.remove else -eps) - mp.log1p(-q))
     return mp.quad(integrand, sorted(edges | {edge})) if mp.isfinite(edge) else mp.quad(integrand, sorted(edges))
@@ -117,7 +117,11 @@ def answer(cell: Cell) -> Answer:
     """Return delta(eps) of one row; ArithmeticError where the contour integral takes too many nodes."""
     if cell.steps <= 2:
         with mp.workdps(120):
-            delta = one_step(cell, mp.mpf(cell.eps)) if cell.steps == 1 else two_steps(cell)
+            delta = one_step(cell, mp.mpf(cell.eps))
+            if cell.steps == 2:
+                delta = two_steps(cell, mp.mpf(0))
+                if -mp.log(delta) > 40:  # so small that the tails left out count
+                    delta = two_steps(cell, -2 * mp.log(delta))
             return Answer(delta, 1 - delta)
     upper = log_delta_near(cell) < -math.log(2)
     digits = 60 + math.ceil(math.log10(cell.steps))

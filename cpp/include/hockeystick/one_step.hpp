@@ -3,7 +3,8 @@
 //
 // Charged: relative errors of delta, (1 + |log delta|) 2^-43 (five times what kernels promise; of 1 - delta above one
 // half), n u for n atoms; and errors of losses, as moves of eps: 16 u relative, 8 u times the logarithms of which the
-// losses of atoms are made, and where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate).
+// losses of atoms are made, where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate), and where one is
+// removed, 16 u (1 - log rate) of the unsampled loss l, by d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
 //
 // Cost: one delta is two tails; one epsilon a dozen of them.
 #pragma once
@@ -28,8 +29,8 @@ class OneStep {
     Enclosure delta(double eps) const {
         const Enclosure infinite = infinite_mass();
         if (eps == detail::infinity || eps > highest().upper) return infinite;
-        const double moved =
-            0x1p-49 * std::fabs(eps) + errors_.loss + errors_.growing * std::exp(detail::min(eps, 700.0));
+        const double moved = 0x1p-49 * std::fabs(eps) + errors_.loss +
+                             errors_.growing * std::exp(detail::min(eps, 700.0)) + removed_move(eps);
         return {detail::max(down(loss_->delta(eps + moved)), infinite.lower), up(loss_->delta(eps - moved))};
     }
 
@@ -68,6 +69,12 @@ class OneStep {
     }
 
   private:
+    double removed_move(double eps) const {
+        if (errors_.removed_rate == 0.0) return 0.0;
+        const double slope = detail::min(errors_.removed_rate + std::fabs(eps), 1.0);
+        return 0x1p-49 * (1.0 - std::log(errors_.removed_rate)) * slope;
+    }
+
     double relative(double value) const {
         return value > 0.0 ? 0x1p-43 * (1.0 + std::fabs(std::log(value))) + errors_.atoms * 0x1p-50 : 0.0;
     }

@@ -33,8 +33,10 @@ struct OutlinePoint {
 
 // What rounding does to the answers about one step, beyond 16 u of a loss and the relative error of the formulas.
 struct LossErrors {
-    double loss = 0.0;      // of any loss
-    double growing = 0.0;   // of a loss eps, in units of e^eps
+    double loss = 0.0;     // of any loss
+    double growing = 0.0;  // of a loss eps, in units of e^eps
+    double removed_rate =
+        0.0;                // of a removed record: 16 u (1 - log rate) min(rate + eps, 1) of a loss eps; 0 if not so
     double highest = 0.0;   // of highest(), beside `loss`
     double atoms = 0.0;     // terms that are summed
     double infinite = 0.0;  // relative, of p_infinite(), in units of 2u

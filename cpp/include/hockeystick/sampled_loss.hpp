@@ -26,14 +26,14 @@ inline namespace HOCKEYSTICK_ISA {
 
 namespace detail {
 
-// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down. Close to that 1 + y cancels; it is
-// (1 - rate)/rate (e^d - 1), d = eps - log(1 - rate), which depends on eps as on any other number, to a few u of it.
+// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down. Where the rate is close to 1 and eps to that end,
+// 1 + y would cancel; e^eps - (1 - rate) errs like a move of eps by 2u.
 inline double unsampled_loss(double eps, double rate) {
     if (eps > 1.0) return eps - std::log(rate) + std::log1p(-(1.0 - rate) * std::exp(-eps));
     const double y = std::expm1(eps) / rate;
-    if (y > -0.5) return std::log1p(y);
-    const double d = eps - std::log1p(-rate);
-    return d > 0.0 ? std::log((1.0 - rate) / rate * std::expm1(d)) : -infinity;
+    if (y > -0.5 || rate < 0.5) return y > -1.0 ? std::log1p(y) : -infinity;
+    const double kept = std::exp(eps) - (1.0 - rate);
+    return kept > 0.0 ? std::log(kept / rate) : -infinity;
 }
 
 // log(1 - rate + rate e^loss)
@@ -85,7 +85,11 @@ class PoissonRemoveLoss final : public PrivacyLoss {
     double highest() const override { return detail::sampled_loss(base_->highest(), rate_); }
     double highest_error() const override { return detail::sampled_error(*base_, rate_); }
     double scale() const override { return base_->scale(); }
-    LossErrors errors() const override { return detail::sampled_errors(*base_, rate_); }
+    LossErrors errors() const override {
+        LossErrors errors = detail::sampled_errors(*base_, rate_);
+        errors.removed_rate = rate_;
+        return errors;
+    }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points = base_->outline();
         for (OutlinePoint& x : points)
