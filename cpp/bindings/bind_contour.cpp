@@ -1,53 +1,22 @@
-#include <hockeystick/contour.hpp>
-#include <hockeystick/sampled_gaussian.hpp>
+#include <hockeystick/contour_ledger.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
+#include "ledger.hpp"
 
 namespace {
 
 namespace hs = hockeystick;
 
-using Entry = std::tuple<std::string, std::vector<double>, double, double>;  // kind, parameters, rate, count
-using Ledger = std::vector<Entry>;
-
-bool is_sampled_gaussian(const Entry& entry) { return std::get<0>(entry) == "gaussian" && std::get<2>(entry) < 1.0; }
-
-// Whether every step has a cumulant here.
-bool covered(const Ledger& ledger) {
-    return std::all_of(ledger.begin(), ledger.end(), [](const Entry& entry) {
-        const auto& [kind, parameters, rate, count] = entry;
-        return (kind == "gaussian" &&
-                (rate == 1.0 || hs::SampledGaussianCumulant::covers(1.0 / parameters.at(0), rate))) ||
-               (kind == "laplace" && rate == 1.0);
-    });
-}
-
-std::unique_ptr<hs::Cumulant> cumulant(const Entry& entry, bool forward, double cut,
-                                       const hs::contour::Kernels& kernels) {
-    const auto& [kind, parameters, rate, count] = entry;
-    const double shift = parameters.at(0);
-    if (kind == "laplace") return std::make_unique<hs::LaplaceCumulant>(shift);
-    if (rate == 1.0) return std::make_unique<hs::GaussianCumulant>(shift);
-    return std::make_unique<hs::SampledGaussianCumulant>(1.0 / shift, rate, forward, cut, kernels);
-}
-
-hs::Contour contour_of(const Ledger& ledger, bool forward, const hs::contour::Kernels& kernels) {
-    const auto make = [ledger, forward, &kernels](double cut) {
-        std::vector<hs::ContourPart> parts;
-        for (const Entry& entry : ledger) parts.push_back({cumulant(entry, forward, cut, kernels), std::get<3>(entry)});
-        return parts;
-    };
-    return {make, forward && std::any_of(ledger.begin(), ledger.end(), is_sampled_gaussian), kernels};
-}
-
 // Returns a dictionary of what one direction gives, or None where the engine does not apply.
-py::object contour_bracket(const Ledger& ledger, bool forward, bool for_epsilon, double value,
+py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value,
                            const hs::contour::Kernels& kernels) {
-    if (!covered(ledger)) return py::none();
+    std::vector<hs::LedgerEntry> steps;
+    for (const ledger::Entry& entry : entries) steps.push_back({ledger::mechanism_of(entry), std::get<3>(entry)});
+    if (!hs::has_contour(steps)) return py::none();
     hs::ContourResult r;
     grid::run_in_worker([&](const std::atomic<bool>&) {
-        hs::Contour contour = contour_of(ledger, forward, kernels);
+        hs::Contour contour = hs::make_contour(steps, forward, kernels);
         r = for_epsilon ? contour.epsilon(1.0, value) : contour.delta(1.0, value);
     });
     if (!r.usable) return py::none();
@@ -83,8 +52,8 @@ std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_node
 void bind_contour(py::module_& m, const hs::contour::Kernels& kernels) {
     m.def(
         "contour_bracket",
-        [&kernels](const Ledger& ledger, bool forward, bool for_epsilon, double value) {
-            return contour_bracket(ledger, forward, for_epsilon, value, kernels);
+        [&kernels](const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value) {
+            return contour_bracket(entries, forward, for_epsilon, value, kernels);
         },
         py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"));
     m.def(

@@ -4,26 +4,25 @@
 
 #include "bind.hpp"
 #include "grid.hpp"
+#include "ledger.hpp"
 
 namespace {
 
 namespace hs = hockeystick;
-
-using Entry = std::tuple<std::string, std::vector<double>, double, double>;  // kind, parameters, rate, count
 
 hs::Loss loss_of(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
     return hs::make_loss({kind, parameters, rate}, forward);
 }
 
 // Returns (lower, upper, interval, coarsened, work) of one direction. An upper end not above `floor` is not narrowed.
-std::tuple<double, double, double, bool, double> pld_bracket(const std::vector<Entry>& ledger, bool forward,
+std::tuple<double, double, double, bool, double> pld_bracket(const std::vector<ledger::Entry>& entries, bool forward,
                                                              bool for_epsilon, double value, double interval,
                                                              double tolerance, double floor) {
     hs::PldBracket result{};
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
         std::vector<hs::Step> steps;
-        for (const auto& [kind, parameters, rate, count] : ledger)
-            steps.push_back({loss_of(kind, parameters, rate, forward), count});
+        for (const ledger::Entry& entry : entries)
+            steps.push_back({hs::make_loss(ledger::mechanism_of(entry), forward), std::get<3>(entry)});
         hs::PldSettings settings;
         settings.interval = interval;
         settings.tolerance = tolerance;

@@ -21,6 +21,7 @@ LARGEST_COUNT = 2**53  # the last integer up to which doubles count exactly
 Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and arrays, and its words
 
 POSITIVE: Domain = (lambda x: (x > 0) & (x < np.inf), "be positive and finite")
+DELTA: Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")  # 1 asks for nothing
 PROBABILITY: Domain = (lambda x: (x >= 0) & (x <= 1), "lie in [0, 1]")
 NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
 

@@ -53,6 +53,5 @@ def _one_by_one(
         for _ in range(count):
             ledger[mechanism] = ledger.get(mechanism, 0) + 1
             composition = _engines.Composition(ledger, adjacency)
-            question = _engines.Question(True, delta)
-            curve.append(_engines.answers(composition, question, engine, upper_only=True)[0].upper)
+            curve.append(_engines.upper_end(composition, _engines.Question(True, delta), engine))
     return np.array(curve)

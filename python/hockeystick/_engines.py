@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick import _core
 from hockeystick.mechanisms import Adjacency, Mechanism
-from hockeystick.pld import TOLERANCE, Bracket
+from hockeystick.pld import TOLERANCE, Bracket, describe
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")
@@ -90,6 +90,11 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
         answer = _one_direction(composition, forward, question, engine, known, upper_only=upper_only)
         found.append(answer._replace(direction=name, lower=0.0 if upper_only else answer.lower))
     return sorted(found, key=lambda answer: -answer.upper)
+
+
+def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
+    """Return the larger upper end of all directions."""
+    return answers(composition, question, engine, upper_only=True)[0].upper
 
 
 def bracket(found: list[Answer]) -> Bracket:
@@ -173,20 +178,20 @@ def _pld(entries: list[Entry], forward: bool, question: Question, tolerance: flo
     lower, upper, interval, coarsened = _core.pld_bracket(
         entries, forward, question.for_epsilon, question.value, 0.0, tolerance
     )[:4]
-    method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
-    return Answer(lower, upper, method + (", wider than asked: limited by memory or rounding" if coarsened else ""), {})
+    return Answer(lower, upper, describe(upper, interval, coarsened=coarsened), {})
 
 
 def _exact(composition: Composition, forward: bool, question: Question, *, one_step: bool) -> Answer | None:
     """Return the answer of a closed form, or None if there is none."""
     entries = composition.entries(upper=True)
     if one_step and len(entries) == 1 and entries[0][3] == 1.0:
+        formula = "exact formula of one step" if composition.others else "gaussian closed form"
         ends = [
             _core.one_step_bracket(*entry[:3], forward, *question)[upper]
             for upper in (False, True)
             for entry in composition.entries(upper=upper)
         ]
-        return Answer(ends[0], ends[1], _formula(*entries[0][:3]), {"rounding": _width(*ends)})
+        return Answer(ends[0], ends[1], formula, {"rounding": _width(*ends)})
     most, infinite = _limits(entries, forward)
     if question.for_epsilon:
         if question.value < infinite[0]:
@@ -208,11 +213,6 @@ def _unsampled(composition: Composition, forward: bool, question: Question) -> A
     mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in entries)) * UP
     upper = _core.one_step_bracket("gaussian", [mu], 1.0, forward, *question)[1]
     return Answer(0.0, upper, "gaussian closed form, without the sampling", {})
-
-
-def _formula(kind: str, parameters: list[float], rate: float) -> str:
-    del parameters
-    return "gaussian closed form" if kind == "gaussian" and rate == 1.0 else "exact formula of one step"
 
 
 def _width(lower: float, upper: float) -> float:
@@ -247,7 +247,7 @@ def _log_product(each: Sequence[tuple[float, float]]) -> float:
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     """Return the upper end of log delta; below the doubles too where all steps are Gaussian."""
-    upper = answers(composition, Question(False, eps), engine, upper_only=True)[0].upper
+    upper = upper_end(composition, Question(False, eps), engine)
     if 0.0 < upper < 1e-300 and composition.mu is not None and not composition.others:
         log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))
         return log_theta * (1 - 2.0**-43)

@@ -21,8 +21,6 @@ from hockeystick.pld import Bracket
 
 __all__ = ["Accountant"]
 
-_DELTA: _checks.Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")
-
 
 class Accountant(Ledger):
     """What a sequence of mechanisms leaks in all.
@@ -95,7 +93,7 @@ class Accountant(Ledger):
         ValueError
             If delta is outside its domain, or a forced engine has no answer.
         """
-        return _each("delta", delta, _DELTA, lambda x: self._upper(for_epsilon=True, value=x))
+        return _each("delta", delta, _checks.DELTA, lambda x: self._upper(for_epsilon=True, value=x))
 
     def log_delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of log delta at `eps`.
@@ -157,7 +155,7 @@ class Accountant(Ledger):
         ValueError
             If delta is outside its domain, or a forced engine has no answer.
         """
-        delta = _checks.scalar("delta", delta, *_DELTA)
+        delta = _checks.scalar("delta", delta, *_checks.DELTA)
         return _engines.bracket(self._ask(_engines.Question(True, delta)))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
@@ -186,7 +184,7 @@ class Accountant(Ledger):
         if eps is not None:
             question = _engines.Question(False, _checks.scalar("eps", eps, *_checks.NON_NEGATIVE_OR_INFINITE))
         else:
-            question = _engines.Question(True, _checks.scalar("delta", cast(float, delta), *_DELTA))
+            question = _engines.Question(True, _checks.scalar("delta", cast(float, delta), *_checks.DELTA))
         return explanation(self._ledger, self._adjacency, self._ask(question))
 
     def trade_off(self, fpr: ArrayLike) -> Result:
@@ -270,7 +268,7 @@ class Accountant(Ledger):
         ValueError
             If delta is outside its domain, or there are more than 10^6 steps.
         """
-        delta = _checks.scalar("delta", delta, *_DELTA)
+        delta = _checks.scalar("delta", delta, *_checks.DELTA)
         return epsilons_by_step(self._runs, self._adjacency, self._engine, delta)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float, delta: float) -> bool:
@@ -299,7 +297,7 @@ class Accountant(Ledger):
         """
         count = self._checked(mechanism, count)
         epsilon = _checks.scalar("epsilon", epsilon, *_checks.NON_NEGATIVE_OR_INFINITE)
-        delta = _checks.scalar("delta", delta, *_DELTA)
+        delta = _checks.scalar("delta", delta, *_checks.DELTA)
         return self._epsilon_with(mechanism, count, delta) > epsilon
 
     def remaining(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
@@ -328,18 +326,19 @@ class Accountant(Ledger):
         """
         self._checked(mechanism, 1)
         epsilon = _checks.scalar("epsilon", epsilon, *_checks.NON_NEGATIVE_OR_INFINITE)
-        delta = _checks.scalar("delta", delta, *_DELTA)
+        delta = _checks.scalar("delta", delta, *_checks.DELTA)
         most = _checks.LARGEST_COUNT - self._ledger.get(mechanism, 0)
         if epsilon == math.inf or not _engines.Composition({mechanism: 1}, self._adjacency).entries(upper=True):
             return most if self._upper_epsilon(delta) <= epsilon else 0
         return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
 
-    def _ask(self, question: _engines.Question, *, upper_only: bool = False) -> list[_engines.Answer]:
+    def _ask(self, question: _engines.Question) -> list[_engines.Answer]:
         composition = _engines.Composition(self._ledger, self._adjacency)
-        return _engines.answers(composition, question, self._engine, upper_only=upper_only)
+        return _engines.answers(composition, question, self._engine, upper_only=False)
 
     def _upper(self, *, for_epsilon: bool, value: float) -> float:
-        return self._ask(_engines.Question(for_epsilon, value), upper_only=True)[0].upper
+        composition = _engines.Composition(self._ledger, self._adjacency)
+        return _engines.upper_end(composition, _engines.Question(for_epsilon, value), self._engine)
 
     def _upper_delta(self, eps: float) -> float:
         return self._upper(for_epsilon=False, value=eps)
@@ -354,7 +353,7 @@ class Accountant(Ledger):
     def _epsilon_with(self, mechanism: Mechanism, count: int, delta: float) -> float:
         total = _checks.count_scalar("count", self._ledger.get(mechanism, 0) + count)
         composition = _engines.Composition({**self._ledger, mechanism: total}, self._adjacency)
-        return _engines.answers(composition, _engines.Question(True, delta), self._engine, upper_only=True)[0].upper
+        return _engines.upper_end(composition, _engines.Question(True, delta), self._engine)
 
 
 def _each(name: str, value: ArrayLike, domain: _checks.Domain, function: Callable[[float], float]) -> Result:

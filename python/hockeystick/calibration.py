@@ -67,7 +67,7 @@ def calibrate(
         msg = f"make_accountant must be callable, not {make_accountant!r}"
         raise TypeError(msg)
     epsilon = _checks.scalar("epsilon", epsilon, lambda x: 0 <= x < math.inf, "be non-negative and finite")
-    delta = _checks.scalar("delta", delta, lambda x: 0 <= x < 1, "lie in [0, 1)")
+    delta = _checks.scalar("delta", delta, *_checks.DELTA)
     ends = _ends(bracket, integer=integer)
 
     def spent(x: float) -> float:

@@ -215,7 +215,7 @@ class PrivacyLossDistribution:
         ValueError
             If delta is outside its domain, or the given interval needs more points than memory allows.
         """
-        delta = _checks.scalar("delta", delta, lambda x: 0 <= x < 1, "lie in [0, 1)")
+        delta = _checks.scalar("delta", delta, *_checks.DELTA)
         return ledger_bracket(self._ledger, self._adjacency, self._interval, "epsilon", delta)
 
 
@@ -230,7 +230,11 @@ def ledger_bracket(
         ends.append(_core.pld_bracket(core, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor))
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
     coarsened = any(end[3] for end in ends)
-    method = f"pld, interval {min(end[2] for end in ends):.3g}" if math.isfinite(upper) else "pld"
-    return Bracket(
-        lower, upper, method + (", wider than asked: limited by memory or rounding" if coarsened else ""), "certified"
-    )
+    method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
+    return Bracket(lower, upper, method, "certified")
+
+
+def describe(upper: float, interval: float, *, coarsened: bool) -> str:
+    """Return the method's name with what it chose."""
+    method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
+    return method + (", wider than asked: limited by memory or rounding" if coarsened else "")

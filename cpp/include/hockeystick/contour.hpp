@@ -28,9 +28,7 @@
 #include <functional>
 #include <limits>
 
-#include <hockeystick/contour_alias.hpp>
-#include <hockeystick/contour_kernels.hpp>
-#include <hockeystick/root.hpp>
+#include <hockeystick/contour_sum.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -51,7 +49,7 @@ class Contour {
     using Factory = std::function<std::vector<ContourPart>(double cut)>;
 
     Contour(Factory make, bool has_cut, const contour::Kernels& kernels)
-        : make_(std::move(make)), has_cut_(has_cut), kernels_(kernels) {}
+        : make_(std::move(make)), has_cut_(has_cut), sum_(kernels) {}
 
     // delta(eps) after `times` repetitions.
     ContourResult delta(double times, double eps) {
@@ -89,34 +87,20 @@ class Contour {
 
     // Points visited so far, times nodes.
     double work() const {
-        double sum = work_;
+        double sum = sum_.work();
         for (const auto& level : levels_) sum += level.second->work();
         return sum;
     }
 
   private:
     using Level = detail::ContourLevel;
+    using Line = detail::ContourLine;
+    using Sum = detail::ContourSum;
     static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
-    static constexpr double log_tolerance = -28.0;    // alias and truncation, each, relatively: 7e-13
 
     // Where large losses are heavy at the best tilt up to the cut, the cut itself is an error: a lower tilt has less of it.
     static constexpr int lower_tilts[] = {0, 4, 8, 13, 20};
     static bool spoilt(const ContourResult& r) { return r.rounding > 1e-6; }
-
-    struct Line {
-        const Level* level;
-        int k;
-        const Level::Table* table = nullptr;
-        double log_last = 0.0;  // log decay of one repetition beyond the last node
-        bool usable() const { return table && table->usable; }
-    };
-
-    struct Sum {
-        double log_unit;      // everything else in units of e^{log_unit}
-        double value, slope;  // of delta, or of 1 - delta
-        double alias, truncation, rounding;
-        double error() const { return alias + truncation + rounding; }
-    };
 
     const Level& at_cut(int cut) {
         auto& level = levels_[has_cut_ ? cut : 0];
@@ -167,9 +151,9 @@ class Contour {
     ContourResult delta_at(const Level& level, int k, double times, double eps, double log_value) {
         ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            const Line line = choose_line(level, k, times, eps, log_value);
+            const Line line = detail::choose_line(level, k, times, eps, log_value);
             if (!line.usable()) return best;
-            const Sum s = sum(line, times, eps);
+            const Sum s = sum_(line, times, eps);
             best = narrower(best, delta_result(line, s, times, eps));
             if (relative_width(best) < 1e-10 || !(s.value > 0.0)) break;
             const double next = s.log_unit + std::log(s.value) - 1.0;
@@ -198,9 +182,9 @@ class Contour {
         ContourResult best;
         double at = most;
         for (int attempt = 0; attempt < 2; ++attempt) {  // Chernoff's epsilon is too large to judge the errors by
-            const Line line = choose_line(level, k, times, at, log_delta);
+            const Line line = detail::choose_line(level, k, times, at, log_delta);
             if (!line.usable()) return best;
-            const double root = find_root(line, times, log_delta, at);
+            const double root = sum_.root(line, times, log_delta, at);
             if (root <= 0.0) return at_zero(level, times, delta);
             if (!(root < detail::infinity)) return best;
             const ContourResult found = ends(line, times, delta, root);
@@ -209,69 +193,6 @@ class Contour {
             at = root;
         }
         return best;
-    }
-
-    // The coarsest nodes whose alias, and the first of them whose truncation, is below the tolerance of e^{log_value}.
-    static Line choose_line(const Level& level, int k, double times, double eps, double log_value) {
-        Line line{&level, k};
-        const double log_allowed = log_value + log_tolerance;
-        const double period = detail::needed_period({level, k, times, eps}, log_allowed);
-        if (!(period < 1e200 && period > 1e-200)) return line;
-        const int j = static_cast<int>(std::ceil(2.0 * std::log2(period / (2.0 * pi))));
-        const double log_unit = level.log_unit(k, times, eps);
-        const auto enough = [&](int i) {
-            return times * level.log_decay(k, i) - std::log(pi * Level::frequency(i)) + log_unit <= log_allowed;
-        };
-        const double width = std::sqrt(detail::max(2.0 * (log_unit - log_allowed), 1.0) / (times * level.variance()));
-        const int first = -2 * j, last = first + 4 * Level::log2_most_nodes;  // omega from h to 2^17 h
-        int i = static_cast<int>(4.0 * std::log2(detail::min(detail::max(width, 1e-60), 1e60)));
-        i = i < first ? first : i > last ? last : i;
-        while (i <= last && !enough(i)) i += 4;
-        if (i > last) return line;
-        while (i - 4 >= first && enough(i - 4)) i -= 4;
-        while (i - 1 >= first && enough(i - 1)) --i;
-        line.table = &level.table(k, j, i);
-        line.log_last = level.log_decay(k, i);
-        return line;
-    }
-
-    // S and its errors, the alias left out.
-    Sum sum(const Line& line, double times, double eps) {
-        const Level::Table& t = *line.table;
-        const std::size_t n = t.padded;
-        terms_.resize(n);
-        slopes_.resize(n);
-        errors_.resize(n);
-        const contour::Nodes nodes{t.nodes.log_abs.data(),
-                                   t.nodes.phase.data(),
-                                   t.nodes.error.data(),
-                                   t.kernel_re.data(),
-                                   t.kernel_im.data(),
-                                   t.slope_re.data(),
-                                   t.slope_im.data(),
-                                   t.kernel_abs.data(),
-                                   t.h,
-                                   n};
-        work_ += static_cast<double>(n);
-        kernels_.evaluate(nodes, times, eps, terms_.data(), slopes_.data(), errors_.data());
-        const double value = kernels_.sum(terms_.data(), n);
-        const double slope = kernels_.sum(slopes_.data(), n);
-        const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
-        const Level::Tilt& m = line.level->at(line.k);
-        const double sign = t.c > 0.0 ? 1.0 : -1.0, scale = t.h / pi;
-        const double of_unit = times * m.error + 4.0 * u * (std::fabs(times * m.value) + std::fabs(t.c * eps) + 8.0);
-        Sum s;
-        s.log_unit = times * m.value - t.c * eps;
-        s.value = sign * scale * value;
-        s.slope = -sign * scale * slope;
-        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
-        s.truncation = std::exp(times * line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
-        s.alias = 0.0;
-        return s;
-    }
-
-    static double alias(const Line& line, double times, double eps, double log_unit) {
-        return detail::alias_error({*line.level, line.k, times, eps}, 2.0 * pi / line.table->h, log_unit);
     }
 
     static ContourResult shares(const Line& line, const Sum& s, double times) {
@@ -288,7 +209,7 @@ class Contour {
     }
 
     static ContourResult delta_result(const Line& line, Sum s, double times, double eps) {
-        s.alias = alias(line, times, eps, s.log_unit);
+        s.alias = detail::alias_of(line, times, eps, s.log_unit);
         ContourResult r = shares(line, s, times);
         const double other = s.truncation + s.rounding;
         const double low = detail::max(s.value - s.alias - other, 0.0), high = detail::max(s.value + other, 0.0);
@@ -304,10 +225,10 @@ class Contour {
 
     // By 1 - delta, of which S is an upper bound but for the other errors.
     ContourResult complement(const Level& level, int k, double times, double eps, double log_value) {
-        const Line line = choose_line(level, k, times, eps, detail::max(log_value, -40.0) - 3.0);
+        const Line line = detail::choose_line(level, k, times, eps, detail::max(log_value, -40.0) - 3.0);
         if (!line.usable()) return {};
-        Sum s = sum(line, times, eps);
-        s.alias = alias(line, times, eps, s.log_unit);
+        Sum s = sum_(line, times, eps);
+        s.alias = detail::alias_of(line, times, eps, s.log_unit);
         ContourResult r = shares(line, s, times);
         const double unit = std::exp(s.log_unit), other = unit * (s.truncation + s.rounding);
         const double low = detail::max(unit * (s.value - s.alias) - other, 0.0);
@@ -317,20 +238,6 @@ class Contour {
         r.log_lower = std::log1p(-detail::min(high, 1.0));
         r.log_upper = std::log1p(-low);
         return r;
-    }
-
-    // Where the sum is delta; infinity if that is not found.
-    double find_root(const Line& line, double times, double log_delta, double start) {
-        const auto f = [&](double eps) {
-            const Sum s = sum(line, times, eps);
-            if (!(s.value > 0.0)) return detail::ValueSlope{-1e3, -1.0};
-            return detail::ValueSlope{s.log_unit + std::log(s.value) - log_delta, s.slope / s.value};
-        };
-        try {
-            return detail::newton_root(f, start, -detail::infinity, detail::infinity, false, 1e-9 * start);
-        } catch (const std::runtime_error&) {
-            return detail::infinity;
-        }
     }
 
     // Says only whether epsilon is 0.
@@ -345,14 +252,14 @@ class Contour {
     ContourResult ends(const Line& line, double times, double delta, double root) {
         const double log_missing = std::log(times) + line.level->log_missing() + 1e-9;
         const auto on_side = [&](double eps, bool above) {  // is delta(eps) certainly on that side of delta?
-            const Sum s = sum(line, times, eps);
+            const Sum s = sum_(line, times, eps);
             const double log_target = std::log(delta) - s.log_unit;
             const double other = s.truncation + s.rounding + 4.0 * u * (2.0 + std::fabs(s.log_unit)) * s.value;
             if (above) return s.value + other + std::exp(log_missing - s.log_unit) <= std::exp(log_target);
-            return s.value - alias(line, times, eps, s.log_unit) - other >= std::exp(log_target);
+            return s.value - detail::alias_of(line, times, eps, s.log_unit) - other >= std::exp(log_target);
         };
-        Sum s = sum(line, times, root);
-        s.alias = alias(line, times, root, s.log_unit);
+        Sum s = sum_(line, times, root);
+        s.alias = detail::alias_of(line, times, root, s.log_unit);
         ContourResult r = shares(line, s, times);
         if (!(r.usable && s.value > 0.0)) return {};
         const double relative = s.error() / s.value + r.missing + 8.0 * u * (2.0 + std::fabs(s.log_unit));
@@ -368,14 +275,12 @@ class Contour {
         return r;
     }
 
-    static constexpr double pi = detail::pi, u = detail::unit_roundoff;
+    static constexpr double u = detail::unit_roundoff;
 
     Factory make_;
     bool has_cut_;
-    const contour::Kernels& kernels_;
     std::map<int, std::unique_ptr<Level>> levels_;
-    std::vector<double> terms_, slopes_, errors_;
-    double work_ = 0.0;
+    detail::ContourSummer sum_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

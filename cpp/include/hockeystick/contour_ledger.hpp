@@ -1,0 +1,62 @@
+// The cumulants of mechanisms by their names, as mechanism.hpp has their losses; and the contour of a ledger of them.
+#pragma once
+
+#include <algorithm>
+
+#include <hockeystick/contour.hpp>
+#include <hockeystick/mechanism.hpp>
+#include <hockeystick/sampled_gaussian.hpp>
+
+namespace hockeystick {
+inline namespace HOCKEYSTICK_ISA {
+
+// `count` equal steps.
+struct LedgerEntry {
+    Mechanism mechanism;
+    double count;
+};
+
+namespace detail {
+
+inline bool is_sampled_gaussian(const Mechanism& mechanism) {
+    return mechanism.kind == "gaussian" && mechanism.rate < 1.0;
+}
+
+inline bool has_cumulant(const Mechanism& mechanism) {
+    if (is_sampled_gaussian(mechanism))
+        return SampledGaussianCumulant::covers(1.0 / mechanism.parameters.at(0), mechanism.rate);
+    return mechanism.rate == 1.0 && (mechanism.kind == "gaussian" || mechanism.kind == "laplace");
+}
+
+// Of a mechanism that has one; `cut` as in sampled_gaussian.hpp.
+inline std::unique_ptr<Cumulant> make_cumulant(const Mechanism& mechanism, bool forward, double cut,
+                                               const contour::Kernels& kernels) {
+    const double shift = mechanism.parameters.at(0);
+    if (mechanism.kind == "laplace") return std::make_unique<LaplaceCumulant>(shift);
+    if (mechanism.rate == 1.0) return std::make_unique<GaussianCumulant>(shift);
+    return std::make_unique<SampledGaussianCumulant>(1.0 / shift, mechanism.rate, forward, cut, kernels);
+}
+
+}  // namespace detail
+
+inline bool has_contour(const std::vector<LedgerEntry>& ledger) {
+    return std::all_of(ledger.begin(), ledger.end(),
+                       [](const LedgerEntry& entry) { return detail::has_cumulant(entry.mechanism); });
+}
+
+// Where `has_contour` holds.
+inline Contour make_contour(const std::vector<LedgerEntry>& ledger, bool forward, const contour::Kernels& kernels) {
+    const bool sampled = std::any_of(ledger.begin(), ledger.end(), [](const LedgerEntry& entry) {
+        return detail::is_sampled_gaussian(entry.mechanism);
+    });
+    const auto make = [ledger, forward, &kernels](double cut) {
+        std::vector<ContourPart> parts;
+        for (const LedgerEntry& entry : ledger)
+            parts.push_back({detail::make_cumulant(entry.mechanism, forward, cut, kernels), entry.count});
+        return parts;
+    };
+    return {make, forward && sampled, kernels};
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick
