@@ -230,3 +230,14 @@ def test_what_has_no_cumulant_here_is_left_to_others():
         [("laplace", [1.0], 1.0, 3.0)],
     ):
         assert _core.contour_bracket(ledger, True, True, 1e-5) is None
+
+
+def test_deltas_that_leave_the_doubles_ask_for_no_endless_cut():
+    """At an epsilon of 1e18 the cut that would be negligible beside delta is no integer; the answer is still one."""
+    for sigma, rate, steps, eps in (
+        (1e8, 1e-27, 3e14, 2e15),
+        (240.0, 6e-29, 31404.0, 4e13),
+        (13000.0, 3e-22, 3e5, 5e-8),
+    ):
+        found = _core.contour_bracket(sampled(sigma, rate, steps), True, False, eps)
+        assert found is None or 0 <= found["lower"] <= found["upper"] <= 1e-20

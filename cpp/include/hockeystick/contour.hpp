@@ -109,9 +109,10 @@ class Contour {
     }
 
     // Smallest cut with T Q(cut) <= e^-30 delta, since what is missing is at most Q(cut) a step.
+    // No more than 1e6, beyond which deltas have no use for it: it must be an integer.
     int tight_cut(double times, double log_delta) {
         const double mass = log_delta - 30.0 - std::log(times * at_cut(usual_cut).count());
-        return static_cast<int>(std::ceil(std::sqrt(-2.0 * detail::min(mass, -1.0))));
+        return static_cast<int>(std::ceil(detail::min(std::sqrt(-2.0 * detail::min(mass, -1.0)), 1e6)));
     }
 
     static bool narrow_enough(const ContourResult& r) { return relative_width(r) < 1e-6; }
