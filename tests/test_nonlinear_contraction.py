@@ -233,6 +233,26 @@ def test_what_is_forgotten_beyond_the_range_of_doubles(after: int) -> None:
     assert all(value >= truth * (1 - mp.mpf("1e-20")) for value in best.bounds.values())
 
 
+@pytest.mark.parametrize("unit", [3e-162, 1e-170, 1e160])
+def test_aggregator_does_not_know_its_unit(unit: float) -> None:
+    """Noise, gradients and step sizes in another unit leave the gaps over the noise, and so shifted interpolation, as they are."""
+    steps, noise = np.array([1.0, 2.0, 0.5, 1.0]), np.array([1.0, 0.7, 1.3, 1.0])
+    shifted = [
+        federated.best(
+            0.5,
+            num_users=4,
+            batch_size=1,
+            learning_rate=steps * k,
+            noise_std=noise * k,
+            lipschitz=k,
+            radius=1.0,
+            loss="convex",
+        ).bounds["shifted"]
+        for k in (1.0, unit)
+    ]
+    np.testing.assert_allclose(shifted[1], shifted[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("one_dimensional", [False, True])
 def test_reach_does_not_underflow_on_the_way(one_dimensional: bool) -> None:
     """A diameter of 1e-100 deviations stays that if the quotient by one of its factors has no double."""
