@@ -181,6 +181,34 @@ def test_pure_privacy_of_laplace_noise() -> None:
     assert contains(alone, float(hs.laplace_theta(0.5, 0.6)), 1e-15)
 
 
+@pytest.mark.parametrize(
+    ("diameter", "start", "record", "neighbour", "eps"),
+    [
+        (2**20, -248780.0586635078, 1.9212679513298463, 0.3147003514591191, 1.3065736162382737),
+        (2**29, 34973019.00718576, 2.8412428893877264, -2.111205707420978, 4.630898113102247),
+        (2**31, 622289430.9074296, -0.06507257854120532, 0.10418336507757098, 0.1546724567564029),
+    ],
+)
+def test_laplace_noise_far_from_the_origin(
+    diameter: float, start: float, record: float, neighbour: float, eps: float
+) -> None:
+    """Where a mean has few digits after the point, what is lost of them is charged: laplace_theta stays in the bracket."""
+    bracket = last_iterate.chain_delta(
+        eps,
+        gradient_map="linear",
+        record=record,
+        neighbour=neighbour,
+        rounds=1,
+        learning_rate=1.0,
+        noise_scale=1.0,
+        diameter=diameter,
+        start=start,
+    )
+    truth = float(hs.laplace_theta(eps, abs(record - neighbour)))
+    assert bracket.lower <= truth * (1 + 1e-13)
+    assert bracket.upper >= truth * (1 - 1e-13)
+
+
 @pytest.mark.parametrize("gradient_map", ["linear", "quadratic", "logistic"])
 @pytest.mark.parametrize("noise", [{"noise_std": 0.5}, {"noise_std": 2.0}, {"noise_scale": 0.5}])
 def test_a_thousand_rounds(gradient_map: str, noise: dict) -> None:

@@ -213,6 +213,65 @@ def test_without_projection() -> None:
     assert best.bounds["nonlinear"] >= best.bounds["plain"] * (1 - 1e-15)
 
 
+@pytest.mark.parametrize("after", [400, 520, 1000, 20000])
+def test_what_is_forgotten_beyond_the_range_of_doubles(after: int) -> None:
+    """Halving steps without projection leave mu = g/sqrt(sum 4^j), an equality for quadratics: sums that overflow count too."""
+    best = last_iterate.best(
+        0.0,
+        index=1,
+        num_records=after + 1,
+        learning_rate=0.5,
+        noise_std=1.0,
+        lipschitz=1.0,
+        smoothness=1.0,
+        strong_convexity=1.0,
+        diameter=np.inf,
+    )
+    mu = 2 / mp.sqrt((mp.mpf(4) ** (after + 1) - 1) / 3)
+    with mp.workdps(30):
+        truth = mu / mp.sqrt(2 * mp.pi) if mu < 1e-20 else theorems.theta(0, mu)
+    assert all(value >= truth * (1 - mp.mpf("1e-20")) for value in best.bounds.values())
+
+
+@pytest.mark.parametrize("unit", [3e-162, 1e-170, 1e160])
+def test_aggregator_does_not_know_its_unit(unit: float) -> None:
+    """Noise, gradients and step sizes in another unit leave the gaps over the noise, and so shifted interpolation, as they are."""
+    steps, noise = np.array([1.0, 2.0, 0.5, 1.0]), np.array([1.0, 0.7, 1.3, 1.0])
+    shifted = [
+        federated.best(
+            0.5,
+            num_users=4,
+            batch_size=1,
+            learning_rate=steps * k,
+            noise_std=noise * k,
+            lipschitz=k,
+            radius=1.0,
+            loss="convex",
+        ).bounds["shifted"]
+        for k in (1.0, unit)
+    ]
+    np.testing.assert_allclose(shifted[1], shifted[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("one_dimensional", [False, True])
+def test_reach_does_not_underflow_on_the_way(one_dimensional: bool) -> None:
+    """A diameter of 1e-100 deviations stays that if the quotient by one of its factors has no double."""
+    best = last_iterate.best(
+        0.0,
+        index=1,
+        num_records=2,
+        learning_rate=1e200,
+        noise_std=1e-300,
+        lipschitz=1e-300,
+        smoothness=0.0,
+        diameter=1e-200,
+        one_dimensional=one_dimensional,
+    )
+    alone = hs.theta(0.0, 2.0)
+    np.testing.assert_allclose(best.bounds["nonlinear"], alone * 1e-100 / math.sqrt(2 * math.pi), rtol=1e-9)
+    assert best.delta >= alone * 1e-100 / math.sqrt(2 * math.pi) * (1 - 1e-13)
+
+
 def test_many_records_cost_nothing() -> None:
     """A billion later steps: answered at once, between what the limit forbids and what fewer steps give."""
     wide = DESCENT | {"diameter": 60.0, "noise_std": 5.0, "index": 1}  # r = 24: a step contracts by almost nothing

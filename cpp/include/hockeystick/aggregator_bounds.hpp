@@ -25,12 +25,15 @@ struct HiddenAggregation {
     }
     // The diameter of its image, in deviations of its noise.
     double reach(std::size_t t) const {
-        const double start = 2.0 * (rounds.radius[t == 0 ? 0 : t - 1] / rounds.learning_rate[t]) *
-                             (std::sqrt(rounds.batch_size) / rounds.noise_std[t]);
+        const double start =
+            2.0 * std::sqrt(rounds.batch_size) *
+            detail::deviations(rounds.radius[t == 0 ? 0 : t - 1], rounds.learning_rate[t], rounds.noise_std[t]);
         return std::min(rounds.convex ? detail::infinity : rounds.reach(t), start * lipschitz(t)) * (1.0 + 0x1p-49);
     }
-    // Standard deviation of its noise on the model.
-    double deviation(std::size_t t) const { return rounds.learning_rate[t] * rounds.noise_std[t]; }
+    // Standard deviation of the noise on the model in the round before, over its own.
+    double before_over(std::size_t t) const {
+        return rounds.learning_rate[t - 1] / rounds.learning_rate[t] * (rounds.noise_std[t - 1] / rounds.noise_std[t]);
+    }
     double first(std::size_t t) const {
         return 2.0 * (rounds.lipschitz[t] / rounds.noise_std[t]) / std::sqrt(rounds.batch_size) * (1.0 + 0x1p-50);
     }
@@ -63,7 +66,7 @@ inline void add_participation(const HiddenAggregation& a, std::size_t t, std::si
         if (j + 1 == rounds) return;
         const double reach = a.reach(j + 1);
         product += log_raised(log_theta(a.rounds.eps, reach));
-        hidden.advance(reach, a.lipschitz(j + 1) * (a.deviation(j) / a.deviation(j + 1)));
+        hidden.advance(reach, a.lipschitz(j + 1) * a.before_over(j + 1));
     }
 }
 

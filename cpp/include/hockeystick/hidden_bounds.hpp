@@ -59,7 +59,7 @@ struct DescentCell {
     double after() const { return num_records - index; }
     double sensitivity() const { return 2.0 * (lipschitz / noise) * (1.0 + 0x1p-50); }
     double contraction() const { return detail::sharp_step_lipschitz(learning_rate, smoothness, strong_convexity); }
-    double width() const { return diameter / learning_rate / noise * (1.0 + 0x1p-50); }
+    double width() const { return detail::deviations(diameter, learning_rate, noise) * (1.0 + 0x1p-50); }
     double reach() const { return contraction() * width() * (1.0 + 0x1p-50); }
 };
 

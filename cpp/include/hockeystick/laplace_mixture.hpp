@@ -52,10 +52,12 @@ class LaplaceMixturePair {
         sweep();
     }
 
-    // Both sides' sums are right to a factor 1 +- kappa, so that the ends are those of nearby gammas.
+    // Both sides' sums are right to a factor 1 +- kappa, an ulp of the positions included, so that the ends are those of
+    // nearby gammas.
     CertifiedEnds hockey_stick(double eps) const {
         const double gamma = std::exp(eps);
-        const double kappa = 0x1p-50 * static_cast<double>(z_.size() + 64);
+        const double farthest = std::max(-z_.front(), z_.back()) / noise_;
+        const double kappa = std::min(0.25, 0x1p-50 * (static_cast<double>(z_.size() + 64) + farthest));
         const Sum low = positive_part(gamma * (1.0 + 3.0 * kappa)), high = positive_part(gamma * (1.0 - 3.0 * kappa));
         return {std::max(0.0, low.value * (1.0 - 3.0 * kappa) - low.error),
                 std::min(1.0, high.value * (1.0 + 3.0 * kappa) + high.error),

@@ -53,7 +53,7 @@ inline bool legal_descent(double eps, double index, double num_records, double l
 // M D/(eta noise): the diameter of a step's image over its noise.
 inline double step_reach(double learning_rate, double noise, double smoothness, double strong_convexity,
                          double diameter) {
-    return step_lipschitz(learning_rate, smoothness, strong_convexity) * diameter / learning_rate / noise;
+    return step_lipschitz(learning_rate, smoothness, strong_convexity) * deviations(diameter, learning_rate, noise);
 }
 
 // log laplace_theta for eps >= 0.

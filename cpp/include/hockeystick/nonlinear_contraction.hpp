@@ -70,13 +70,16 @@ inline double log_projected_eta(double eps, double reach, double width, double d
     const double whole = log_theta(eps, reach);
     if (!(eps * (1.0 - 1e-12) > width * (0.5 * width + drift))) return whole;
     const double stay = log_q(drift), leave = eps + log_q(width + drift);
-    if (leave >= stay) return -infinity;
-    const double difference = -std::expm1(leave - stay) + 1e-13 * (1.0 + std::fabs(leave) + std::fabs(stay));
-    return std::min(whole, stay + std::log(difference));
+    const double error = 1e-13 * (1.0 + eps + std::fabs(stay));  // eps is what cancels in `leave`
+    if (leave >= stay + error) return -infinity;
+    return std::min(whole, stay + std::log(error - std::expm1(std::min(0.0, leave - stay))));
 }
 
-// g/sqrt(s), raised by more than the sum of 2 max_passes terms and `skip_rounds` may have lost.
-inline double shifted_parameter(double g, double spread) { return g / std::sqrt(spread) * (1.0 + 0x1p-35); }
+// g/sqrt(s), raised by more than the sum of 2 max_passes terms and `skip_rounds` may have lost. Where s has overflowed, the most
+// that is known of it keeps the parameter above 0, which would claim perfect privacy.
+inline double shifted_parameter(double g, double spread) {
+    return g / std::sqrt(min(0x1p1000, spread)) * (1.0 + 0x1p-35);
+}
 
 // As if `rounds` more rounds with one Lipschitz constant had been added to s = `spread`, whose last term is `growth`.
 inline void skip_rounds(double rounds, double lipschitz, double& growth, double& spread) {
