@@ -79,10 +79,11 @@ class ContourLevel {
         Tilt& t = page[static_cast<std::size_t>(k - lowest) % page_size];
         if (t.known) return t;
         t = {tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
+        const auto entries = static_cast<double>(parts_.size());  // a sum of n terms errs by n u of their sizes
         for (const ContourPart& part : parts_) {
             const Cumulant::Moment m = part.cumulant->log_moment(t.c);
             t.value += part.count * m.value;
-            t.error += part.count * (m.error + 2e-16 * std::fabs(m.value));
+            t.error += part.count * (m.error + entries * 2e-16 * std::fabs(m.value));
         }
         return t;
     }
@@ -181,6 +182,9 @@ class ContourLevel {
                 return;
             }
         }
+        const double summing = static_cast<double>(parts_.size()) * 4e-16;  // twice that, lest phases cancel
+        for (std::size_t k = 0; k < n; ++k)
+            t.nodes.error[k] += summing * (std::fabs(t.nodes.log_abs[k]) + std::fabs(t.nodes.phase[k]));
         for (std::size_t k = 0; k < n; ++k) {
             const double omega = static_cast<double>(k) * h;
             const double half = k == 0 ? 0.5 : 1.0;

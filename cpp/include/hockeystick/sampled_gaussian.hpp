@@ -55,7 +55,7 @@ class SampledGaussianCumulant final : public Cumulant {
     SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const contour::Kernels& kernels)
         : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels),
           end_(remove ? 1.0 + cut * sigma : detail::infinity),
-          log_missing_(remove ? std::log((1.0 - rate) * q(end_ / sigma) + rate * q(cut)) : -detail::infinity) {}
+          log_missing_(remove ? log_missing_beyond(end_ / sigma, cut, rate) : -detail::infinity) {}
 
     Moment log_moment(double c) const override {
         const double a = exponent(c);
@@ -159,6 +159,12 @@ class SampledGaussianCumulant final : public Cumulant {
     struct Digits {  // tilted means of |loss| and of the rounding errors of contour_kernels.hpp
         double loss, of_loss, of_weight, of_product;
     };
+
+    // log((1 - rate) Q(x) + rate Q(cut)), x > cut, also where that is below the doubles
+    static double log_missing_beyond(double x, double cut, double rate) {
+        const double of_cut = log_q(cut);
+        return of_cut + std::log((1.0 - rate) * std::exp(log_q(x) - of_cut) + rate);
+    }
 
     double exponent(double c) const { return remove_ ? c + 1.0 : -c; }
 
