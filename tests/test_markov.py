@@ -209,6 +209,22 @@ def test_laplace_noise_far_from_the_origin(
     assert bracket.upper >= truth * (1 - 1e-13)
 
 
+def test_gaussian_noise_at_the_largest_loss_of_one_round() -> None:
+    """Just below log P(R)/Q(R) the atom at R is worth 3.183e-21 (mpmath): too little to be seen, too much for an upper end of 0."""
+    bracket = last_iterate.chain_delta(
+        0.001036063843151199,
+        gradient_map="linear",
+        record=-0.0283599927017048,
+        neighbour=-0.027256345965742668,
+        rounds=1,
+        learning_rate=1.0,
+        noise_std=1.0,
+        diameter=2 * 0.1859538980104731,
+    )
+    assert bracket.lower <= 3.184e-21
+    assert 3.183e-21 <= bracket.upper < 1e-12
+
+
 @pytest.mark.parametrize("gradient_map", ["linear", "quadratic", "logistic"])
 @pytest.mark.parametrize("noise", [{"noise_std": 0.5}, {"noise_std": 2.0}, {"noise_scale": 0.5}])
 def test_a_thousand_rounds(gradient_map: str, noise: dict) -> None:

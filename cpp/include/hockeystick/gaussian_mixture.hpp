@@ -266,6 +266,11 @@ class GaussianMixturePair {
         const auto error = static_cast<double>(used * tail_error_);
         const auto value = static_cast<double>(sum);
         double upper = value + error + segments.slack;
+        // an atom left out may be worth what rounding hides of it
+        for (const Masses& atom : {left, right}) {
+            const auto hidden = static_cast<double>(atom.p - atom.gq + (atom.p + atom.gq) * tail_error_);
+            if (!(atom.p > atom.gq)) upper += std::max(0.0, hidden);
+        }
         if (same_centres_) upper = std::min(upper, before_noise());
         return {std::max(0.0, value - error), std::min(1.0, upper * (1.0 + 0x1p-50)),
                 std::min(1.0, static_cast<double>(positive) + segments.slack + error)};
