@@ -459,3 +459,13 @@ def test_everything_public_is_documented():
         method = getattr(accounting.Accountant, name)
         if not name.startswith("_") and callable(method):
             assert "Returns\n" in method.__doc__
+
+
+def test_log_delta_goes_on_below_the_doubles():
+    """At eps = 100 delta is some 1e-400: log delta lies under Chernoff's bound at any tilt, and on the line from eps = 90 down."""
+    accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 1000)
+    values = [accountant.log_delta(eps) for eps in (80.0, 90.0, 100.0)]
+    assert values[2] < -800
+    assert values[0] > values[1] > values[2]
+    # log delta is concave here: a Gaussian's tail far out
+    assert values[1] - values[2] >= (values[0] - values[1]) * (1 - 1e-9)

@@ -21,6 +21,7 @@ Entry: TypeAlias = tuple[str, list[float], float, float]  # kind, parameters, sa
 Ask: TypeAlias = "Callable[[list[Entry], bool, Question], Answer | None]"
 
 SMALLEST_EPSILON_WIDTH = 1e-9
+SMALLEST_NORMAL = 1e-300  # above it deltas have all their digits
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 
 
@@ -44,6 +45,7 @@ class Answer(NamedTuple):
     method: str
     shares: Mapping[str, float]  # relative errors of delta by their origin, where the engine tells
     direction: str = ""
+    log_delta: float | None = None  # upper end of log delta, where the engine knows it below the doubles
 
     def narrow_enough(self, question: Question) -> bool:
         """Say whether a second engine is not worth its time."""
@@ -163,9 +165,9 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
     if found is None:
         return None
     shares = {name: found[name] for name in ("alias", "truncation", "rounding", "missing")}
-    return Answer(
-        found["lower"], found["upper"], f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}", shares
-    )
+    method = f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}"
+    log_delta = None if question.for_epsilon else found["log_upper"]
+    return Answer(found["lower"], found["upper"], method, shares, log_delta=log_delta)
 
 
 def _rough_pld(entries: list[Entry], forward: bool, question: Question) -> Answer:
@@ -246,11 +248,18 @@ def _log_product(each: Sequence[tuple[float, float]]) -> float:
 
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
-    """Return the upper end of log delta; below the doubles too where all steps are Gaussian."""
-    upper = upper_end(composition, Question(False, eps), engine)
-    if 0.0 < upper < 1e-300 and composition.mu is not None and not composition.others:
+    """Return the upper end of log delta; below the doubles too where all steps are Gaussian, or a contour answers."""
+    found = answers(composition, Question(False, eps), engine, upper_only=True)
+    if 0.0 < found[0].upper < SMALLEST_NORMAL and composition.mu is not None and not composition.others:
         log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))
         return log_theta * (1 - 2.0**-43)
-    if upper == 0.0:
+    return max(map(_log_upper, found))
+
+
+def _log_upper(answer: Answer) -> float:
+    """Return the upper end of log delta in one direction."""
+    if answer.upper == 0.0:
         return -math.inf
-    return math.nextafter(math.log(upper), math.inf)
+    if answer.upper < SMALLEST_NORMAL and answer.log_delta is not None:
+        return answer.log_delta
+    return math.nextafter(math.log(answer.upper), math.inf)
