@@ -22,30 +22,18 @@ class DpsgdEngine {
 
     double delta(double sigma, double rate, double steps, double eps) const {
         prepare(sigma, rate);
-        if (!contours_) return by_discretised([&](const Composition& c) { return counted(c.delta(eps)); }, steps);
-        const ContourResult removed = remove_->delta(steps, eps);
-        double upper = removed.usable ? removed.upper : 1.0;
-        if (!narrow(removed, 0.0)) upper = detail::min(upper, counted(discretised(steps, true, 0.0).delta(eps)));
-        if (add_->certainly_below(steps, eps, std::log(upper))) return upper;
-        const ContourResult added = add_->delta(steps, eps);
-        if (narrow(added, 0.0) || (added.usable && added.upper <= upper)) return detail::max(upper, added.upper);
-        const double other = counted(discretised(steps, false, upper).delta(eps));
-        return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
+        return larger(
+            steps, 1.0, 0.0, [&](Contour& contour) { return contour.delta(steps, eps); },
+            [&](const Composition& losses) { return losses.delta(eps); },
+            [&](double upper) { return add_->certainly_below(steps, eps, std::log(upper)); });
     }
 
     double epsilon(double sigma, double rate, double steps, double delta) const {
         prepare(sigma, rate);
-        if (!contours_) return by_discretised([&](const Composition& c) { return counted(c.epsilon(delta)); }, steps);
-        const ContourResult removed = remove_->epsilon(steps, delta);
-        double upper = removed.usable ? removed.upper : detail::infinity;
-        if (!narrow(removed, least_width))
-            upper = detail::min(upper, counted(discretised(steps, true, 0.0).epsilon(delta)));
-        if (add_->certainly_below(steps, upper, std::log(delta))) return upper;
-        const ContourResult added = add_->epsilon(steps, delta);
-        if (narrow(added, least_width) || (added.usable && added.upper <= upper))
-            return detail::max(upper, added.upper);
-        const double other = counted(discretised(steps, false, upper).epsilon(delta));
-        return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
+        return larger(
+            steps, detail::infinity, least_width, [&](Contour& contour) { return contour.epsilon(steps, delta); },
+            [&](const Composition& losses) { return losses.epsilon(delta); },
+            [&](double upper) { return add_->certainly_below(steps, upper, std::log(delta)); });
     }
 
     double slack() const { return 1e-9; }
@@ -79,14 +67,27 @@ class DpsgdEngine {
         };
     }
 
-    double counted(const PldBracket& found) const {
-        work_ += found.work;
-        return found.upper;
-    }
-
-    template <class Upper> double by_discretised(const Upper& upper, double steps) const {
-        const double removed = upper(discretised(steps, true, 0.0));
-        return detail::max(removed, upper(discretised(steps, false, removed)));
+    // The larger upper end of both directions. `below` says whether adding certainly leaks no more than that of removing.
+    template <class ByContour, class ByLosses, class Below>
+    double larger(double steps, double widest, double least, const ByContour& by_contour, const ByLosses& by_losses,
+                  const Below& below) const {
+        const auto by_discretised = [&](bool remove, double floor) {
+            const PldBracket found = by_losses(discretised(steps, remove, floor));
+            work_ += found.work;
+            return found.upper;
+        };
+        if (!contours_) {
+            const double removed = by_discretised(true, 0.0);
+            return detail::max(removed, by_discretised(false, removed));
+        }
+        const ContourResult removed = by_contour(*remove_);
+        double upper = removed.usable ? removed.upper : widest;
+        if (!narrow(removed, least)) upper = detail::min(upper, by_discretised(true, 0.0));
+        if (below(upper)) return upper;
+        const ContourResult added = by_contour(*add_);
+        if (narrow(added, least) || (added.usable && added.upper <= upper)) return detail::max(upper, added.upper);
+        const double other = by_discretised(false, upper);
+        return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
     }
 
     // An upper end not above `floor` will not be looked at.
