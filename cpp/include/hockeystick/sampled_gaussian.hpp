@@ -60,12 +60,7 @@ class SampledGaussianCumulant final : public Cumulant {
     Moment log_moment(double c) const override {
         const double a = exponent(c);
         const Range range = make_range(a);
-        Grid grid = make_grid(range, range.step);
-        while (a < 0.0 && !grid.losses.empty()) {
-            const double step = certified_step(grid, 0.0);
-            if (step >= grid.points.step) break;
-            grid = make_grid(range, 0.9 * step);
-        }
+        const Grid grid = a < 0.0 ? certified_grid(range, 0.0, 0.9) : make_grid(range, range.step);
         return grid.losses.empty() ? Moment{detail::infinity, detail::infinity} : moment(grid);
     }
 
@@ -84,15 +79,8 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     bool add_nodes(double c, double h, double reach, double count, NodeTable& nodes) const override {
-        const double a = exponent(c);
         const std::size_t n = nodes.log_abs.size() - 1;
-        const Range range = make_range(a);
-        Grid grid = make_grid(range, range.step);
-        while (!grid.losses.empty()) {
-            const double step = certified_step(grid, reach);
-            if (step >= grid.points.step) break;
-            grid = make_grid(range, 0.95 * step);
-        }
+        Grid grid = certified_grid(make_range(exponent(c)), reach, 0.95);
         if (grid.losses.empty()) return false;
         const Digits lost = digits(grid);
         keep_heavy(grid);
@@ -254,6 +242,17 @@ class SampledGaussianCumulant final : public Cumulant {
         if (shift.exponent >= 0.0) return 0.0;
         const double spread = 0.5 * shift.angle * shift.angle * (mix < 0.5 ? mix * (1.0 - mix) : 0.25);
         return 2.0 * spread < 0.9 ? -shift.exponent * spread / (1.0 - 2.0 * spread) : detail::infinity;
+    }
+
+    // A grid that serves frequencies up to omega, made with `share` of what was found to be certified; empty if too large.
+    Grid certified_grid(const Range& range, double omega, double share) const {
+        Grid grid = make_grid(range, range.step);
+        while (!grid.losses.empty()) {
+            const double step = certified_step(grid, omega);
+            if (step >= grid.points.step) break;
+            grid = make_grid(range, share * step);
+        }
+        return grid;
     }
 
     Moment moment(const Grid& grid) const {
