@@ -380,7 +380,7 @@ def test_forced_contour_without_answer(monkeypatch):
 
 def test_contour_is_asked_first(monkeypatch):
     """A narrow contour bracket is the answer; a wide one is intersected with that of discretised losses."""
-    pld = composed((SAMPLED, 2)).delta_bracket(0.5)
+    pld = composed((SAMPLED, 2), engine="pld").delta_bracket(0.5)
     narrow = _engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
     monkeypatch.setattr(_engines, "_contour", lambda *_: narrow)
     accountant = composed((SAMPLED, 2))
