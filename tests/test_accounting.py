@@ -32,6 +32,7 @@ REPLACED = [
     hs.Laplace(6.0),
     hs.RandomizedResponse(0.8, 3),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False),
+    hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
 ]
 
 
