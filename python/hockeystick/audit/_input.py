@@ -1,0 +1,26 @@
+"""Checks of what every audit takes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick import _checks
+from hockeystick._checks import Array
+
+
+def scores_of(name: str, value: ArrayLike, fewest: int) -> Array:
+    """Return one-dimensional scores without NaN; infinite ones can be ordered, too."""
+    array = _checks.real(name, value)
+    if array.ndim != 1 or array.size < fewest:
+        msg = f"{name} must be a sequence of at least {fewest} scores, not of shape {array.shape}"
+        raise ValueError(msg)
+    if np.isnan(array).any():
+        msg = f"{name}[{int(np.argmax(np.isnan(array)))}] must be a number, not nan"
+        raise ValueError(msg)
+    return array
+
+
+def failure_probability(confidence: float) -> float:
+    """Return the probability of being wrong that a confidence in (0, 1) leaves."""
+    return 1.0 - _checks.scalar("confidence", confidence, lambda x: 0 < x < 1, "lie in (0, 1)")
