@@ -1,9 +1,12 @@
-"""Checks of what every audit takes."""
+"""What every audit takes: checks, and the order in which it looks at scores."""
 
 from __future__ import annotations
 
+import zlib
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import _checks
 from hockeystick._checks import Array
@@ -24,3 +27,12 @@ def scores_of(name: str, value: ArrayLike, fewest: int) -> Array:
 def failure_probability(confidence: float) -> float:
     """Return the probability of being wrong that a confidence in (0, 1) leaves."""
     return 1.0 - _checks.scalar("confidence", confidence, lambda x: 0 < x < 1, "lie in (0, 1)")
+
+
+def shuffled(size: int, *data: NDArray[Any]) -> NDArray[np.int64]:
+    """Return an order that is random and yet the same for the same data.
+
+    It hides how scores are listed: sorted, or those of one kind first. A constant order would be a rule that some listing
+    suits; one drawn anew would change the bound from call to call.
+    """
+    return np.random.default_rng([zlib.crc32(array.tobytes()) for array in data]).permutation(size)

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick import _checks
 from hockeystick._checks import Array
+from hockeystick.audit._input import shuffled
 from hockeystick.audit._rates import Counts
 
 Rule: TypeAlias = Literal[">=", "<="]
 
-CHOOSING = 4  # every fourth run chooses: a threshold is easier to find than a rate to know
+CHOOSING = 4  # a quarter of the runs chooses: a threshold is easier to find than a rate to know
 MOST_CANDIDATES = 400
 
 
@@ -37,9 +39,17 @@ def put_to_test(
     if threshold is not None:
         test = Test(">=", _checks.scalar("threshold", threshold, lambda x: not np.isnan(x), "be a number"))
         return test, test.apply(runs_in, runs_out)
-    choosing = [np.arange(runs.size) % CHOOSING == 0 for runs in (runs_in, runs_out)]
-    test = _choose(runs_in[choosing[0]], runs_out[choosing[1]], bound)
-    return test, test.apply(runs_in[~choosing[0]], runs_out[~choosing[1]])
+    (choosing_in, counted_in), (choosing_out, counted_out) = (
+        _split(runs, shuffled(runs.size, runs_in, runs_out)) for runs in (runs_in, runs_out)
+    )
+    test = _choose(choosing_in, choosing_out, bound)
+    return test, test.apply(counted_in, counted_out)
+
+
+def _split(runs: Array, order: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return the runs that choose and those that count."""
+    choosing = -(-runs.size // CHOOSING)
+    return runs[order[:choosing]], runs[order[choosing:]]
 
 
 def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -> Test:

@@ -93,8 +93,8 @@ def evaluate(
         mu, then converts; it assumes that the trade-off function is that of a Gaussian mechanism.
     threshold : float, optional
         Call a run "in" where its score is >= this number, which must have been fixed without looking at these scores;
-        one score of each kind is enough then. By default every fourth run chooses the threshold and the direction, and
-        the others count.
+        one score of each kind is enough then. By default a quarter of the runs, at random, chooses the threshold and the
+        direction, and the others count.
 
     Returns
     -------
@@ -112,7 +112,8 @@ def evaluate(
 
     Notes
     -----
-    Scores must come from independent runs: within the runs with the record, within those without, and between them.
+    Scores must come from independent runs with the record, and from independent runs without. Run i with and run i without
+    may share their randomness, if there are as many of both and the method is not "bayesian".
 
     With x the false and y the true positive rate, :math:`\epsilon \ge \max(\log\frac{y-\delta}{x},
     \log\frac{1-x-\delta}{1-y})`, the second from the opposite test (Kairouz, Oh and Viswanath 2015, Theorem 2.1).

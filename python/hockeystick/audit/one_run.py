@@ -17,7 +17,7 @@ from hockeystick.audit._guessing import (
     gaussian_inverse,
     impossible,
 )
-from hockeystick.audit._input import failure_probability, scores_of
+from hockeystick.audit._input import failure_probability, scores_of, shuffled
 from hockeystick.audit._rates import largest_rejected
 from hockeystick.gaussian_dp import gdp_epsilon
 
@@ -31,7 +31,6 @@ STATEMENTS: dict[OneRunMethod, str] = {
     "binomial": "with confidence",
     "gdp": "if the trade-off function is Gaussian, with confidence",
 }
-TIES = 20_000_101  # seed of the order of equal scores: fixed, so that nobody can choose it after the fact
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def one_run(
     for delta, which allows every dependence between the failures of pure privacy and the right guesses. Both
     are proved in `hockeystick.audit._guessing`.
 
-    Equal scores are put in an order that depends on nothing but the number of canaries. The time is proportional to
+    Equal scores are put in a random order, the same for the same arguments. The time is proportional to
     `num_guesses`, under a second for 1e5.
 
     Examples
@@ -176,4 +175,4 @@ def _canaries(scores: ArrayLike, included: ArrayLike) -> tuple[NDArray[np.int64]
     if coins.shape != values.shape:
         msg = f"included must have the shape of scores, {values.shape}, not {coins.shape}"
         raise ValueError(msg)
-    return np.lexsort([np.random.default_rng(TIES).random(values.size), values]), coins
+    return np.lexsort([shuffled(values.size, values, coins), values]), coins
