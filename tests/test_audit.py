@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -221,6 +223,16 @@ def test_evidence_says_what_it_rests_on() -> None:
     assert "with confidence 0.95" in sentence
     assert "no confidence" in str(audit.evaluate(*scores, **asked, method="bayesian"))
     assert "if the trade-off function is Gaussian" in str(audit.evaluate(*scores, **asked, method="gdp"))
+
+
+def test_scipy_is_asked_for_when_first_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package imports without SciPy, and so does the audit of one run work; the others name the extra."""
+    program = "import sys, hockeystick; assert not any(name.split('.')[0] == 'scipy' for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert audit.one_run([1.0], [True], num_guesses=1, delta=0.0, confidence=0.5).epsilon == 0
+    with pytest.raises(ImportError, match=r"an audit needs SciPy: pip install 'hockeystick\[audit\]'"):
+        audit.evaluate(**GOOD)
 
 
 GOOD = {"scores_in": [1.0, 2.0], "scores_out": [0.0, 1.0], "delta": 1e-5, "confidence": 0.95}
