@@ -238,7 +238,7 @@ GOOD = {"scores": [1.0, 0.0], "included": [True, False], "num_guesses": 2, "delt
         ({"num_guesses": True}, TypeError, r"num_guesses must be an integer"),
         ({"delta": 1.0}, ValueError, r"delta must lie in \[0, 1\)"),
         ({"delta": 0.0, "method": "gdp"}, ValueError, r"delta must be positive for method='gdp'"),
-        ({"confidence": 1.0}, ValueError, r"confidence must lie in \(0, 1\)"),
+        ({"confidence": 1.0}, ValueError, r"confidence must lie in \[0.5, 1\)"),
         ({"method": "bayesian"}, ValueError, r"method must be one of 'f_dp', 'binomial', 'gdp'"),
     ],
 )

@@ -18,6 +18,7 @@ Scores = Callable[[np.random.Generator, float, int], NDArray[np.float64]]  # of 
 
 JOINT_CONFIDENCE = 0.99
 ROUNDS, LOCAL_STEPS, CLIENTS = 20, 5, 10
+FEDERATION = {"rounds": ROUNDS, "local_steps": LOCAL_STEPS, "num_clients": CLIENTS, "clip_norm": 1.0}
 LATER = 5  # rounds of projected SGD after the record's own
 
 
@@ -160,11 +161,7 @@ def noisy_fedavg(schedule: str, learning_rate: float, smoothness: float) -> Row:
     """Noisy-FedAvg on linear losses, the last model released; Theorem 12 (a) or (b) as printed."""
     divisors = np.arange(1, LOCAL_STEPS + 1) if schedule == "cyclic" else np.ones(LOCAL_STEPS)
     scores, noise = federation(learning_rate / divisors)
-    settings: dict[str, Any] = {
-        "rounds": ROUNDS,
-        "local_steps": LOCAL_STEPS,
-        "num_clients": CLIENTS,
-        "clip_norm": 1.0,
+    settings: dict[str, Any] = FEDERATION | {
         "noise_std": noise,
         "smoothness": smoothness,  # that of linear losses is 0, and the printed bound claims more for larger ones
         "learning_rate": learning_rate,
@@ -186,11 +183,7 @@ def noisy_fedprox() -> Row:
     """Noisy-FedProx on linear losses, the last model released; Theorem 15 as printed."""
     rate, prox = 0.2, 2.0
     scores, noise = federation(np.full(LOCAL_STEPS, rate), prox)
-    settings: dict[str, Any] = {
-        "rounds": ROUNDS,
-        "local_steps": LOCAL_STEPS,
-        "num_clients": CLIENTS,
-        "clip_norm": 1.0,
+    settings: dict[str, Any] = FEDERATION | {
         "noise_std": noise,
         "smoothness": 1.0,
         "learning_rate": rate,

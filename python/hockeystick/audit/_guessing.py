@@ -25,7 +25,7 @@ class Guesses(NamedTuple):
 
 
 def impossible(guesses: Guesses, inverse: Callable[[float], float], failure: float) -> bool:
-    r"""Say whether no distribution of W with P(W >= w) >= failure obeys the trade-off function f.
+    """Say whether no distribution of W with P(W >= w) >= failure obeys the symmetric trade-off function f.
 
     `inverse` is the inverse of 1 - f, increasing. Fix c, and let A be the event that guess i is made and at least c - 1
     others are right, which coin i does not enter. f-DP and the concavity of 1 - f give P(A, i right) <= (1 - f)(P(A, i wrong)).
@@ -33,10 +33,13 @@ def impossible(guesses: Guesses, inverse: Callable[[float], float], failure: flo
 
         X_c <= (1 - f)(Y_{c-1}),   X_c = sum_{j>=c} j p_j / m,   Y_c = sum_{j>=c} (r - j) p_j / m.
 
-    The least total probability that these need is found from c = w downwards: all of `failure` at w, then as little as
-    `inverse` asks for at every smaller j. Less at one place would have to be made good by more at another: X_c is a
-    sum of Y's with positive weights (Abel summation), so that least Y's give least X's, and these least Y's further down. If
-    the total exceeds 1, there is no such distribution.
+    The loop is the p that puts `failure` on w and then, for j = w - 1, ..., 0, as little as these ask for; x and y are its X_c and
+    Y_c. Every other p that obeys them, with capitals, has X_c >= x_c for c <= w and so Y_{c-1} >= inverse(x_c), by induction: let
+    c' be the largest j below w on which the loop puts anything. Above it x_c = x_w <= X_w <= X_c. From c' down, with
+    a_j = j/(r - j), X_c = (X_{c'+1} - a_{c'} Y_{c'+1}) + a_c Y_c + sum_{c<j<=c'} (a_j - a_{j-1}) Y_j. The a_j increase, and the
+    Y_j are at least y_j = inverse(x_{j+1}); the bracket is sum_{j>c'} p_j (j - a_{c'} (r - j))/m, whose weights increase in j and
+    are positive, so that it is least with `failure` on w and nothing else. Hence X_0 + Y_0 >= x_0 + y_0, and where that is
+    above r/m, the total of all p_j is above 1.
     """
     right, made, canaries = guesses
     x, y = right * failure / canaries, (made - right) * failure / canaries

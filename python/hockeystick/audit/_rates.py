@@ -40,7 +40,7 @@ def special() -> Any:
 
 def proportion_lower(successes: Array, trials: Array, failure: float) -> Array:
     """Return the Clopper-Pearson lower end: P(Bin(trials, p) >= successes) = failure, and 0 without a success."""
-    some = np.maximum(successes, 1e-300)  # betaincinv has no value at 0
+    some = np.maximum(successes, 1.0)  # betaincinv has no value at 0
     return np.where(successes > 0, special().betaincinv(some, trials - successes + 1.0, failure), 0.0)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from hockeystick import _checks
 from hockeystick._checks import Array
-from hockeystick.audit._input import failure_probability, scores_of
+from hockeystick.audit._input import claim, delta_of, failure_probability, scores_of
 from hockeystick.audit._rates import Counts, corner, credible_epsilon, epsilon_at, mu_at
 from hockeystick.audit._threshold import Rule, put_to_test
 from hockeystick.gaussian_dp import gdp_epsilon
@@ -19,11 +19,6 @@ __all__ = ["Evidence", "epsilon_lower_bound", "evaluate", "individual_confidence
 Method: TypeAlias = Literal["clopper_pearson", "bayesian", "gdp"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
-STATEMENTS: dict[Method, str] = {
-    "clopper_pearson": "with confidence",
-    "bayesian": "with posterior probability (Jeffreys priors, no confidence)",
-    "gdp": "if the trade-off function is Gaussian, with confidence",
-}
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Evidence:
     def __str__(self) -> str:
         """Return the statement in a sentence."""
         return (
-            f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:g}, {STATEMENTS[self.method]} {self.confidence:g}: "
+            f"{claim(self.epsilon, self.delta, self.method, self.confidence)}: "
             f"score {self.rule} {self.threshold:.4g} in {self.true_positives} of {self.num_in} runs with the record "
             f"and {self.false_positives} of {self.num_out} without"
         )
@@ -86,7 +81,7 @@ def evaluate(
     delta : float
         In [0, 1); positive for "gdp".
     confidence : float
-        Probability, in (0, 1), with which the bound may be relied on.
+        Probability, in [0.5, 1), with which the bound may be relied on.
     method : {"clopper_pearson", "bayesian", "gdp"}
         "clopper_pearson" assumes nothing: whatever the mechanism, the bound is at most its epsilon but with probability
         1 - confidence. "bayesian" is the lower end of a credible interval, tighter and no confidence bound. "gdp" bounds
@@ -135,12 +130,9 @@ def evaluate(
     (75000, '>=', True)
     """
     runs_in, runs_out = _runs(scores_in, scores_out, threshold)
-    delta = _checks.scalar("delta", delta, *_checks.DELTA)
-    failure = failure_probability(confidence)
     _checks.choice("method", method, METHODS)
-    if method == "gdp" and delta == 0:
-        msg = "delta must be positive for method='gdp', under which every epsilon is infinite at 0"
-        raise ValueError(msg)
+    delta = delta_of(delta, method)
+    failure = failure_probability(confidence)
 
     def bound(counts: Counts) -> Array:
         ends = corner(counts, failure)
@@ -207,7 +199,7 @@ def mu_lower_bound(
     scores_in, scores_out : array-like of shape (num_in,), (num_out,)
         One score for each run with and without the record, as in `evaluate`.
     confidence : float
-        Probability, in (0, 1), with which the bound may be relied on.
+        Probability, in [0.5, 1), with which the bound may be relied on.
     threshold : float, optional
         As in `evaluate`.
 
@@ -250,7 +242,7 @@ def individual_confidence(confidence: float, num_audits: int) -> float:
     Parameters
     ----------
     confidence : float
-        Joint confidence, in (0, 1).
+        Joint confidence, in [0.5, 1).
     num_audits : int
         How many bounds are reported together, at least 1; those that were tried and not reported count, too.
 

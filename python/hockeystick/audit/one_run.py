@@ -17,7 +17,7 @@ from hockeystick.audit._guessing import (
     gaussian_inverse,
     impossible,
 )
-from hockeystick.audit._input import failure_probability, scores_of, shuffled
+from hockeystick.audit._input import claim, delta_of, failure_probability, scores_of, shuffled
 from hockeystick.audit._rates import largest_rejected
 from hockeystick.gaussian_dp import gdp_epsilon
 
@@ -26,11 +26,6 @@ __all__ = ["OneRunEvidence", "one_run"]
 OneRunMethod: TypeAlias = Literal["f_dp", "binomial", "gdp"]
 
 METHODS: tuple[OneRunMethod, ...] = get_args(OneRunMethod)
-STATEMENTS: dict[OneRunMethod, str] = {
-    "f_dp": "with confidence",
-    "binomial": "with confidence",
-    "gdp": "if the trade-off function is Gaussian, with confidence",
-}
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ class OneRunEvidence:
     def __str__(self) -> str:
         """Return the statement in a sentence."""
         return (
-            f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:g}, {STATEMENTS[self.method]} {self.confidence:g}: "
+            f"{claim(self.epsilon, self.delta, self.method, self.confidence)}: "
             f"{self.num_correct} of {self.num_guesses} guesses right at {self.num_canaries} canaries"
         )
 
@@ -92,7 +87,7 @@ def one_run(
     delta : float
         In [0, 1); positive for "gdp".
     confidence : float
-        Probability, in (0, 1), with which the bound may be relied on.
+        Probability, in [0.5, 1), with which the bound may be relied on.
     method : {"f_dp", "binomial", "gdp"}
         "f_dp" and "binomial" assume nothing; "binomial" is the larger by about 1 % at delta = 0 and the smaller
         where num_canaries * delta is not small. "gdp" bounds mu, then converts; it assumes that the trade-off function is
@@ -136,17 +131,14 @@ def one_run(
     >>> evidence.epsilon > 1.0
     True
     """
+    _checks.choice("method", method, METHODS)
     order, coins = _canaries(scores, included)
     made = _checks.count_scalar("num_guesses", num_guesses)
     if made > order.size:
         msg = f"num_guesses must be at most the number of canaries, {order.size}, not {made}"
         raise ValueError(msg)
-    delta = _checks.scalar("delta", delta, *_checks.DELTA)
+    delta = delta_of(delta, method)
     failure = failure_probability(confidence)
-    _checks.choice("method", method, METHODS)
-    if method == "gdp" and delta == 0:
-        msg = "delta must be positive for method='gdp', under which every epsilon is infinite at 0"
-        raise ValueError(msg)
 
     bottom, top = order[: made // 2], order[order.size - (made - made // 2) :]
     right = int(np.count_nonzero(coins[top]) + np.count_nonzero(~coins[bottom]))
