@@ -45,10 +45,8 @@ def test_audits_refute_what_is_printed(table: list) -> None:
 
 def test_document_has_the_table(table: list) -> None:
     """The document's rows are the script's."""
-    written = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in TEXT.splitlines() if re.match(r"\| .*\| \d", line)
-    ]
-    assert len(written) == len(table)
+    after = TEXT[TEXT.index("| algorithm |") :].splitlines()[2 : 2 + len(table)]
+    written = [[cell.strip() for cell in line.split("|")[1:-1]] for line in after]
     for cells, (row, evidence) in zip(written, table, strict=True):
         assert cells[0] == row.algorithm
         values = (row.delta, evidence.epsilon, row.lower, row.upper, row.published)
