@@ -145,6 +145,13 @@ def test_coverage_needs_the_split() -> None:
     assert failures(bounds, 1.0) > stats.binom.isf(1e-4, 100, 0.5)
 
 
+def test_the_runs_that_choose_do_not_count() -> None:
+    """A quarter of the runs, rounded up, chooses; the counts are those of the others."""
+    found = audit.evaluate(np.arange(1, 12), -np.arange(1, 6), delta=0.0, confidence=0.9)
+    assert (found.num_in, found.num_out) == (8, 3)
+    assert (found.true_positives, found.false_positives) == (8, 0) or found.threshold > 1
+
+
 def test_sorted_scores_say_the_same() -> None:
     """Scores in ascending order give bounds of the same law: the runs that choose do not tell of those that count."""
     rng = np.random.default_rng(7)
