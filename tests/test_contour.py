@@ -79,9 +79,11 @@ def test_sampled_gaussians_agree_with_their_references():
         found = _core.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
         if found is None:
             continue
-        answered += 1
         slack = (1e-11 if steps == 2 else 4e-16) * abs(high)  # of two steps' reference; of the value read as a double
         assert found["log_lower"] - slack <= high <= found["log_upper"] + slack, row
+        if found["nodes"] == 0:  # Chernoff's bound
+            continue
+        answered += 1
         width = found["log_upper"] - found["log_lower"]
         sharp += found["smoothing"] == 0.0
         allowed = 1e-9 if steps <= 1e6 else 1e-6

@@ -101,3 +101,15 @@ def test_smoothing_is_charged_to_the_lower_end_only():
     assert contained(found, exact)
     assert found["smoothing"] > 0.0
     assert found["log_upper"] - found["log_lower"] < 0.02
+
+
+def test_chernoff_answers_where_the_sum_is_out_of_proportion():
+    """No nodes: an upper end that is one, and no more than losses discretised coarsely say; the lower end is 0."""
+    delta, ledger = 3e-105, [("gaussian", [1 / 2.31], 4e-9, 7.5e7)]
+    found = _core.contour_bracket(ledger, True, True, delta)
+    assert found["nodes"] == 0
+    assert found["lower"] == 0.0
+    lower = _core.pld_bracket(ledger, True, True, delta, 0.0, 1e-3)[0]
+    assert lower <= found["upper"] < math.inf
+    below = _core.contour_bracket(ledger, True, False, found["upper"])  # delta there is at most the one asked for
+    assert below["upper"] <= delta * (1 + 1e-6)

@@ -166,6 +166,8 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
         return None
     shares = {name: found[name] for name in ("alias", "truncation", "rounding", "smoothing", "missing")}
     method = f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}"
+    if found["nodes"] == 0:
+        method = f"Chernoff's bound at tilt {found['tilt']:.3g}" if found["tilt"] else "beyond the largest loss"
     log_delta = None if question.for_epsilon else found["log_upper"]
     return Answer(found["lower"], found["upper"], method, shares, log_delta=log_delta)
 

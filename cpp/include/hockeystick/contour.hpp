@@ -54,16 +54,21 @@ class Contour {
         if (eps >= times * usual.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const int k = usual.best_tilt(times, eps);
         const int tight = has_cut_ ? tight_cut(times, usual.log_chernoff(k, {times}, eps) - 8.0) : usual_cut;
-        return sharp_or_smooth(tight, [&](const Level& level, double width) {
+        const ContourResult found = sharp_or_smooth(tight, [&](const Level& level, double width) {
             return delta(level, &level == &usual ? k : level.best_tilt(times, eps), times, eps, width);
         });
+        if (found.usable) return found;
+        return smaller(chernoff_delta(usual, times, eps), chernoff_delta(at_cut(tight), times, eps));
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta) {
         const int tight = has_cut_ ? tight_cut(times, std::log(delta)) : usual_cut;
-        return sharp_or_smooth(tight,
-                               [&](const Level& level, double width) { return epsilon(level, times, delta, width); });
+        const ContourResult found = sharp_or_smooth(
+            tight, [&](const Level& level, double width) { return epsilon(level, times, delta, width); });
+        if (found.usable) return found;
+        const ContourResult rough = chernoff_epsilon(at_cut(usual_cut), times, delta);
+        return smaller(rough, chernoff_epsilon(at_cut(tight), times, delta));
     }
 
     // Whether Chernoff's bound alone says that delta(eps) <= e^{log_delta}.
@@ -121,6 +126,33 @@ class Contour {
     int tight_cut(double times, double log_delta) {
         const double mass = log_delta - 30.0 - std::log(times * at_cut(usual_cut).count());
         return static_cast<int>(std::ceil(detail::min(std::sqrt(-2.0 * detail::min(mass, -1.0)), 1e6)));
+    }
+
+    static ContourResult smaller(const ContourResult& x, const ContourResult& y) {
+        return !x.usable || (y.usable && y.upper < x.upper) ? y : x;
+    }
+
+    // Chernoff's bounds, where the sum is out of proportion: upper ends that say much, lower ends that say nothing.
+    static ContourResult chernoff_delta(const Level& level, double times, double eps) {
+        const int k = level.best_tilt(times, eps);
+        const double log_missing = std::log(times) + level.log_missing() + 1e-9;
+        ContourResult r = ContourResult::of_zero();
+        r.tilt = level.at(k).c;
+        r.log_upper = detail::min(detail::log_sum(level.log_chernoff(k, {times}, eps), log_missing) + 1e-9, 0.0);
+        r.upper = std::exp(r.log_upper) * (1.0 + 4.0 * u) + std::numeric_limits<double>::denorm_min();
+        r.usable = r.upper < 1.0;
+        return r;
+    }
+    static ContourResult chernoff_epsilon(const Level& level, double times, double delta) {
+        const double rest = 1.0 - times * std::exp(level.log_missing() - std::log(delta));
+        ContourResult r;
+        if (!(rest > 0.0)) return r;
+        const double log_delta = std::log(delta) + std::log(rest) - 1e-9;
+        const int k = level.best_tilt_for(times, log_delta);
+        r.tilt = level.at(k).c;
+        r.upper = detail::max(level.chernoff_epsilon(k, {times}, log_delta), 0.0) * (1.0 + 1e-9);
+        r.usable = r.upper < detail::infinity;
+        return r;
     }
 
     // By what smoothing adds to delta or to epsilon where p is c (c + 1) delta, on a grid, that nodes may be shared.

@@ -40,6 +40,7 @@ template <class Function, class Enough = bool (*)(double)>
 int lowest_point(const Function& f, int start, int first, int last, const Enough& enough = never) {
     int at = start < first ? first : start > last ? last : start;
     double value = f(at);
+    while (!(value < infinity) && at - 16 >= first) value = f(at -= 16);  // from where moments do not exist
     for (const int stride : {16, 4, 1}) {
         for (const int direction : {1, -1}) {
             for (int next = at + direction * stride; next >= first && next <= last; next += direction * stride) {
