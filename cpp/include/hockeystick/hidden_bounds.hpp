@@ -20,8 +20,19 @@
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 
-enum HiddenMethod : std::size_t { plain, contraction, nonlinear, shifted, hybrid, projected, renyi };
-inline constexpr std::size_t hidden_methods = 7;
+enum HiddenMethod : std::size_t {
+    plain,
+    contraction,
+    nonlinear,
+    shifted,
+    hybrid,
+    projected,
+    renyi,
+    divided,
+    pattern,
+    sampled
+};
+inline constexpr std::size_t hidden_methods = 10;         // the last three for repeated participation only
 using HiddenDeltas = std::array<double, hidden_methods>;  // NaN where a method does not apply
 
 namespace detail {
