@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 import mixture_chain
-from hockeystick import last_iterate
+from hockeystick import federated, last_iterate
 
 EPS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
 RESOLVED = 1e-10  # what the quadrature is right to
@@ -258,6 +258,74 @@ def test_sampled_is_below_what_it_is_made_of() -> None:
     assert np.all(deltas.delta <= every.delta * (1 + 1e-2))
     wide = last_iterate.best_sampled(0.5, sampling_rate=rates, rounds=40, **(process | {"diameter": 3.0}))
     assert np.all(wide.delta >= deltas.delta * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+def test_aggregator_that_draws_every_round(loss: str) -> None:
+    """A batch of two among users with linear or, for nonconvex losses, concave quadratic ones: the chain's mixture is never above."""
+    rng = np.random.default_rng(23)
+    for _ in range(60):
+        users, rounds = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+        radius, lipschitz, rate = rng.uniform(0.3, 2.0), rng.uniform(0.1, 1.0), rng.uniform(0.2, 1.0)
+        noise = max(lipschitz * 10 ** rng.uniform(-0.2, 0.8), radius / rate / 4)
+        beta = 0.0 if loss == "convex" else 0.5 * lipschitz / radius
+
+        def psi(slopes, beta=beta, lipschitz=lipschitz, rate=rate):
+            return lambda w: w - rate * ((1 - 0.5 * (beta > 0)) * lipschitz * np.mean(slopes) - beta * w)
+
+        drawn = 2 / users
+        first, second = ([[(drawn, psi([own, 0.3])), (1 - drawn, psi([0.3, 0.3]))]] * rounds for own in (1.0, -1.0))
+        exact = mixture_chain.lower_end(EPS, first, second, radius, rate * noise / math.sqrt(2))
+        best = federated.best_sampled(
+            EPS,
+            num_users=users,
+            batch_size=2,
+            rounds=rounds,
+            learning_rate=rate,
+            noise_std=noise,
+            lipschitz=lipschitz,
+            radius=radius,
+            loss=loss,
+            smoothness=beta,
+        )
+        compare(best, exact, {})
+
+
+def test_one_drawn_user_breaks_the_sum_over_rounds() -> None:
+    """The trusted aggregator's sum for disjoint batches is below the exact value where batches are drawn afresh; this one is not."""
+    eps, gap, radius = 10.5, 1.0, 20.0
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": gap, "radius": radius, "loss": "convex"}
+    once = federated.trusted_aggregator(eps, num_users=2, batch_size=1, **process)
+    drawn = federated.best_sampled(eps, num_users=2, batch_size=1, rounds=2, **process)
+    first, second = ([[(0.5, lambda w, g=g: w - g), (0.5, lambda w: w + gap)]] * 2 for g in (gap, -gap))
+    exact = mixture_chain.lower_end(np.array([eps]), first, second, radius, 1.0)[0]
+    assert exact > 10 * once
+    assert drawn.delta >= exact * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"batch_size": 11}, "batch_size must be at most num_users"),
+        ({"smoothness": 5.0}, "learning_rate must be at most 2/smoothness"),
+        ({"loss": "nonconvex"}, "smoothness must be given for a nonconvex loss"),
+        ({"strong_convexity": 0.1}, "strong_convexity must be 0, or at most"),
+        ({"radius": 0.0}, "radius must be positive"),
+        ({"rounds": 0}, "rounds must be an integer"),
+    ],
+)
+def test_aggregator_misuse(change: dict, match: str) -> None:
+    """Bad arguments are named."""
+    arguments = {
+        "num_users": 10,
+        "batch_size": 2,
+        "rounds": 3,
+        "learning_rate": 0.5,
+        "noise_std": 1.0,
+        "lipschitz": 1.0,
+    }
+    with pytest.raises(ValueError, match=match):
+        federated.best_sampled(1.0, **(arguments | {"radius": 1.0, "loss": "convex"} | change))
 
 
 PROCESS = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0}

@@ -37,8 +37,8 @@ scalar_chain(const std::vector<double>& eps, const std::vector<Map>& maps, std::
 grid::Double projected_contraction(const std::vector<grid::Double>& arguments, bool laplace, std::size_t threads) {
     return grid::map<5>(
         arguments, threads,
-        [laplace](const std::atomic<bool>&, double eps, double low, double high, double radius, double noise) {
-            return hs::projected_contraction(eps, low, high, radius, noise, laplace);
+        [laplace](const std::atomic<bool>&, double eps, double low, double high, double diameter, double noise) {
+            return hs::projected_contraction(eps, low, high, diameter, noise, laplace);
         });
 }
 

@@ -157,9 +157,9 @@ class GaussianMixturePair {
         }
     }
 
-    // The signs of p_j - gamma q_j in the order of the centres; those within rounding of 0 are left out, a relative
-    // change of the weights by 2^-49.
-    std::vector<bool> weight_signs() const {
+    // The signs of p_j - gamma q_j in the order of the centres. Those within rounding of 0 are left out, and what they may be
+    // worth is added to `slack`: the signs are those of the mixture without them.
+    std::vector<bool> weight_signs(double& slack) const {
         std::vector<std::size_t> order(p_.weight.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(),
@@ -168,14 +168,16 @@ class GaussianMixturePair {
         for (const std::size_t j : order) {
             const long double gq = gamma_ * q_.weight[j];
             const long double difference = p_.weight[j] - gq;
-            if (std::fabs(difference) > 0x1p-50L * (p_.weight[j] + gq)) signs.push_back(difference > 0.0L);
+            const long double size = p_.weight[j] + gq;
+            if (std::fabs(difference) > 0x1p-50L * size) signs.push_back(difference > 0.0L);
+            else slack += static_cast<double>(std::max(0.0L, difference + 0x1p-60L * size));
         }
         return signs;
     }
 
     // A by the count of sign changes; false if not all of them were seen.
     bool by_count(double tolerance, Segments& out) const {
-        const std::vector<bool> signs = weight_signs();
+        const std::vector<bool> signs = weight_signs(out.slack);
         if (signs.empty()) return false;
         std::size_t changes = 0;
         for (std::size_t j = 1; j < signs.size(); ++j) changes += signs[j] != signs[j - 1];

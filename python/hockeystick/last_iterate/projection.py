@@ -79,5 +79,5 @@ def projected_contraction(
         image_low=low,
         image_high=high,
     )
-    cells = broadcast(eps, low, high, diameter / 2, scale)
+    cells = broadcast(eps, low, high, diameter, scale)
     return grid.finish(_core.projected_contraction(cells, name == "noise_scale", grid.threads))

@@ -93,7 +93,7 @@ def best_cyclic(
     ...     1.0, index=1, period=1, rounds=80, learning_rate=1.0, noise_std=1.0, lipschitz=0.5, smoothness=0.0, diameter=4.0
     ... )
     >>> print(f"{best.delta:.3f} by {best.method}; {best.bounds['plain']:.6f} by composition")
-    0.927 by shifted; 0.999985 by composition
+    0.927 by shifted; 0.999987 by composition
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
