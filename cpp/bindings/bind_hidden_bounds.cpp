@@ -51,10 +51,10 @@ grid::Double each_method(const std::vector<grid::Double>& arguments, const std::
     return out.result;
 }
 
-// eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, one_dimensional
+// eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, ball_dimension
 hs::DescentCell descent(const grid::Walk& w) {
     return {w.value(0), w.value(1), w.value(2), w.value(3), w.value(4),
-            w.value(5), w.value(6), w.value(7), w.value(8), w.value(9) != 0.0};
+            w.value(5), w.value(6), w.value(7), w.value(8), w.value(9)};
 }
 
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
@@ -82,19 +82,20 @@ grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::siz
                        [](const grid::Walk& walk) { return Function(descent(walk)); });
 }
 
-// As for descent, with the period in the place of one_dimensional.
+// As for descent, with the period in the place of ball_dimension.
 grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     const auto one = [](const grid::Walk& walk) {
         hs::CyclicCell cell{descent(walk), walk.value(9)};
-        cell.descent.one_dimensional = false;
+        cell.descent.ball_dimension = 0.0;
         return hs::cyclic_bounds(cell);
     };
     return each_method(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
 }
 
-// As for descent, with the sampling rate in the place of one_dimensional; losses that are not convex have maps that may expand.
+// As for descent, with the sampling rate in the place of ball_dimension; losses that are not convex have maps that may expand.
 hs::SampledCell sampled(const grid::Walk& walk, bool convex) {
-    const hs::DescentCell d = descent(walk);
+    hs::DescentCell d = descent(walk);
+    d.ball_dimension = 0.0;
     if (!d.legal()) return {hs::detail::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
     const double expanding = (1.0 + d.learning_rate * d.smoothness) * (1.0 + 0x1p-50);
     return {d.eps, walk.value(9), d.num_records, d.sensitivity(), d.width(), convex ? d.contraction() : expanding};

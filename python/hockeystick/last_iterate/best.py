@@ -27,6 +27,7 @@ def best(
     strong_convexity: ArrayLike = 0.0,
     diameter: ArrayLike,
     one_dimensional: bool = False,
+    ball_dimension: ArrayLike | None = None,
     num_threads: int | None = None,
     on_error: OnError = "raise",
 ) -> Best:
@@ -54,7 +55,10 @@ def best(
     diameter : array_like
         Diameter of the convex set that iterates are projected onto, positive; infinite if there is no projection.
     one_dimensional : bool
-        Whether iterates are numbers: then what the projection itself hides counts too.
+        Whether iterates are numbers: then what the projection itself hides counts too. The same as ``ball_dimension=1``.
+    ball_dimension : array_like, optional
+        Dimension of the iterates, a positive integer, if the set is a ball around which steps of length at most the learning
+        rate times lipschitz start: then what the projection itself hides counts too. Gaussian noise only.
     num_threads : int, optional
         Threads to use; all cores by default.
     on_error : {"raise", "nan"}
@@ -84,7 +88,8 @@ def best(
       :math:`s_k = \sum_{j \le k} c^{-2j}`; it needs no diameter;
     - "hybrid" is shifted interpolation for some steps and F for the rest, the best choice of how many;
     - "renyi" is the Rényi route (Feldman et al. 2018, Balle et al. 2019), for comparison: never the smallest but at ties;
-    - "projected" is the hybrid with the projected kernel's own coefficient (one_dimensional).
+    - "projected" is the hybrid with the projected kernel's own coefficient (one_dimensional), or a bound of it that knows that
+      a kernel projected onto a ball has a largest privacy loss (ball_dimension, see `ball_contraction`).
 
     Laplace noise has "plain", "contraction" and "nonlinear".
 
@@ -107,7 +112,10 @@ def best(
         msg = f"one_dimensional must be True or False, not {one_dimensional!r}"
         raise TypeError(msg)
     grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
-    cells = broadcast(eps, index, num_records, *process, np.asarray(float(one_dimensional)))
+    dimension = np.asarray(float(one_dimensional))
+    if ball_dimension is not None:
+        dimension = grid.count("ball_dimension", ball_dimension)
+    cells = broadcast(eps, index, num_records, *process, dimension)
     function = _core.last_iterate_bounds if name == "noise_std" else _core.last_iterate_laplace_bounds
     return smallest(function(cells, grid.threads), grid)
 
