@@ -13,7 +13,7 @@ import mixture_chain
 from hockeystick import federated, last_iterate
 
 EPS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
-RESOLVED = 1e-10  # what the quadrature is right to
+RESOLVED = 1e-10  # what the reference's quadrature is right to
 GRADIENTS = {
     "linear": lambda w, x, _: np.full_like(w, x),
     "quadratic": lambda w, x, beta: beta * (w - x),
@@ -47,6 +47,20 @@ class Instance:
         """Return the lower end of delta for both sequences of rounds."""
         return mixture_chain.lower_end(EPS, first, second, self.diameter / 2, self.rate * self.noise, self.start)
 
+    def chain(self, uses: list[bool]) -> hs.Bracket:
+        """Return the certified delta if the record takes part in some of the steps, and the other one in the rest."""
+        return last_iterate.chain_delta(
+            EPS,
+            gradient_map=self.kind,
+            record=np.where(uses, self.record, self.other),
+            neighbour=np.where(uses, self.neighbour, self.other),
+            learning_rate=self.rate,
+            noise_std=self.noise,
+            diameter=self.diameter,
+            start=self.start,
+            smoothness=self.beta if self.kind == "quadratic" else None,
+        )
+
     @property
     def process(self) -> dict:
         """Return the arguments that all bounds share."""
@@ -60,41 +74,29 @@ class Instance:
         }
 
 
-def compare(best: last_iterate.Best, exact: np.ndarray, tightest: dict[str, float]) -> None:
-    """Assert that no bound is below the exact value, and keep the smallest ratios where that is resolved."""
+def compare(best: last_iterate.Best, exact: np.ndarray, error: float, tightest: dict[str, float]) -> None:
+    """Assert that no bound is below the exact value but for its error, and keep the smallest ratios where that is resolved."""
     for name, bound in best.bounds.items():
         known = ~np.isnan(bound)
-        assert np.all(bound[known] * (1 + 1e-9) + RESOLVED >= exact[known]), (name, bound, exact)
-        resolved = known & (exact > 1e3 * RESOLVED)
+        assert np.all(bound[known] + error >= exact[known]), (name, bound, exact)
+        resolved = known & (exact > 1e-7)
         if resolved.any():
             tightest[name] = min(float(np.min(bound[resolved] / exact[resolved])), tightest.get(name, math.inf))
 
 
 def test_reference_chain() -> None:
-    """The quadrature that all else is held against agrees with the certified chain."""
+    """The quadrature that random use is held against agrees with the certified chain."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         x = Instance(rng)
-        maps = [[(1.0, x.psi(r))] for r in (x.record, x.neighbour)]
-        found = x.exact(*([m] * 5 for m in maps))
-        bracket = last_iterate.chain_delta(
-            EPS,
-            gradient_map=x.kind,
-            record=x.record,
-            neighbour=x.neighbour,
-            rounds=5,
-            learning_rate=x.rate,
-            noise_std=x.noise,
-            diameter=x.diameter,
-            start=x.start,
-            smoothness=x.beta if x.kind == "quadratic" else None,
-        )
+        found = x.exact(*([[(1.0, x.psi(r))]] * 5 for r in (x.record, x.neighbour)))
+        bracket = x.chain([True] * 5)
         assert np.all(found <= bracket.upper + 1e-11)
         assert np.all(found >= bracket.lower * (1 - 1e-3) - 1e-7)
 
 
 def test_cyclic() -> None:
-    """On 500 random chains every bound is at least the exact value; each but the Renyi route comes close to some."""
+    """On 500 random chains every bound is at least the certified one; each comes close to some."""
     rng = np.random.default_rng(21)
     tightest: dict[str, float] = {}
     for _ in range(500):
@@ -102,9 +104,8 @@ def test_cyclic() -> None:
         rounds = int(rng.integers(2, 13))
         index, period = int(rng.integers(1, rounds + 1)), int(rng.choice([1, 1, 2, 3, 5]))
         uses = [t + 1 >= index and (t + 1 - index) % period == 0 for t in range(rounds)]
-        first, second = ([[(1.0, x.psi(r if used else x.other))] for used in uses] for r in (x.record, x.neighbour))
         best = last_iterate.best_cyclic(EPS, index=index, period=period, rounds=rounds, **x.process)
-        compare(best, x.exact(first, second), tightest)
+        compare(best, x.chain(uses).lower, 0.0, tightest)
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
@@ -122,7 +123,7 @@ def test_sampled() -> None:
             others = x.psi(x.other)
         first, second = ([[(rate, x.psi(r)), (1 - rate, others)]] * rounds for r in (x.record, x.neighbour))
         best = last_iterate.best_sampled(EPS, sampling_rate=rate, rounds=rounds, **x.process)
-        compare(best, x.exact(first, second), tightest)
+        compare(best, x.exact(first, second), RESOLVED, tightest)
     assert all(ratio < 1.3 for ratio in tightest.values()), tightest
 
 
@@ -288,7 +289,7 @@ def test_aggregator_that_draws_every_round(loss: str) -> None:
             loss=loss,
             smoothness=beta,
         )
-        compare(best, exact, {})
+        compare(best, exact, RESOLVED, {})
 
 
 def test_one_drawn_user_breaks_the_sum_over_rounds() -> None:

@@ -98,7 +98,12 @@ hs::SampledCell sampled(const grid::Walk& walk, bool convex) {
     d.ball_dimension = 0.0;
     if (!d.legal()) return {hs::detail::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
     const double expanding = (1.0 + d.learning_rate * d.smoothness) * (1.0 + 0x1p-50);
-    return {d.eps, walk.value(9), d.num_records, d.sensitivity(), d.width(), convex ? d.contraction() : expanding};
+    return {d.eps,
+            walk.value(9),
+            d.num_records,
+            std::max(d.sensitivity(), hs::detail::least_length),
+            std::max(d.width(), hs::detail::least_length),
+            convex ? d.contraction() : expanding};
 }
 
 grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {

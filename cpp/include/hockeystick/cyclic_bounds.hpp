@@ -37,8 +37,9 @@ struct CyclicCell {
 namespace detail {
 
 inline constexpr std::size_t profile_points = 256;
-inline constexpr double profile_reach = 10.0;    // beyond, F leaves a round's curve as it is
-inline constexpr double profile_rounds = 128.0;  // rounds with the record that are followed at the most
+inline constexpr double least_length = 0x1p-1000;  // in noise deviations: what underflows is at most this
+inline constexpr double profile_reach = 10.0;      // beyond, F leaves a round's curve as it is
+inline constexpr double profile_rounds = 128.0;    // rounds with the record that are followed at the most
 inline constexpr double divisions[] = {0.15, 0.3, 0.45, 0.6, 0.75};  // shares of the variance that F gets
 
 // A grid of losses on which eps lies, up to where a Gaussian mechanism of parameter mu is past noticing; no points if that is
@@ -60,7 +61,7 @@ struct ProfileGrid {
 inline std::vector<double> gaussian_curve(const PrivacyProfile& profile, double mu) {
     std::vector<double> curve(profile_points + 1);
     for (std::size_t k = 0; k <= profile_points; ++k)
-        curve[k] = std::exp(log_raised(log_theta(profile.loss(k), mu))) * (1.0 + 0x1p-50);
+        curve[k] = std::max(1e-300, std::exp(log_raised(log_theta(profile.loss(k), mu))) * (1.0 + 0x1p-50));
     return curve;
 }
 
@@ -127,8 +128,8 @@ inline HiddenDeltas cyclic_bounds(const CyclicCell& cell) {
     if (!cell.legal()) return deltas;
     const DescentCell& d = cell.descent;
     const double eps = d.eps, participations = cell.participations(), after = cell.after();
-    const double g = d.sensitivity(), reach = d.reach();
-    const CyclicShift shift(d.contraction(), g, d.width(), cell.period);
+    const double g = std::max(d.sensitivity(), least_length), reach = d.reach();
+    const CyclicShift shift(d.contraction(), g, std::max(d.width(), least_length), cell.period);
     const double composed = log_raised(log_theta(eps, g * std::sqrt(participations) * (1.0 + 0x1p-50)));
     deltas[plain] = raised_delta(composed, eps);
     deltas[contraction] =
