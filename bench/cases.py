@@ -343,6 +343,7 @@ HIDDEN_STATES = (
         _best_cyclic,
         two_threads=partial(_best_cyclic, num_threads=2),
         size=100,
+        peer_size=100,
     ),
     Case("last_iterate.chain_delta, T = 1e+03", lambda _: (1000,), _chain, size=1),
 )
