@@ -57,8 +57,8 @@ def best(
     one_dimensional : bool
         Whether iterates are numbers: then what the projection itself hides counts too. The same as ``ball_dimension=1``.
     ball_dimension : array_like, optional
-        Dimension of the iterates, a positive integer, if the set is a ball around which steps of length at most the learning
-        rate times lipschitz start: then what the projection itself hides counts too. Gaussian noise only.
+        Dimension of the iterates, a positive integer, if the set is a Euclidean ball: then what the projection itself hides
+        counts too. Gaussian noise only.
     num_threads : int, optional
         Threads to use; all cores by default.
     on_error : {"raise", "nan"}
