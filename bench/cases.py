@@ -288,3 +288,62 @@ FEDERATED = (
     _grid("pnsgd_gaussian", _records, _pnsgd, peers.pnsgd_gaussian),
     _grid("trusted_aggregator", _profiles, _aggregator, peers.trusted_aggregator),
 )
+
+
+def _hidden(n: int) -> tuple[Array, ...]:
+    """Return eps, the record's step among a hundred, noise and diameter, from what hides nothing to what hides all."""
+    index = np.ceil(_uniform(11, 0.0, 100.0, n))
+    noise, diameter = (np.exp(_uniform(seed, -1.0, 2.0, n)) for seed in (12, 13))
+    return _uniform(10, 0.0, 5.0, n), index, noise, diameter
+
+
+def _descent(noise_std: Array, diameter: Array) -> dict[str, Any]:
+    return {
+        "learning_rate": 0.5,
+        "noise_std": noise_std,
+        "lipschitz": 1.0,
+        "smoothness": 0.5,
+        "diameter": diameter,
+    }
+
+
+def _best(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:
+    process = _descent(noise_std, diameter)
+    return last_iterate.best(eps, index=index, num_records=100, **process, num_threads=num_threads).delta
+
+
+def _best_cyclic(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:
+    process = _descent(noise_std, diameter)
+    when = {"index": np.minimum(index, 10), "period": 10, "rounds": 100}
+    return last_iterate.best_cyclic(eps, **when, **process, num_threads=num_threads).delta
+
+
+def _chain(rounds: int) -> Any:
+    """Return the exact delta for a record of every round; the bracket must be as narrow as it is asked for."""
+    bracket = last_iterate.chain_delta(
+        1.0,
+        gradient_map="logistic",
+        record=0.5,
+        neighbour=-0.5,
+        rounds=rounds,
+        learning_rate=0.5,
+        noise_std=1.0,
+        diameter=2.0,
+    )
+    assert bracket.upper - bracket.lower <= max(0.01 * bracket.upper, 1e-12)
+    return bracket.upper
+
+
+# The goals: 10 µs a cell of `best` on two threads; a second for a thousand rounds of `chain_delta`.
+HIDDEN_STATES = (
+    Case("last_iterate.best, 100 steps", _hidden, _best, two_threads=partial(_best, num_threads=2), size=MILLION // 10),
+    Case(
+        "last_iterate.best_cyclic, period 10, 100 rounds",
+        _hidden,
+        _best_cyclic,
+        two_threads=partial(_best_cyclic, num_threads=2),
+        size=100,
+        peer_size=100,
+    ),
+    Case("last_iterate.chain_delta, T = 1e+03", lambda _: (1000,), _chain, size=1),
+)

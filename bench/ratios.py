@@ -27,7 +27,7 @@ import scipy
 import hockeystick as hs
 
 INSTRUCTION_SETS = ("v4", "v3", "v2")
-OTHERS = (*cases.CONTRACTION, *cases.SHIFTED_INTERPOLATION, *cases.FEDERATED)
+OTHERS = (*cases.CONTRACTION, *cases.SHIFTED_INTERPOLATION, *cases.FEDERATED, *cases.HIDDEN_STATES)
 SHORTEST_SAMPLE = 5e-3  # seconds: short calls are repeated, so that the clock does not count
 
 

@@ -13,7 +13,12 @@ image = pytest.importorskip("matplotlib.image")
 SCRIPTS = Path(__file__).parents[1] / "docs" / "figures"
 PICTURES = {
     "fedavg_refutation": ["fedavg_refutation"],
-    "hidden_states": ["hidden_states_bounds", "hidden_states_regions"],
+    "hidden_states": [
+        "hidden_states_bounds",
+        "hidden_states_every_round",
+        "hidden_states_every_round_regions",
+        "hidden_states_regions",
+    ],
     "projected_sgd": ["projected_sgd_figure_2", "projected_sgd_figure_3"],
     "trusted_aggregator": ["trusted_aggregator_figure_2"],
 }

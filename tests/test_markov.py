@@ -268,6 +268,32 @@ def test_projected_contraction(laplace: bool, low: float, high: float, diameter:
     assert best * (1 - 1e-12) - 1e-15 <= value <= best + 2e-4
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-300, 1e307])
+@pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
+@pytest.mark.parametrize(("low", "high"), [(-10.0, 10.0), (10.0, 17.0), (-1e-8, 0.0)])
+@pytest.mark.parametrize("eps", [0.0, 0.7])
+def test_projected_contraction_does_not_know_its_unit(
+    unit: float, kind: str, low: float, high: float, eps: float
+) -> None:
+    """Lengths near the ends of the range of doubles give what they give in another unit."""
+    values = [
+        last_iterate.projected_contraction(
+            eps, image_low=low * k, image_high=high * k, diameter=10.0 * k, **{kind: 10.0 * k}
+        )
+        for k in (2.0**-3, unit)
+    ]
+    np.testing.assert_allclose(*values, rtol=1e-12, atol=1e-15)
+
+
+def test_projected_contraction_at_the_smallest_numbers() -> None:
+    """A width of the smallest double is a distance like any other; before noise of 1 it leaves next to nothing."""
+    tiny = 5e-324
+    shared = {"image_low": 0.0, "image_high": tiny, "diameter": 1.0}
+    assert last_iterate.projected_contraction(0.0, **shared, noise_std=1.0) <= tiny
+    same = last_iterate.projected_contraction(0.5, **(shared | {"diameter": tiny}), noise_std=tiny)
+    np.testing.assert_allclose(same, hs.theta(0.5, 1.0), rtol=1e-13)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [

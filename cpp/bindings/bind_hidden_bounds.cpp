@@ -1,8 +1,11 @@
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hockeystick/aggregator_bounds.hpp>
+#include <hockeystick/cyclic_bounds.hpp>
+#include <hockeystick/sampled_bounds.hpp>
 
 #include "batch_kernels.hpp"
 #include "bind.hpp"
@@ -40,18 +43,18 @@ struct Outcome {
 // Evaluates function(walk) -> HiddenDeltas on every cell.
 template <class Function>
 grid::Double each_method(const std::vector<grid::Double>& arguments, const std::vector<py::ssize_t>& shape,
-                         std::size_t threads, const Function& function) {
+                         std::size_t threads, const Function& function, std::size_t cells_per_task = few) {
     Outcome out(arguments, shape);
     grid::for_each_cell(
-        arguments, shape, threads, few,
+        arguments, shape, threads, cells_per_task,
         [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) { out.write(cell, function(walk)); });
     return out.result;
 }
 
-// eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, one_dimensional
+// eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, ball_dimension
 hs::DescentCell descent(const grid::Walk& w) {
     return {w.value(0), w.value(1), w.value(2), w.value(3), w.value(4),
-            w.value(5), w.value(6), w.value(7), w.value(8), w.value(9) != 0.0};
+            w.value(5), w.value(6), w.value(7), w.value(8), w.value(9)};
 }
 
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
@@ -77,6 +80,50 @@ template <hs::HiddenDeltas (*Function)(const hs::DescentCell&)>
 grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     return each_method(arguments, grid::shape_of(arguments.at(9)), threads,
                        [](const grid::Walk& walk) { return Function(descent(walk)); });
+}
+
+// As for descent, with the period in the place of ball_dimension.
+grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const auto one = [](const grid::Walk& walk) {
+        hs::CyclicCell cell{descent(walk), walk.value(9)};
+        cell.descent.ball_dimension = 0.0;
+        return hs::cyclic_bounds(cell);
+    };
+    return each_method(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+}
+
+// As for descent, with the sampling rate in the place of ball_dimension; losses that are not convex have maps that may expand.
+hs::SampledCell sampled(const grid::Walk& walk, bool convex) {
+    hs::DescentCell d = descent(walk);
+    d.ball_dimension = 0.0;
+    if (!d.legal()) return {hs::detail::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
+    const double expanding = (1.0 + d.learning_rate * d.smoothness) * (1.0 + 0x1p-50);
+    return {d.eps,
+            walk.value(9),
+            d.num_records,
+            std::max(d.sensitivity(), hs::detail::least_length),
+            std::max(d.width(), hs::detail::least_length),
+            convex ? d.contraction() : expanding};
+}
+
+grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {
+    const auto one = [convex](const grid::Walk& walk) { return hs::sampled_bounds(sampled(walk, convex)); };
+    return each_method(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+}
+
+// For each cell the rounds that are composed, and the parameters of what is composed: of all, and of the last ones.
+std::vector<std::array<double, 4>> sampled_splits(const std::vector<grid::Double>& arguments, bool convex) {
+    const std::vector<py::ssize_t> shape = grid::shape_of(arguments.at(9));
+    grid::require_shape(arguments, shape);
+    std::vector<std::array<double, 4>> splits(static_cast<std::size_t>(arguments[9].size()));
+    grid::for_each_cell(arguments, shape, 1, few,
+                        [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
+                            const hs::SampledCell c = sampled(walk, convex);
+                            const hs::SampledSplit split = hs::sampled_split(c);
+                            const double alone = c.legal() ? 2.0 / c.g * (1.0 - 0x1p-50) : hs::detail::nan;
+                            splits[cell] = {alone, split.rounds, split.noise_multiplier, split.mu};
+                        });
+    return splits;
 }
 
 // `cells`: eps, num_users, batch_size, suffix; `rounds`: learning_rate, noise_std, lipschitz, radius, smoothness,
@@ -108,10 +155,14 @@ void bind_hidden_bounds(py::module_& m) {
     };
     define("last_iterate_bounds", last_iterate_bounds);
     define("last_iterate_laplace_bounds", descent_bounds<hs::last_iterate_laplace_bounds>);
+    define("cyclic_bounds", cyclic_bounds);
     define("last_iterate_random_stop_bounds", descent_bounds<hs::last_iterate_random_stop_bounds>);
+    m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
+    m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
     m.def("trusted_aggregator_bounds", trusted_aggregator_bounds, py::arg("cells"), py::arg("rounds"),
           py::arg("convex"), py::arg("threads"));
     m.def("hidden_methods", [] {
-        return std::vector<std::string>{"plain", "contraction", "nonlinear", "shifted", "hybrid", "projected", "renyi"};
+        return std::vector<std::string>{"plain",     "contraction", "nonlinear", "shifted", "hybrid",
+                                        "projected", "renyi",       "divided",   "pattern", "sampled"};
     });
 }

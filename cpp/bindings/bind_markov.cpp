@@ -3,6 +3,7 @@
 #include <tuple>
 #include <vector>
 
+#include <hockeystick/ball_projection.hpp>
 #include <hockeystick/markov.hpp>
 
 #include "bind.hpp"
@@ -37,8 +38,8 @@ scalar_chain(const std::vector<double>& eps, const std::vector<Map>& maps, std::
 grid::Double projected_contraction(const std::vector<grid::Double>& arguments, bool laplace, std::size_t threads) {
     return grid::map<5>(
         arguments, threads,
-        [laplace](const std::atomic<bool>&, double eps, double low, double high, double radius, double noise) {
-            return hs::projected_contraction(eps, low, high, radius, noise, laplace);
+        [laplace](const std::atomic<bool>&, double eps, double low, double high, double diameter, double noise) {
+            return hs::projected_contraction(eps, low, high, diameter, noise, laplace);
         });
 }
 
@@ -47,5 +48,6 @@ grid::Double projected_contraction(const std::vector<grid::Double>& arguments, b
 void bind_markov(py::module_& m) {
     m.def("scalar_chain", scalar_chain, py::arg("eps"), py::arg("maps"), py::arg("first"), py::arg("second"),
           py::arg("radius"), py::arg("start"), py::arg("laplace"), py::arg("points"));
+    grid::define(m, "ball_contraction", hs::ball_contraction);
     m.def("projected_contraction", projected_contraction, py::arg("arguments"), py::arg("laplace"), py::arg("threads"));
 }

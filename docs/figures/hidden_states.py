@@ -2,7 +2,8 @@
 
 The first picture shows projected noisy SGD in one dimension with linear losses, for which the exact delta of the last iterate is
 known (`last_iterate.chain_delta`), beside the bounds of `last_iterate.best` and Theorem 4 of Asoodeh, Diaz and Calmon 2020.
-The second shows, over eps and the number of later rounds, the bound that is smallest.
+The second shows, over eps and the number of later rounds, the bound that is smallest. The other two show the same for a record
+that is used in every round (`last_iterate.best_cyclic`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from hockeystick import last_iterate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 SMALLEST_DELTA = 1e-11  # below, the exact value is not resolved
 
@@ -85,38 +89,36 @@ def draw_bounds() -> Figure:
     return figure
 
 
+def colour_regions(axes: Axes, rounds: Array, eps: Array, best: last_iterate.Best, regions: tuple[str, ...]) -> None:
+    """Colour each cell by the bound that is smallest there, with a line and a name for each."""
+    number = np.vectorize(regions.index)(best.method)
+    number = np.where(best.delta < style.TINY, -1, number)  # underflow: nothing to tell them apart
+    palette = ("#999999", *style.COLOURS, "#000000")[: len(regions) + 1]
+    pale = [tuple(1 - 0.15 * (1 - c) for c in to_rgb(colour)) for colour in palette]
+    limits = {"vmin": -1.5, "vmax": len(regions) - 0.5}
+    axes.pcolormesh(rounds, eps, number, cmap=ListedColormap(pale), shading="nearest", **limits)
+    for value, colour in zip(range(-1, len(regions)), palette, strict=True):
+        inside = number == value
+        if inside.any():
+            axes.contour(rounds, eps, inside.astype(float), levels=[0.5], colors=[colour], linewidths=1.8)
+            rows, columns = np.nonzero(inside)
+            if inside.mean() > 0.02:
+                middle = np.argmin(np.hypot(rows - rows.mean(), 3 * (columns - columns.mean())))
+                name = r"$\delta < 10^{-300}$" if value < 0 else regions[value]
+                axes.text(rounds[columns[middle]], eps[rows[middle]], name, ha="center", va="center")
+    axes.set_yscale("log")
+    axes.grid(visible=False)
+
+
 def draw_region(axes: Axes, reach: float) -> None:
     """Draw the regions of the winners for one ratio of the domain's diameter to the noise."""
     eps = np.geomspace(0.01, 10.0, 300)
     later = np.arange(0, 61)
-    best = last_iterate.best(
-        eps[:, np.newaxis],
-        index=1,
-        num_records=later + 1,
-        learning_rate=1.0,
-        noise_std=1.0,
-        lipschitz=0.5,
-        smoothness=0.0,
-        diameter=reach,
-    )
-    number = np.vectorize(REGIONS.index)(best.method)
-    number = np.where(best.delta < style.TINY, -1, number)  # underflow: nothing to tell them apart
-    palette = ("#999999", *style.COLOURS, "#000000")
-    pale = [tuple(1 - 0.15 * (1 - c) for c in to_rgb(colour)) for colour in palette]
-    axes.pcolormesh(later, eps, number, cmap=ListedColormap(pale), vmin=-1.5, vmax=4.5, shading="nearest")
-    for value, colour in zip(range(-1, 5), palette, strict=True):
-        inside = number == value
-        if inside.any():
-            axes.contour(later, eps, inside.astype(float), levels=[0.5], colors=[colour], linewidths=1.8)
-            rows, columns = np.nonzero(inside)
-            if inside.mean() > 0.02:
-                middle = np.argmin(np.hypot(rows - rows.mean(), 3 * (columns - columns.mean())))
-                name = r"$\delta < 10^{-300}$" if value < 0 else REGIONS[value]
-                axes.text(later[columns[middle]], eps[rows[middle]], name, ha="center", va="center")
-    axes.set_yscale("log")
+    process = unit_process(0.5, reach)
+    best = last_iterate.best(eps[:, np.newaxis], index=1, num_records=later + 1, **process)
+    colour_regions(axes, later, eps, best, REGIONS)
     axes.set_xlabel("rounds after the record's")
     axes.set_title(rf"diameter/noise $= {reach:g}$")
-    axes.grid(visible=False)
 
 
 def draw_regions() -> Figure:
@@ -128,9 +130,80 @@ def draw_regions() -> Figure:
     return figure
 
 
+def unit_process(lipschitz: float, diameter: float) -> dict[str, float]:
+    """Return the arguments of convex losses with steps and noise of 1."""
+    return {
+        "learning_rate": 1.0,
+        "noise_std": 1.0,
+        "lipschitz": lipschitz,
+        "smoothness": 0.0,
+        "diameter": diameter,
+    }
+
+
+def exact_every_round(eps: float, rounds: int, lipschitz: float, diameter: float) -> float:
+    """Return the lower end of delta for linear losses whose record is used in every round, from the middle or an end."""
+    return max(
+        last_iterate.chain_delta(
+            eps,
+            gradient_map="linear",
+            record=lipschitz,
+            neighbour=-lipschitz,
+            rounds=rounds,
+            learning_rate=1.0,
+            noise_std=1.0,
+            diameter=diameter,
+            start=start,
+        ).lower
+        for start in (0.0, diameter / 2)
+    )
+
+
+def draw_every_round() -> Figure:
+    """Draw exact and certified curves against the rounds for a record that is used in all of them."""
+    figure, panels = style.new_figure("A record used in every round, linear losses, noise 1", panels=2)
+    rounds = np.arange(1, 41)
+    for axes, (eps, lipschitz, diameter) in zip(panels, ((0.1, 0.1, 1.0), (0.5, 0.25, 2.0)), strict=True):
+        best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(lipschitz, diameter))
+        curves = (("plain", "composition"), ("shifted", "shifted"), ("divided", "divided"))
+        for (name, label), colour, marker in zip(curves, style.COLOURS, style.MARKERS, strict=False):
+            axes.plot(rounds, best.bounds[name], color=colour, marker=marker, markevery=5, label=label)
+        exact = [exact_every_round(eps, int(n), lipschitz, diameter) for n in rounds]
+        axes.plot(rounds, exact, "k-", marker="x", markevery=5, label="exact chain")
+        axes.set_title(rf"$\varepsilon = {eps:g}$, $2L/\sigma = {2 * lipschitz:g}$, diameter {diameter:g}")
+        axes.set_xlabel("rounds")
+        axes.set_ylim(bottom=0)
+    panels[0].set_ylabel(style.DELTA)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_every_round_regions() -> Figure:
+    """Draw who wins, over eps and rounds, for a record that is used in all of them."""
+    figure, panels = style.new_figure(
+        r"A record used in every round: the smallest certified bound ($2L/\sigma = 0.5$)", 3
+    )
+    eps, rounds = np.geomspace(0.01, 10.0, 40), np.unique(np.geomspace(1, 200, 40).round())
+    for axes, reach in zip(panels, (2.0, 3.0, 5.0), strict=True):
+        process = unit_process(0.25, reach)
+        best = last_iterate.best_cyclic(eps[:, np.newaxis], index=1, period=1, rounds=rounds, **process)
+        colour_regions(axes, rounds, eps, best, ("plain", "shifted", "divided"))
+        axes.set_xscale("log")
+        axes.set_xlabel("rounds")
+        axes.set_title(rf"diameter/noise $= {reach:g}$")
+    panels[0].set_ylabel(style.EPSILON)
+    return figure
+
+
 def draw() -> dict[str, Figure]:
-    """Return both pictures by file name."""
-    return {"hidden_states_bounds": draw_bounds(), "hidden_states_regions": draw_regions()}
+    """Return the pictures by file name."""
+    return {
+        "hidden_states_bounds": draw_bounds(),
+        "hidden_states_every_round": draw_every_round(),
+        "hidden_states_every_round_regions": draw_every_round_regions(),
+        "hidden_states_regions": draw_regions(),
+    }
 
 
 if __name__ == "__main__":

@@ -55,6 +55,62 @@ def rows(eps: float) -> list[str]:
     return lines
 
 
+REPEATED = ("plain", "shifted", "hybrid", "divided")
+ROUNDS = 40
+
+
+def exact_repeated(eps: float, sensitivity: float, reach: float, period: int) -> float:
+    """Return the largest exact delta over the same starts and directions, the record used every `period` rounds to the last."""
+    uses = (ROUNDS - 1 - np.arange(ROUNDS)) % period == 0
+    half = sensitivity / 2
+    return max(
+        last_iterate.chain_delta(
+            eps,
+            gradient_map="linear",
+            record=np.where(uses, half, others * half),
+            neighbour=np.where(uses, -half, others * half),
+            learning_rate=1.0,
+            noise_std=1.0,
+            diameter=reach,
+            start=start * reach / 2,
+        ).lower
+        for start, others in itertools.product((-1.0, -0.5, 0.0, 0.5, 1.0), (-1.0, 0.0, 1.0) if period > 1 else (0.0,))
+    )
+
+
+def repeated_rows(eps: float) -> list[str]:
+    """Return the rows for a record that is used again and again."""
+    lines = []
+    for period, (sensitivity, reach) in itertools.product(
+        (1, 3), ((0.2, 1.0), (0.2, 2.0), (0.5, 2.0), (0.5, 4.0), (1.0, 8.0))
+    ):
+        truth = exact_repeated(eps, sensitivity, reach, period)
+        if truth < RESOLVED:
+            continue
+        best = last_iterate.best_cyclic(
+            eps,
+            index=(ROUNDS - 1) % period + 1,
+            period=period,
+            rounds=ROUNDS,
+            learning_rate=1.0,
+            noise_std=1.0,
+            lipschitz=sensitivity / 2,
+            smoothness=0.0,
+            diameter=reach,
+        )
+        ratios = " | ".join(f"{best.bounds[name] / truth:.3g}" for name in REPEATED)
+        lines.append(f"| {eps:g} | {period} | {sensitivity:g} | {reach:g} | {truth:.3g} | {ratios} | {best.method} |")
+    return lines
+
+
+def table(columns: tuple[str, ...], lines: list[str]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join([f"| {' | '.join(columns)} |", "|" + "---|" * len(columns), *lines])
+
+
 if __name__ == "__main__":
-    header = f"| sensitivity | diameter | later rounds | exact | {' | '.join(METHODS)} | smallest |"
-    print("\n".join([header, "|" + "---|" * (5 + len(METHODS)), *rows(1.0)]))  # noqa: T201
+    once = ("sensitivity", "diameter", "later rounds", "exact", *METHODS, "smallest")
+    often = ("eps", "period", "sensitivity", "diameter", "exact", *REPEATED, "smallest")
+    print(table(once, rows(1.0)))  # noqa: T201
+    print()  # noqa: T201
+    print(table(often, [*repeated_rows(0.1), *repeated_rows(0.5)]))  # noqa: T201

@@ -53,7 +53,7 @@ struct BandedKernel {
 
 class GaussianChain {
   public:
-    // `fine` counts the points of the tables, a multiple of the panels; 0 if there are none.
+    // `fine` counts the points of the tables, no fewer than the panels; 0 if there are none.
     explicit GaussianChain(const ScalarChain& chain, std::size_t fine)
         : chain_(chain), fine_(fine), grid_(choose_panels(), chain.radius) {
         bound_errors();
@@ -122,7 +122,8 @@ class GaussianChain {
                            : map(static_cast<long double>(chain_.radius), ends + 1);
     }
 
-    std::size_t panel_of(std::size_t k) const { return k * grid_.panels / fine_; }
+    // The panel in which fine point k lies, the middle of a cell that may belong to two.
+    std::size_t panel_of(std::size_t k) const { return (2 * k + 1) * grid_.panels / (2 * fine_); }
 
     long double fine_point(std::size_t k) const {
         const long double h = 2.0L * static_cast<long double>(chain_.radius) / static_cast<long double>(fine_);

@@ -9,9 +9,8 @@
 //   Count.    If both mixtures have the same centres, d has at most as many changes of sign as the sequence p_j - gamma q_j
 //             (the Gaussian kernel is totally positive: Karlin, Total Positivity, 1968, Theorem 3.1 of Chapter 5). When that
 //             many have been seen, there are no others. And E <= sum_j (p_j - gamma q_j)_+ (data processing).
-//   Slope.    u' = (mean_P - mean_Q)/s^2 and u'' = (var_P - var_Q)/s^4 for the laws of the centre given y, hence
-//             |u''| <= W^2/(4 s^4), W the range of the centres (Popoviciu): where |u| exceeds what it can move within a
-//             cell, its sign is certain; other cells are halved until |d| <= p |1 - e^{-u}| makes them negligible.
+//   Slope.    Where |u| exceeds what it can move within a cell (density_contrast.hpp), its sign is certain; other cells are
+//             halved until |d| <= p |1 - e^{-u}| makes them negligible.
 #pragma once
 
 #include <algorithm>
@@ -21,34 +20,23 @@
 #include <numeric>
 #include <vector>
 
-#include <hockeystick/mixture.hpp>
+#include <hockeystick/density_contrast.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 
 namespace detail {
 
-inline constexpr double tiny = 1e-280;  // densities below it are not told apart
-
 class GaussianMixturePair {
   public:
     GaussianMixturePair(const Mixture& p, const Mixture& q, long double noise, long double radius, double eps)
         : p_(p), q_(q), noise_(noise), s_(static_cast<double>(noise)), radius_(radius),
-          gamma_(std::exp(static_cast<long double>(eps))), same_centres_(p.centre == q.centre) {
-        const auto ends = [](const Mixture& m) { return std::minmax_element(m.centre.begin(), m.centre.end()); };
-        const auto [p_low, p_high] = ends(p);
-        const auto [q_low, q_high] = ends(q);
-        low_ = static_cast<double>(std::min(*p_low, *q_low));
-        high_ = static_cast<double>(std::max(*p_high, *q_high));
-        const double far = (static_cast<double>(radius) + std::max(std::fabs(low_), std::fabs(high_))) / s_;
+          gamma_(std::exp(static_cast<long double>(eps))), same_centres_(p.centre == q.centre),
+          contrast_(p, q, s_, static_cast<double>(radius), static_cast<double>(gamma_)) {
         const double terms = static_cast<double>(p.weight.size() + q.weight.size());
-        // exponents above -700 are right to 4 of 745 ulp, positions to an ulp; sums add an ulp a term
-        log_error_ = 0x1p-52 * (4.0 * 745.0 + 80.0 * far + terms);
-        const double reach = std::min(far, 150.0);
+        const double reach = std::min(contrast_.farthest(), 150.0);
         // long double tails: arguments squared times an ulp, and the sum; 2^-48: skipped signs and stored weights
         tail_error_ = std::numeric_limits<long double>::epsilon() * (terms + 64.0 + 16.0 * reach * reach) + 0x1p-48;
-        growth_ = far / s_;
-        slope_bound_ = (high_ - low_) / (s_ * s_);
     }
 
     CertifiedEnds hockey_stick() const {
@@ -58,9 +46,6 @@ class GaussianMixturePair {
     }
 
   private:
-    struct Local {
-        double p, gq, u, slope;  // densities without 1/(s sqrt(2 pi))
-    };
     struct Segment {
         double low, high;
         bool positive;
@@ -80,48 +65,14 @@ class GaussianMixturePair {
     double s_;
     long double radius_, gamma_;
     bool same_centres_;
-    double low_, high_, log_error_, tail_error_, growth_, slope_bound_;
+    DensityContrast contrast_;
+    double tail_error_;
 
-    struct Density {
-        double value, slope;
-    };
-    Density density(const Mixture& m, double y) const {
-        double value = 0.0, moment = 0.0;
-        for (std::size_t j = 0; j < m.weight.size(); ++j) {
-            const double z = (static_cast<double>(m.centre[j]) - y) / s_;
-            const double term = m.weight[j] * std::exp(-0.5 * z * z);
-            value += term;
-            moment += term * z;
-        }
-        return {value, value > 0.0 ? moment / value / s_ : 0.0};
-    }
-
+    using Local = DensityContrast::Local;
     Local look(double y, Segments& out) const {
         ++out.looks;
-        const Density p = density(p_, y), q = density(q_, y);
-        const double gq = q.value * static_cast<double>(gamma_);
-        return {p.value, gq, std::log(std::max(p.value, tiny)) - std::log(std::max(gq, tiny)), p.slope - q.slope};
+        return contrast_.look(y);
     }
-
-    bool resolved(const Local& at) const { return at.p >= tiny && at.gq >= tiny; }
-
-    // How far u may be from its value in the middle of a cell of width h.
-    double drift(const Local& middle, double h) const {
-        const double anyhow = 0.5 * slope_bound_ * h;
-        const double local =
-            0.5 * std::fabs(middle.slope) * h * (1.0 + 1e-10) + 0.03125 * slope_bound_ * slope_bound_ * h * h;
-        return log_error_ + (resolved(middle) ? std::min(anyhow, local + log_error_ * slope_bound_ * h) : anyhow);
-    }
-
-    // Bound of int |d| over a cell of width h.
-    double stake(const Local& middle, double h) const {
-        const double density = std::exp(0.5 * growth_ * h) * 0.4 * h / s_ * (1.0 + 1e-9);  // 0.4 > 1/sqrt(2 pi)
-        const double most = std::fabs(middle.u) + drift(middle, h);
-        if (!resolved(middle) || most > 30.0) return density * (middle.p + middle.gq + 2.0 * tiny);
-        return density * middle.p * std::expm1(most);
-    }
-
-    bool certain(const Local& middle, double h) const { return std::fabs(middle.u) > drift(middle, h); }
 
     // A's part in [low, high], by halving.
     void by_slope(double low, double high, double tolerance, Segments& out) const {
@@ -141,10 +92,10 @@ class GaussianMixturePair {
             const double h = cell.high - cell.low, middle = 0.5 * (cell.low + cell.high);
             const Local at = look(middle, out);
             cell.positive = at.u > 0.0 && at.p >= tiny;
-            if (!certain(at, h)) {
-                const double at_stake = stake(at, h);
-                const bool blurred =
-                    std::fabs(at.u) + drift(at, h) <= 4.0 * log_error_;  // halving would not sharpen it
+            if (!contrast_.certain(at, h)) {
+                const double at_stake = contrast_.stake(at, h);
+                const bool blurred = std::fabs(at.u) + contrast_.drift(at, h) <=
+                                     4.0 * contrast_.log_error();  // halving would not sharpen it
                 const bool divisible = middle > cell.low && middle < cell.high && !blurred && out.looks < budget;
                 if (at_stake > tolerance * h / width && divisible) {
                     open.push_back({middle, cell.high, false});
@@ -157,9 +108,9 @@ class GaussianMixturePair {
         }
     }
 
-    // The signs of p_j - gamma q_j in the order of the centres; those within rounding of 0 are left out, a relative
-    // change of the weights by 2^-49.
-    std::vector<bool> weight_signs() const {
+    // The signs of p_j - gamma q_j in the order of the centres. Those within rounding of 0 are left out, and what they may be
+    // worth is added to `slack`: the signs are those of the mixture without them.
+    std::vector<bool> weight_signs(double& slack) const {
         std::vector<std::size_t> order(p_.weight.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(),
@@ -168,19 +119,22 @@ class GaussianMixturePair {
         for (const std::size_t j : order) {
             const long double gq = gamma_ * q_.weight[j];
             const long double difference = p_.weight[j] - gq;
-            if (std::fabs(difference) > 0x1p-50L * (p_.weight[j] + gq)) signs.push_back(difference > 0.0L);
+            const long double size = p_.weight[j] + gq;
+            if (std::fabs(difference) > 0x1p-50L * size) signs.push_back(difference > 0.0L);
+            else slack += static_cast<double>(std::max(0.0L, difference + 0x1p-60L * size));
         }
         return signs;
     }
 
     // A by the count of sign changes; false if not all of them were seen.
     bool by_count(double tolerance, Segments& out) const {
-        const std::vector<bool> signs = weight_signs();
+        const std::vector<bool> signs = weight_signs(out.slack);
         if (signs.empty()) return false;
         std::size_t changes = 0;
         for (std::size_t j = 1; j < signs.size(); ++j) changes += signs[j] != signs[j - 1];
         const double edge = static_cast<double>(radius_);
-        const double first = std::min(-edge, low_ - 10.0 * s_), last = std::max(edge, high_ + 10.0 * s_);
+        const double first = std::min(-edge, contrast_.low() - 10.0 * s_),
+                     last = std::max(edge, contrast_.high() + 10.0 * s_);
         const auto steps = static_cast<std::size_t>(std::min(20000.0, std::ceil(4.0 * (last - first) / s_)));
         double at = first, begin = -edge;
         bool sign = signs.front();
@@ -188,7 +142,7 @@ class GaussianMixturePair {
         for (std::size_t k = 0; k <= steps; ++k) {
             const double y = first + (last - first) * (static_cast<double>(k) / static_cast<double>(steps));
             const Local l = look(y, out);
-            if (!resolved(l) || std::fabs(l.u) <= log_error_) continue;
+            if (!contrast_.resolved(l) || std::fabs(l.u) <= contrast_.log_error()) continue;
             if ((l.u > 0.0) != sign) {
                 ++seen;
                 const Segment cell = bracket(at, y, sign, tolerance, out);
@@ -196,7 +150,8 @@ class GaussianMixturePair {
                 const double crossing = std::min(std::max(middle, -edge), edge);
                 if (crossing > begin) out.list.push_back({begin, crossing, sign});
                 begin = crossing;
-                if (cell.high > -edge && cell.low < edge) out.slack += stake(look(middle, out), cell.high - cell.low);
+                if (cell.high > -edge && cell.low < edge)
+                    out.slack += contrast_.stake(look(middle, out), cell.high - cell.low);
                 sign = !sign;
             }
             at = y;
@@ -211,11 +166,14 @@ class GaussianMixturePair {
             const double middle = 0.5 * (low + high);
             if (!(middle > low && middle < high)) break;
             const Local at = look(middle, out);
-            if (stake(at, high - low) <= tolerance) break;
-            if (std::fabs(at.u) <= log_error_ || !resolved(at)) {  // tighten around it from both sides
+            if (contrast_.stake(at, high - low) <= tolerance) break;
+            if (std::fabs(at.u) <= contrast_.log_error() ||
+                !contrast_.resolved(at)) {  // tighten around it from both sides
                 const double quarter = 0.25 * (high - low);
                 const Local left = look(middle - quarter, out), right = look(middle + quarter, out);
-                const auto clear = [&](const Local& l) { return resolved(l) && std::fabs(l.u) > log_error_; };
+                const auto clear = [&](const Local& l) {
+                    return contrast_.resolved(l) && std::fabs(l.u) > contrast_.log_error();
+                };
                 bool moved = false;
                 if (clear(left) && (left.u > 0.0) == before) low = middle - quarter, moved = true;
                 if (clear(right) && (right.u > 0.0) != before) high = middle + quarter, moved = true;

@@ -4,7 +4,8 @@
 //   renyi        the Renyi route: g/sqrt(s_k) turned into kappa = mu^2/2 and back (1 for eps <= kappa; Balle et al. 2019)
 //   contraction  the product theta(eps, g) prod theta(eps, r_j) (Asoodeh, Diaz and Calmon 2020, Theorem 4)
 //   nonlinear    F iterated, shifted, hybrid: nonlinear_contraction.hpp
-//   projected    F with the coefficient of the projected kernel, and shifted interpolation: in one dimension only
+//   projected    F with the coefficient of the kernel projected onto a ball, and shifted interpolation: exact in one dimension, a
+//                bound of it in more (ball_projection.hpp)
 //
 // with c = max(|1 - lr beta|, |1 - lr rho|) in place of the paper's M: it bounds the Lipschitz constant of a gradient step for
 // every learning rate, and never lies above M where M is valid. All are upper bounds, rounded up.
@@ -15,13 +16,25 @@
 #include <cmath>
 #include <cstddef>
 
+#include <hockeystick/ball_projection.hpp>
 #include <hockeystick/nonlinear_contraction.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 
-enum HiddenMethod : std::size_t { plain, contraction, nonlinear, shifted, hybrid, projected, renyi };
-inline constexpr std::size_t hidden_methods = 7;
+enum HiddenMethod : std::size_t {
+    plain,
+    contraction,
+    nonlinear,
+    shifted,
+    hybrid,
+    projected,
+    renyi,
+    divided,
+    pattern,
+    sampled
+};
+inline constexpr std::size_t hidden_methods = 10;         // the last three for repeated participation only
 using HiddenDeltas = std::array<double, hidden_methods>;  // NaN where a method does not apply
 
 namespace detail {
@@ -48,13 +61,13 @@ inline double renyi_delta(double root, double eps) {
 // Projected noisy SGD with Gaussian noise, the record used in step `index` of `num_records`; diameter = inf is legal.
 struct DescentCell {
     double eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter;
-    bool one_dimensional;
+    double ball_dimension;  // 0 where the domain need not be a ball
 
     bool legal() const {
         using namespace detail;
         return eps >= 0.0 && count(index) && count(num_records) && index <= num_records && positive(learning_rate) &&
                positive(noise) && positive(lipschitz) && non_negative(smoothness) && strong_convexity >= 0.0 &&
-               strong_convexity <= smoothness && diameter > 0.0;
+               strong_convexity <= smoothness && diameter > 0.0 && ball_dimension >= 0.0;
     }
     double after() const { return num_records - index; }
     double sensitivity() const { return 2.0 * (lipschitz / noise) * (1.0 + 0x1p-50); }
@@ -108,12 +121,15 @@ inline double projected_bound(const DescentCell& cell) {
     const double c = cell.contraction(), width = cell.width(), reach = cell.reach();
     const double drift = cell.lipschitz / cell.noise * (1.0 + 0x1p-50);
     const bool inward = cell.learning_rate * cell.smoothness <= 2.0 && width < infinity;  // steps do not expand
+    const double loss =
+        cell.ball_dimension > 1.0 ? ball_loss(0.5 * width + drift, 0.5 * width, cell.ball_dimension) : infinity;
+    const auto log_eta = [&](double eps) {
+        if (cell.ball_dimension > 1.0) return std::min(log_theta(eps, reach), log_pure_theta(eps, loss));
+        return inward ? log_projected_eta(eps, reach, width, drift) : log_theta(eps, reach);
+    };
     HiddenRounds rounds(cell.eps, cell.sensitivity());
-    for (double k = 0.0; k < std::min(cell.after(), 2.0 * max_passes) && rounds.bounds().hybrid >= gone; k += 1.0) {
-        rounds.advance(c, [&](double eps) {
-            return inward ? log_projected_eta(eps, reach, width, drift) : log_theta(eps, reach);
-        });
-    }
+    for (double k = 0.0; k < std::min(cell.after(), 2.0 * max_passes) && rounds.bounds().hybrid >= gone; k += 1.0)
+        rounds.advance(c, log_eta);
     return raised_delta(rounds.bounds().hybrid, cell.eps);
 }
 
@@ -132,7 +148,7 @@ inline HiddenDeltas gathered(const DescentCell& cell, double log_nonlinear, doub
     deltas[nonlinear] = raised_delta(log_nonlinear, eps);
     deltas[shifted] = raised_delta(after == 0.0 ? first : shift.shifted(), eps);
     deltas[hybrid] = std::min({raised_delta(log_hybrid, eps), deltas[shifted], deltas[contraction]});
-    if (cell.one_dimensional) deltas[projected] = std::min(projected_bound(cell), deltas[hybrid]);
+    if (cell.ball_dimension > 0.0) deltas[projected] = std::min(projected_bound(cell), deltas[hybrid]);
     return deltas;
 }
 

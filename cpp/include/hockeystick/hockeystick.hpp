@@ -2,7 +2,9 @@
 #pragma once
 
 #include <hockeystick/aggregator_bounds.hpp>
+#include <hockeystick/ball_projection.hpp>
 #include <hockeystick/contraction.hpp>
+#include <hockeystick/cyclic_bounds.hpp>
 #include <hockeystick/domain.hpp>
 #include <hockeystick/dpsgd.hpp>
 #include <hockeystick/feasible.hpp>
@@ -18,8 +20,10 @@
 #include <hockeystick/nonlinear_contraction.hpp>
 #include <hockeystick/one_step.hpp>
 #include <hockeystick/parallel.hpp>
+#include <hockeystick/privacy_profile.hpp>
 #include <hockeystick/published.hpp>
 #include <hockeystick/root.hpp>
+#include <hockeystick/sampled_bounds.hpp>
 #include <hockeystick/shifted_interpolation.hpp>
 #include <hockeystick/trusted_aggregator.hpp>
 #include <hockeystick/version.hpp>

@@ -151,10 +151,9 @@ inline ChainBracket scalar_chain(const ScalarChain& chain, const std::vector<dou
 
 namespace detail {
 
-// sup over thresholds of tail(t - high) - gamma tail(t - low), the best t brought into [-R, R].
-inline double two_point(double eps, double best, double radius, double high, double low, bool laplace, double noise) {
-    const double t = std::min(std::max(best, -radius), radius);
-    const double a = (t - high) / noise, b = (t - low) / noise;
+// sup over thresholds of tail(t - high) - gamma tail(t - low), the best t brought into [-R, R]; a and b are the thresholds that
+// this leaves for the two means, in noise deviations.
+inline double two_point(double eps, double a, double b, bool laplace) {
     if (!laplace) {
         const double p = q(a), r = eps + log_q(b);
         return std::max(0.0, p - (r > 0.0 ? 1.0 : std::exp(r)));
@@ -166,23 +165,26 @@ inline double two_point(double eps, double best, double radius, double high, dou
 
 }  // namespace detail
 
-// eta_gamma of the projected kernel whose means fill [low, high]; NaN outside the domain.
-inline double projected_contraction(double eps, double low, double high, double radius, double noise, bool laplace) {
+// eta_gamma of the projected kernel whose means fill [low, high]; NaN outside the domain. In long double, whose range
+// holds every sum, square and quotient of doubles.
+inline double projected_contraction(double eps, double low, double high, double diameter, double noise, bool laplace) {
     using namespace detail;
-    if (!(eps >= 0.0 && low <= high && std::fabs(low) < infinity && std::fabs(high) < infinity && positive(radius) &&
+    if (!(eps >= 0.0 && low <= high && std::fabs(low) < infinity && std::fabs(high) < infinity && positive(diameter) &&
           positive(noise))) {
         return nan;
     }
-    const double width = high - low, middle = 0.5 * (high + low);
-    if (width == 0.0 || eps == infinity) return 0.0;
-    const double offset = laplace ? 0.5 * eps * noise : eps * noise * (noise / width);
-    const auto one = [&](double centre) {
-        const double best = centre + offset;
-        const double high_end = centre + 0.5 * width, low_end = centre - 0.5 * width;
-        if (laplace && !(eps < width / noise)) return 0.0;
-        if (best >= -radius && best <= radius)
-            return laplace ? laplace_theta(eps, width / noise) : theta(eps, width / noise);
-        return two_point(eps, best, radius, high_end, low_end, laplace, noise);
+    const long double width = static_cast<long double>(high) - low, s = noise, reach = 0.5L * diameter;
+    const long double middle = 0.5L * (static_cast<long double>(high) + low);
+    if (width == 0.0L || eps == infinity) return 0.0;
+    const auto apart = static_cast<double>(width / s);
+    const long double offset = laplace ? 0.5L * eps * s : eps * s * (s / width);
+    const auto one = [&](long double centre) {
+        const long double best = centre + offset;
+        if (laplace && !(eps < apart)) return 0.0;
+        if (best >= -reach && best <= reach) return laplace ? laplace_theta(eps, apart) : theta(eps, apart);
+        const long double t = std::min(std::max(best, -reach), reach) - centre;
+        return two_point(eps, static_cast<double>((t - 0.5L * width) / s), static_cast<double>((t + 0.5L * width) / s),
+                         laplace);
     };
     return std::max(one(middle), one(-middle));
 }

@@ -8,24 +8,21 @@ Learning: the f-DP Perspective" (theorems numbered as in the version whose Theor
 exact per-round sums and the exact optimum of its shifted interpolation in place of the printed closed forms, some of which
 are false (`hockeystick.published`). Every client takes part in every round.
 
-`best` is the smallest of all certified bounds of the trusted aggregator.
+`best` is the smallest of all certified bounds of the trusted aggregator where users take part once, `best_sampled` where every
+round draws its own batch.
 """
 
 from __future__ import annotations
 
 from hockeystick.federated.best import best
-from hockeystick.federated.fedavg import (
-    fedavg_delta,
-    fedavg_epsilon,
-    fedavg_gdp,
-    fedprox_delta,
-    fedprox_epsilon,
-    fedprox_gdp,
-)
+from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
+from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
+from hockeystick.federated.sampled import best_sampled
 from hockeystick.federated.trusted_aggregator import trusted_aggregator, trusted_aggregator_random_stop
 
 __all__ = [
     "best",
+    "best_sampled",
     "fedavg_delta",
     "fedavg_epsilon",
     "fedavg_gdp",

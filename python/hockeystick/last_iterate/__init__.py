@@ -1,8 +1,9 @@
 """Hidden iterates: what the last iterate of projected noisy SGD reveals, adjacency by one record replaced.
 
 `pnsgd_*` are the published theorems of Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algorithms via
-Contraction Coefficients". `best` and `best_random_stop` are the smallest of these and of sharper certified bounds. `chain_delta`
-is the truth in one dimension, as a certified bracket.
+Contraction Coefficients". Functions called `best` are the smallest of all certified bounds, by when the record is used: `best` in one
+step, `best_cyclic` in every step or every so many, `best_sampled` at random; `best_random_stop` for a random last step.
+`chain_delta` is the truth in one dimension, as a certified bracket.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from hockeystick._best import Best
 from hockeystick.last_iterate.best import best, best_random_stop
 from hockeystick.last_iterate.chain import chain_delta
 from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_laplace, pnsgd_rdp
-from hockeystick.last_iterate.projection import projected_contraction
+from hockeystick.last_iterate.projection import ball_contraction, projected_contraction
+from hockeystick.last_iterate.repeated import best_cyclic, best_sampled
 
 __all__ = [
     "Best",
+    "ball_contraction",
     "best",
+    "best_cyclic",
     "best_random_stop",
+    "best_sampled",
     "chain_delta",
     "pnsgd_gaussian",
     "pnsgd_gaussian_random_stop",

@@ -7,19 +7,11 @@ from numpy.typing import ArrayLike
 
 from hockeystick import _core
 from hockeystick._best import Best, smallest
-from hockeystick._checks import Array, Grid, OnError, broadcast
+from hockeystick._checks import Grid, OnError, broadcast
 from hockeystick.last_iterate.noise import noise_given
+from hockeystick.last_iterate.process import check_process
 
 __all__ = ["best", "best_random_stop"]
-
-
-def _require_order(grid: Grid, smoothness: Array, strong_convexity: Array) -> None:
-    grid.require(
-        lambda b, r: r <= b,
-        "strong_convexity must be at most smoothness",
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-    )
 
 
 def best(
@@ -35,6 +27,7 @@ def best(
     strong_convexity: ArrayLike = 0.0,
     diameter: ArrayLike,
     one_dimensional: bool = False,
+    ball_dimension: ArrayLike | None = None,
     num_threads: int | None = None,
     on_error: OnError = "raise",
 ) -> Best:
@@ -62,7 +55,10 @@ def best(
     diameter : array_like
         Diameter of the convex set that iterates are projected onto, positive; infinite if there is no projection.
     one_dimensional : bool
-        Whether iterates are numbers: then what the projection itself hides counts too.
+        Whether iterates are numbers: then what the projection itself hides counts too. The same as ``ball_dimension=1``.
+    ball_dimension : array_like, optional
+        Dimension of the iterates, a positive integer, if the set is a Euclidean ball: then what the projection itself hides
+        counts too. Gaussian noise only.
     num_threads : int, optional
         Threads to use; all cores by default.
     on_error : {"raise", "nan"}
@@ -92,7 +88,8 @@ def best(
       :math:`s_k = \sum_{j \le k} c^{-2j}`; it needs no diameter;
     - "hybrid" is shifted interpolation for some steps and F for the rest, the best choice of how many;
     - "renyi" is the Rényi route (Feldman et al. 2018, Balle et al. 2019), for comparison: never the smallest but at ties;
-    - "projected" is the hybrid with the projected kernel's own coefficient (one_dimensional).
+    - "projected" is the hybrid with the projected kernel's own coefficient (one_dimensional), or a bound of it that knows that
+      a kernel projected onto a ball has a largest privacy loss (ball_dimension, see `ball_contraction`).
 
     Laplace noise has "plain", "contraction" and "nonlinear".
 
@@ -110,29 +107,15 @@ def best(
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise = grid.positive(name, noise)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    diameter = grid.positive_or_infinite("diameter", diameter)
+    process = check_process(grid, learning_rate, name, noise, lipschitz, smoothness, strong_convexity, diameter)
     if not isinstance(one_dimensional, bool):
         msg = f"one_dimensional must be True or False, not {one_dimensional!r}"
         raise TypeError(msg)
     grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
-    _require_order(grid, smoothness, strong_convexity)
-    cells = broadcast(
-        eps,
-        index,
-        num_records,
-        learning_rate,
-        noise,
-        lipschitz,
-        smoothness,
-        strong_convexity,
-        diameter,
-        np.asarray(float(one_dimensional)),
-    )
+    dimension = np.asarray(float(one_dimensional))
+    if ball_dimension is not None:
+        dimension = grid.count("ball_dimension", ball_dimension)
+    cells = broadcast(eps, index, num_records, *process, dimension)
     function = _core.last_iterate_bounds if name == "noise_std" else _core.last_iterate_laplace_bounds
     return smallest(function(cells, grid.threads), grid)
 
@@ -202,23 +185,9 @@ def best_random_stop(
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_std = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    diameter = grid.positive_or_infinite("diameter", diameter)
-    _require_order(grid, smoothness, strong_convexity)
-    cells = broadcast(
-        eps,
-        np.asarray(1.0),  # the worst index
-        num_records,
-        learning_rate,
-        noise_std,
-        lipschitz,
-        smoothness,
-        strong_convexity,
-        diameter,
-        np.asarray(0.0),
+    process = check_process(
+        grid, learning_rate, "noise_std", noise_std, lipschitz, smoothness, strong_convexity, diameter
     )
+    worst_index = np.asarray(1.0)
+    cells = broadcast(eps, worst_index, num_records, *process, np.asarray(0.0))
     return smallest(_core.last_iterate_random_stop_bounds(cells, grid.threads), grid)

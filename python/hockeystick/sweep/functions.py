@@ -26,7 +26,7 @@ UFUNC_PARAMETERS = {
 }
 
 # What these return is no array: brackets, and the best of several bounds with its name.
-_NO_ARRAYS = frozenset({"Best", "best", "best_random_stop", "chain_delta"})
+_NO_ARRAYS = frozenset({"Best", "best", "best_cyclic", "best_random_stop", "best_sampled", "chain_delta"})
 
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
