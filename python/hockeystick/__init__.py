@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import federated, last_iterate, published
+from hockeystick import federated, isrl, last_iterate, published
 from hockeystick._config import show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -75,6 +75,7 @@ __all__ = [
     "gdp_epsilon",
     "gdp_rdp",
     "gdp_trade_off",
+    "isrl",
     "laplace_theta",
     "last_iterate",
     "log_q",

@@ -1,0 +1,49 @@
+"""Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
+
+Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and say so.
+What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl` and `hockeystick.distortion`. Nothing outside
+this package calls it.
+"""
+
+from __future__ import annotations
+
+from hockeystick.published._warning import UnsoundBoundWarning
+from hockeystick.published.fedavg import fedavg_gdp, fedprox_gdp
+from hockeystick.published.isrl import (
+    HeuristicNoise,
+    experimental_batch_size,
+    experimental_local_sgd_sigma,
+    experimental_sigma,
+    group_privacy,
+    min_batch_size,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    shuffle_amplification,
+    silo_noise_sigmas,
+    silo_xi,
+    step_size_convex,
+    subsampling_amplification,
+    user_level_to_isrl,
+    xi_aggregate,
+)
+
+__all__ = [
+    "HeuristicNoise",
+    "UnsoundBoundWarning",
+    "experimental_batch_size",
+    "experimental_local_sgd_sigma",
+    "experimental_sigma",
+    "fedavg_gdp",
+    "fedprox_gdp",
+    "group_privacy",
+    "min_batch_size",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "shuffle_amplification",
+    "silo_noise_sigmas",
+    "silo_xi",
+    "step_size_convex",
+    "subsampling_amplification",
+    "user_level_to_isrl",
+    "xi_aggregate",
+]
