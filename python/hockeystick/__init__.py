@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import federated, isrl, last_iterate, published
+from hockeystick import distortion, federated, isrl, last_iterate, published
 from hockeystick._config import show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -62,6 +62,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "contraction_sum",
+    "distortion",
     "dpsgd_delta",
     "dpsgd_epsilon",
     "dpsgd_noise_multiplier",

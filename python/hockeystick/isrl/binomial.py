@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import _checks
+from hockeystick._binomial import binomial_pmf
 from hockeystick._checks import STRICT, Array
 from hockeystick._search import Probe, narrow
 
@@ -58,22 +59,12 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
     shift = _checks.count_scalar("shift", shift)
     if shift > trials:
         return 1.0
-    p = _binomial(trials, probability)
+    p = binomial_pmf(trials, probability)
     padding = np.zeros(shift)
     ahead, behind = np.concatenate([p, padding]), np.concatenate([padding, p])
     # Beyond the doubles' range e^epsilon leaves nothing but what the other never reaches.
     factor = math.exp(min(epsilon, 700.0))
     return max(float(np.maximum(a - factor * b, 0.0).sum()) for a, b in ((ahead, behind), (behind, ahead)))
-
-
-def _binomial(trials: int, probability: float) -> Array:
-    """Return the probabilities of 0..B, from ratios of neighbours outwards from the mode."""
-    k = np.arange(trials, dtype=np.float64)
-    ratios = np.log((trials - k) / (k + 1.0)) + math.log(probability / (1.0 - probability))
-    mode = min(int((trials + 1) * probability), trials)
-    logs = np.concatenate([-np.cumsum(ratios[:mode][::-1])[::-1], [0.0], np.cumsum(ratios[mode:])])
-    weights = np.exp(logs)
-    return np.asarray(weights / weights.sum())
 
 
 def calibrate_binomial_b(

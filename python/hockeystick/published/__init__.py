@@ -7,8 +7,31 @@ this package calls it.
 
 from __future__ import annotations
 
-from hockeystick.published._warning import UnsoundBoundWarning
-from hockeystick.published.fedavg import fedavg_gdp, fedprox_gdp
+from hockeystick.published._warning import (
+    UnsoundBoundWarning,
+)
+from hockeystick.published.distortion import (
+    TradeoffConditions,
+    bias_gap_bound,
+    distortion_ratio,
+    gaussian_tv_bounds,
+    min_distortion_for_budget,
+    nfl_utility_weight,
+    noise_variance_for_budget,
+    optimal_tradeoff_conditions,
+    privacy_leakage,
+    privacy_leakage_upper_bound,
+    sampled_update_variance,
+    sampling_probability,
+    tradeoff_upper_bound,
+    utility_loss_constant,
+    utility_loss_upper_bound,
+    variance_gap_bound,
+)
+from hockeystick.published.fedavg import (
+    fedavg_gdp,
+    fedprox_gdp,
+)
 from hockeystick.published.isrl import (
     HeuristicNoise,
     experimental_batch_size,
@@ -29,21 +52,37 @@ from hockeystick.published.isrl import (
 
 __all__ = [
     "HeuristicNoise",
+    "TradeoffConditions",
     "UnsoundBoundWarning",
+    "bias_gap_bound",
+    "distortion_ratio",
     "experimental_batch_size",
     "experimental_local_sgd_sigma",
     "experimental_sigma",
     "fedavg_gdp",
     "fedprox_gdp",
+    "gaussian_tv_bounds",
     "group_privacy",
     "min_batch_size",
+    "min_distortion_for_budget",
+    "nfl_utility_weight",
+    "noise_variance_for_budget",
     "noisy_mb_sgd_sigma",
     "one_pass_sigma",
+    "optimal_tradeoff_conditions",
+    "privacy_leakage",
+    "privacy_leakage_upper_bound",
+    "sampled_update_variance",
+    "sampling_probability",
     "shuffle_amplification",
     "silo_noise_sigmas",
     "silo_xi",
     "step_size_convex",
     "subsampling_amplification",
+    "tradeoff_upper_bound",
     "user_level_to_isrl",
+    "utility_loss_constant",
+    "utility_loss_upper_bound",
+    "variance_gap_bound",
     "xi_aggregate",
 ]
