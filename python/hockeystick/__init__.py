@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import distortion, federated, isrl, last_iterate, published
+from hockeystick import distortion, federated, isrl, last_iterate, published, utility
 from hockeystick._config import show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -88,4 +88,5 @@ __all__ = [
     "show_config",
     "theta",
     "theta_inverse",
+    "utility",
 ]

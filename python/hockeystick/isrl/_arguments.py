@@ -14,6 +14,7 @@ DOMAINS = {
         (
             "compositionality",
             "diameter",
+            "radius",
             "distance_squared",
             "epsilon",
             "initial_gap",
@@ -25,7 +26,16 @@ DOMAINS = {
         "positive",
     ),
     **dict.fromkeys(
-        ("gradient_std", "heterogeneity", "noise_std", "second_moment", "strong_convexity", "variance"), "non_negative"
+        (
+            "gradient_bound",
+            "gradient_std",
+            "heterogeneity",
+            "noise_std",
+            "second_moment",
+            "strong_convexity",
+            "variance",
+        ),
+        "non_negative",
     ),
     **dict.fromkeys(("batch_size", "dimension", "num_records", "num_silos", "rounds"), "count"),
     "delta": "inside",
