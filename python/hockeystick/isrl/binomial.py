@@ -14,7 +14,7 @@ from hockeystick._search import Probe, narrow
 
 __all__ = ["binomial_mechanism_delta", "calibrate_binomial_b", "shuffle_vector_sum"]
 
-MOST_TRIALS = 10**8  # 2.4 GB
+MOST_TRIALS = 10**7  # half a gigabyte
 
 
 def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float, shift: int) -> float:
@@ -25,7 +25,7 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
     epsilon : float
         The point at which delta is evaluated, >= 0.
     trials : int
-        Number of noise bits B, up to 10^8.
+        Number of noise bits B, up to 10^7.
     probability : float
         Probability p of each noise bit, in (0, 1).
     shift : int
@@ -54,7 +54,7 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
     """
     epsilon = _checks.non_negative_scalar("epsilon", epsilon)
     trials = _checks.count_scalar("trials", trials)
-    _checks.at_most("trials", trials, "a memory of 2.4 GB", MOST_TRIALS)
+    _checks.at_most("trials", trials, "a memory of half a gigabyte", MOST_TRIALS)
     probability = _checks.scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
     shift = _checks.count_scalar("shift", shift)
     if shift > trials:
@@ -93,7 +93,7 @@ def calibrate_binomial_b(
     Raises
     ------
     ValueError
-        If an argument is outside its domain, or more than 10^8 noise bits in all would be needed.
+        If an argument is outside its domain, or more than 10^7 noise bits in all would be needed.
 
     Notes
     -----
@@ -186,7 +186,7 @@ def shuffle_vector_sum(
         msg = f"vectors must have the shape (number, dimension), not {points.shape}"
         raise ValueError(msg)
     longest = float(np.linalg.norm(points, axis=1).max())
-    _checks.at_most("the norm of vectors", longest, "lipschitz", lipschitz)
+    _checks.at_most("the norm of vectors", longest * (1 - 1e-12), "lipschitz", lipschitz)  # a clipped one, rounded
     if not isinstance(rng, np.random.Generator):
         msg = f"rng must be a numpy.random.Generator, not {rng!r}"
         raise TypeError(msg)

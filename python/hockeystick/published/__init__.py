@@ -1,8 +1,8 @@
 """Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
 
 Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and say so.
-What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl` and `hockeystick.distortion`. Nothing outside
-this package calls it.
+What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl`, `hockeystick.distortion` and
+`hockeystick.utility`. Nothing outside this package calls it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ from hockeystick.published.isrl import (
     user_level_to_isrl,
     xi_aggregate,
 )
+from hockeystick.published.trusted_aggregator import (
+    trusted_aggregator_delta,
+    trusted_aggregator_excess_risk,
+)
 
 __all__ = [
     "HeuristicNoise",
@@ -80,6 +84,8 @@ __all__ = [
     "step_size_convex",
     "subsampling_amplification",
     "tradeoff_upper_bound",
+    "trusted_aggregator_delta",
+    "trusted_aggregator_excess_risk",
     "user_level_to_isrl",
     "utility_loss_constant",
     "utility_loss_upper_bound",
