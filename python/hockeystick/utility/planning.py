@@ -210,7 +210,8 @@ def plan(
     Returns
     -------
     Plan
-        Settings, sorted; numbers of rounds and batches are the limits and halves, quarters, ... of them.
+        Settings, sorted; numbers of rounds are the limit and halves of it, batches quarters. Where some bounds tell something, those
+        that do not are left out.
 
     Raises
     ------
@@ -267,7 +268,8 @@ def plan(
     _checks.at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
     _checks.at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
     settings = sorted(_SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
-    return Plan(trust, problem, tuple(settings[:num_settings]))
+    telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
+    return Plan(trust, problem, tuple((telling or settings)[:num_settings]))
 
 
 def _halves(largest: int, most: int, divisor: int = 2) -> list[int]:
