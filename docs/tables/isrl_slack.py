@@ -43,5 +43,7 @@ def row(case: Case) -> str:
 
 
 if __name__ == "__main__":
-    header = "| silo | n | R | K | ε | δ | printed σ/L | needed σ/L | ratio | ε at the printed σ |"
+    header = (
+        "| silo | n | R | K | epsilon | delta | printed noise | needed noise | ratio | epsilon at the printed noise |"
+    )
     print("\n".join([header, "|---|" + "---|" * 9, *map(row, CASES)]))  # noqa: T201

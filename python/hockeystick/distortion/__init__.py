@@ -8,19 +8,21 @@ theorems of the paper that are false are in `hockeystick.published`, with their 
 from __future__ import annotations
 
 from hockeystick.distortion.divergences import (
-    gaussian_tv_isotropic,
     jensen_shannon_distance,
     jensen_shannon_divergence,
     kl_divergence,
-    noise_variance_for_tv,
     total_variation_distance,
+)
+from hockeystick.distortion.gap_bounds import (
+    bias_gap_bound,
+    bounded_function_gap,
+    utility_loss_tv_bound,
+    variance_gap_bound,
 )
 from hockeystick.distortion.gaps import (
     GapDecomposition,
     TotalVariance,
-    bias_gap_bound,
     bias_norm,
-    bounded_function_gap,
     expected_gap,
     expected_gap_from_samples,
     expected_utility_loss_additive_noise,
@@ -28,23 +30,27 @@ from hockeystick.distortion.gaps import (
     sum_of_squares_gap,
     total_variance,
     utility_loss,
-    utility_loss_tv_bound,
-    variance_gap_bound,
+)
+from hockeystick.distortion.gaussian import (
+    gaussian_tv_isotropic,
+    noise_variance_for_tv,
 )
 from hockeystick.distortion.leakage import (
-    InfeasibleBudgetError,
     averaged_posterior,
-    belief_shift_bound,
     federated_privacy_leakage,
+    max_bayesian_privacy_leakage,
+    privacy_leakage,
+    unprotected_leakage,
+)
+from hockeystick.distortion.leakage_bounds import (
+    InfeasibleBudgetError,
+    belief_shift_bound,
     ldp_epsilon_for_leakage,
     leakage_tv_coefficient,
-    max_bayesian_privacy_leakage,
     min_distortion_for_budget,
-    privacy_leakage,
     privacy_leakage_bound_from_ldp,
     privacy_leakage_lower_bound,
     privacy_leakage_upper_bound,
-    unprotected_leakage,
 )
 from hockeystick.distortion.tradeoffs import (
     distortion_ratio,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import _checks
 from hockeystick._checks import STRICT, Result, broadcast, pmf, vector
-from hockeystick.distortion.leakage import InfeasibleBudgetError, belief_shift_bound
+from hockeystick.distortion.leakage_bounds import InfeasibleBudgetError, belief_shift_bound
 
 __all__ = [
     "distortion_ratio",

@@ -41,25 +41,23 @@ from hockeystick.isrl.noise import (
     one_pass_sigma,
     silo_noise_sigmas,
 )
+from hockeystick.isrl.one_pass_rates import (
+    one_pass_rate,
+    one_pass_rate_sc,
+    sdp_one_pass_rate,
+)
 from hockeystick.isrl.rates import (
     Rate,
     erm_rate,
     excess_risk_rate_iid,
     hybrid_user_level_rate,
-    one_pass_rate,
-    one_pass_rate_sc,
     risk_lower_bound,
-    sdp_one_pass_rate,
     shuffle_rate,
 )
 from hockeystick.isrl.risk import (
-    MoreauEnvelope,
-    acsa_bound,
     mb_sgd_empirical_bound,
     mb_sgd_risk_bound,
-    moreau_envelope,
     population_bound,
-    sampled_mean_variance,
     uniform_stability,
 )
 from hockeystick.isrl.rounds import (
@@ -85,6 +83,12 @@ from hockeystick.isrl.silos import (
     mean_noise_std,
     noisy_gradient_variance,
     reweighted_constants,
+)
+from hockeystick.isrl.smoothing import (
+    MoreauEnvelope,
+    acsa_bound,
+    moreau_envelope,
+    sampled_mean_variance,
 )
 from hockeystick.isrl.steps import (
     averaging_weights,

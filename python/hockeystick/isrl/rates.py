@@ -8,19 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, choice
-from hockeystick.isrl._arguments import checked, left_out
+from hockeystick.isrl._arguments import checked
 
-__all__ = [
-    "Rate",
-    "erm_rate",
-    "excess_risk_rate_iid",
-    "hybrid_user_level_rate",
-    "one_pass_rate",
-    "one_pass_rate_sc",
-    "risk_lower_bound",
-    "sdp_one_pass_rate",
-    "shuffle_rate",
-]
+__all__ = ["Rate", "erm_rate", "excess_risk_rate_iid", "hybrid_user_level_rate", "risk_lower_bound", "shuffle_rate"]
 
 Problem: TypeAlias = Literal["population", "empirical"]
 Notion: TypeAlias = Literal["isrl", "central"]
@@ -62,7 +52,7 @@ class Rate(_Terms):
         return self.statistical + self.private + self.participation
 
 
-def _rate(statistical: Array, private: Array, participation: Array | float = 0.0) -> Rate:
+def rate_of(statistical: Array, private: Array, participation: Array | float = 0.0) -> Rate:
     shared = np.broadcast_arrays(statistical, private, participation)
     return Rate(*(term[()] for term in shared))
 
@@ -136,7 +126,7 @@ def _by_convexity(lipschitz: Array, diameter: Array, convexity: Array, statistic
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(convexity > 0, lipschitz**2 / convexity * x, lipschitz * diameter * np.sqrt(x))
 
-    return _rate(risk(statistical), risk(private))
+    return rate_of(risk(statistical), risk(private))
 
 
 def hybrid_user_level_rate(
@@ -193,7 +183,7 @@ def hybrid_user_level_rate(
         delta=delta,
     )
     private = lipschitz * diameter * np.sqrt(dimension * np.log(records / delta) / silos) / epsilon
-    return _rate(np.zeros_like(private), private)
+    return rate_of(np.zeros_like(private), private)
 
 
 def erm_rate(
@@ -247,7 +237,7 @@ def erm_rate(
         delta=delta,
         strong_convexity=strong_convexity,
     )
-    return _rate(np.zeros_like(both.private), both.private)
+    return rate_of(np.zeros_like(both.private), both.private)
 
 
 def shuffle_rate(
@@ -312,257 +302,6 @@ def shuffle_rate(
     )
     private = dimension * np.log(1.0 / delta) / (epsilon * records * all_silos) ** 2
     return _by_convexity(lipschitz, diameter, convexity, 1.0 / (silos * records), private)
-
-
-def one_pass_rate(
-    *,
-    gradient_std: ArrayLike,
-    diameter: ArrayLike,
-    num_records: ArrayLike,
-    silos_per_round: ArrayLike,
-    num_silos: ArrayLike,
-    smoothness: ArrayLike,
-    lipschitz: ArrayLike,
-    dimension: ArrayLike,
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    heterogeneity: ArrayLike,
-) -> Rate:
-    r"""Return the rate of one-pass accelerated mini-batch SGD for convex losses and unequal silos.
-
-    Parameters
-    ----------
-    gradient_std, diameter : array_like
-        phi and D.
-    num_records, silos_per_round, num_silos : array_like
-        n, M, N.
-    smoothness, lipschitz, dimension : array_like
-        beta, L, d.
-    epsilon, delta : array_like
-        Budget of each silo.
-    heterogeneity : array_like
-        upsilon.
-
-    Returns
-    -------
-    Rate
-        :math:`\phi D/\sqrt{nM}`, :math:`(\beta^{1/4}LD^{3/2}\sqrt{d\ln(1/\delta)}/(\epsilon n\sqrt M))^{4/5}` and
-        :math:`\sqrt{(N-M)/(N-1)}\upsilon L^{1/5}D^{4/5}\beta^{-1/5}(\sqrt{d\ln(1/\delta)}/(\epsilon nM^3))^{1/5}`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Theorems 3.1 and E.1 of Lowy and Razaviyayn 2023.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> rate = isrl.one_pass_rate(
-    ...     gradient_std=1.0,
-    ...     diameter=2.0,
-    ...     num_records=10_000,
-    ...     silos_per_round=25,
-    ...     num_silos=25,
-    ...     smoothness=1.0,
-    ...     lipschitz=1.0,
-    ...     dimension=10,
-    ...     epsilon=1.0,
-    ...     delta=1e-5,
-    ...     heterogeneity=1.0,
-    ... )
-    >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
-    0.0040 0.002670
-    """
-    phi, diameter, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, upsilon = checked(
-        gradient_std=gradient_std,
-        diameter=diameter,
-        num_records=num_records,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        smoothness=smoothness,
-        lipschitz=lipschitz,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        heterogeneity=heterogeneity,
-    )
-    noise = np.sqrt(dimension * np.log(1.0 / delta)) / (epsilon * records)
-    scale = np.sqrt(left_out(silos, all_silos)) * upsilon * (lipschitz * diameter**4 / beta) ** 0.2
-    return _rate(
-        phi * diameter / np.sqrt(records * silos),
-        (beta**0.25 * lipschitz * diameter**1.5 * noise / np.sqrt(silos)) ** 0.8,
-        scale * (noise / silos**3) ** 0.2,
-    )
-
-
-def one_pass_rate_sc(
-    *,
-    gradient_std: ArrayLike,
-    strong_convexity: ArrayLike,
-    smoothness: ArrayLike,
-    num_records: ArrayLike,
-    silos_per_round: ArrayLike,
-    num_silos: ArrayLike,
-    lipschitz: ArrayLike,
-    dimension: ArrayLike,
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    heterogeneity: ArrayLike,
-) -> Rate:
-    r"""Return the rate of one-pass accelerated mini-batch SGD for strongly convex losses and unequal silos.
-
-    Parameters
-    ----------
-    gradient_std : array_like
-        phi.
-    strong_convexity, smoothness : array_like
-        mu and beta, positive; kappa is their ratio.
-    num_records, silos_per_round, num_silos : array_like
-        n, M, N.
-    lipschitz, dimension : array_like
-        L, d.
-    epsilon, delta : array_like
-        Budget of each silo.
-    heterogeneity : array_like
-        upsilon.
-
-    Returns
-    -------
-    Rate
-        :math:`\phi^2/(\mu nM)`, :math:`L^2\sqrt\kappa d\ln(1/\delta)/(\mu\epsilon^2n^2M)` and
-        :math:`\frac{N-M}{N-1}\upsilon^2/(\mu\sqrt\kappa M)`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Theorem E.1 of Lowy and Razaviyayn 2023; its equations 31 and 40 lack 1/mu in the first term.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> rate = isrl.one_pass_rate_sc(
-    ...     gradient_std=1.0,
-    ...     strong_convexity=0.5,
-    ...     smoothness=2.0,
-    ...     num_records=2000,
-    ...     silos_per_round=10,
-    ...     num_silos=20,
-    ...     lipschitz=1.0,
-    ...     dimension=50,
-    ...     epsilon=0.5,
-    ...     delta=1e-6,
-    ...     heterogeneity=2.0,
-    ... )
-    >>> print(f"{rate.statistical:.4f} {rate.private:.6f} {rate.participation:.6f}")
-    0.0001 0.000276 0.210526
-    """
-    phi, convexity, beta, records, silos, all_silos, lipschitz, dimension, epsilon, delta, upsilon = checked(
-        gradient_std=gradient_std,
-        strong_convexity=strong_convexity,
-        smoothness=smoothness,
-        num_records=num_records,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        lipschitz=lipschitz,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        heterogeneity=heterogeneity,
-    )
-    STRICT.positive("strong_convexity", strong_convexity)
-    root = np.sqrt(beta / convexity)
-    private = dimension * np.log(1.0 / delta) * (lipschitz / (epsilon * records)) ** 2
-    each = 1.0 / (convexity * silos)
-    return _rate(phi**2 / records * each, root * private * each, left_out(silos, all_silos) * upsilon**2 / root * each)
-
-
-def sdp_one_pass_rate(
-    *,
-    gradient_std: ArrayLike,
-    diameter: ArrayLike,
-    num_records: ArrayLike,
-    silos_per_round: ArrayLike,
-    num_silos: ArrayLike,
-    smoothness: ArrayLike,
-    lipschitz: ArrayLike,
-    dimension: ArrayLike,
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    heterogeneity: ArrayLike,
-) -> Rate:
-    r"""Return the rate of one-pass accelerated mini-batch SGD with a shuffler, for convex losses and unequal silos.
-
-    Parameters
-    ----------
-    gradient_std, diameter, num_records, silos_per_round, num_silos, smoothness, lipschitz, dimension : array_like
-        As in `one_pass_rate`.
-    epsilon, delta : array_like
-        Budget against who sees the shuffled messages.
-    heterogeneity : array_like
-        upsilon.
-
-    Returns
-    -------
-    Rate
-        :math:`\phi D/\sqrt{nM}`, :math:`(\beta^{1/4}LD^{3/2}\sqrt d\ln(d/\delta)/(\epsilon nM))^{4/5}` and
-        :math:`\sqrt{(N-M)/(N-1)}\upsilon L^{1/5}D^{4/5}\beta^{-1/5}(\sqrt d\ln(d/\delta)/(\epsilon nM^{3.5}))^{1/5}`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Theorems 5.2 and G.2 of Lowy and Razaviyayn 2023.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> rate = isrl.sdp_one_pass_rate(
-    ...     gradient_std=1.0,
-    ...     diameter=2.0,
-    ...     num_records=10_000,
-    ...     silos_per_round=25,
-    ...     num_silos=25,
-    ...     smoothness=1.0,
-    ...     lipschitz=1.0,
-    ...     dimension=10,
-    ...     epsilon=1.0,
-    ...     delta=1e-5,
-    ...     heterogeneity=1.0,
-    ... )
-    >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
-    0.0040 0.002266
-    """
-    phi, diameter, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, upsilon = checked(
-        gradient_std=gradient_std,
-        diameter=diameter,
-        num_records=num_records,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        smoothness=smoothness,
-        lipschitz=lipschitz,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        heterogeneity=heterogeneity,
-    )
-    noise = np.sqrt(dimension) * np.log(dimension / delta) / (epsilon * records)
-    scale = np.sqrt(left_out(silos, all_silos)) * upsilon * (lipschitz * diameter**4 / beta) ** 0.2
-    return _rate(
-        phi * diameter / np.sqrt(records * silos),
-        (beta**0.25 * lipschitz * diameter**1.5 * noise / silos) ** 0.8,
-        scale * (noise / silos**3.5) ** 0.2,
-    )
 
 
 def risk_lower_bound(
@@ -644,4 +383,4 @@ def risk_lower_bound(
     private = lipschitz * diameter * np.minimum(1.0, np.where(convexity > 0, reach**2, reach))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistical = np.where(convexity > 0, phi**2 / (convexity * total), phi * diameter / np.sqrt(total))
-    return _rate(statistical if population else np.zeros_like(private), private)
+    return rate_of(statistical if population else np.zeros_like(private), private)

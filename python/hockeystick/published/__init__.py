@@ -11,19 +11,23 @@ from hockeystick.published._warning import (
     UnsoundBoundWarning,
 )
 from hockeystick.published.distortion import (
-    TradeoffConditions,
-    bias_gap_bound,
-    distortion_ratio,
     gaussian_tv_bounds,
     min_distortion_for_budget,
-    nfl_utility_weight,
     noise_variance_for_budget,
-    optimal_tradeoff_conditions,
     privacy_leakage,
     privacy_leakage_upper_bound,
+)
+from hockeystick.published.distortion_tradeoffs import (
+    TradeoffConditions,
+    distortion_ratio,
+    nfl_utility_weight,
+    optimal_tradeoff_conditions,
+    tradeoff_upper_bound,
+)
+from hockeystick.published.distortion_utility import (
+    bias_gap_bound,
     sampled_update_variance,
     sampling_probability,
-    tradeoff_upper_bound,
     utility_loss_constant,
     utility_loss_upper_bound,
     variance_gap_bound,
@@ -33,21 +37,25 @@ from hockeystick.published.fedavg import (
     fedprox_gdp,
 )
 from hockeystick.published.isrl import (
+    min_batch_size,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    silo_noise_sigmas,
+    silo_xi,
+    step_size_convex,
+    xi_aggregate,
+)
+from hockeystick.published.isrl_budgets import (
+    group_privacy,
+    shuffle_amplification,
+    subsampling_amplification,
+    user_level_to_isrl,
+)
+from hockeystick.published.isrl_experiments import (
     HeuristicNoise,
     experimental_batch_size,
     experimental_local_sgd_sigma,
     experimental_sigma,
-    group_privacy,
-    min_batch_size,
-    noisy_mb_sgd_sigma,
-    one_pass_sigma,
-    shuffle_amplification,
-    silo_noise_sigmas,
-    silo_xi,
-    step_size_convex,
-    subsampling_amplification,
-    user_level_to_isrl,
-    xi_aggregate,
 )
 from hockeystick.published.trusted_aggregator import (
     trusted_aggregator_delta,

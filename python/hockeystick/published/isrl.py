@@ -3,143 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, broadcast, same_length
-from hockeystick.isrl import Budget, harmonic_participation, noisy_mb_sgd_accountant
-from hockeystick.isrl import shuffle_amplification as corrected_amplification
+from hockeystick._checks import STRICT, Array, Result, same_length
+from hockeystick.isrl import harmonic_participation
 from hockeystick.isrl._arguments import checked
-from hockeystick.published._warning import warn_unsound
 
 __all__ = [
-    "HeuristicNoise",
-    "experimental_batch_size",
-    "experimental_local_sgd_sigma",
-    "experimental_sigma",
-    "group_privacy",
     "min_batch_size",
     "noisy_mb_sgd_sigma",
     "one_pass_sigma",
-    "shuffle_amplification",
     "silo_noise_sigmas",
     "silo_xi",
     "step_size_convex",
-    "subsampling_amplification",
-    "user_level_to_isrl",
     "xi_aggregate",
 ]
-
-
-def group_privacy(epsilon: ArrayLike, delta: ArrayLike, group_size: ArrayLike) -> Budget:
-    """Return the guarantee of a group as Lemma D.9 has it: sound, and looser than `hockeystick.isrl.group_privacy`.
-
-    Parameters
-    ----------
-    epsilon, delta : array_like
-        Guarantee for one record; epsilon >= 0, delta in [0, 1].
-    group_size : array_like
-        Number of records k, a positive integer.
-
-    Returns
-    -------
-    Budget
-        k epsilon and k e^{(k-1) epsilon} delta, at most 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Examples
-    --------
-    >>> from hockeystick import published
-    >>> print("{:.1f} {:.4g}".format(*published.group_privacy(0.1, 1e-8, 10)))
-    1.0 2.46e-07
-    """
-    epsilon, delta, group_size = broadcast(
-        STRICT.non_negative("epsilon", epsilon),
-        STRICT.probability("delta", delta),
-        STRICT.count("group_size", group_size),
-    )
-    with np.errstate(over="ignore", invalid="ignore"):
-        grown = delta * group_size * np.exp((group_size - 1) * epsilon)
-    return Budget((group_size * epsilon)[()], np.where(delta == 0, 0.0, np.minimum(grown, 1.0))[()])
-
-
-def user_level_to_isrl(epsilon: ArrayLike, delta: ArrayLike, num_records: ArrayLike) -> Budget:
-    """Return the record-level budget of Appendix D.3.5: sound, and smaller than `hockeystick.isrl.user_level_to_isrl`.
-
-    Parameters
-    ----------
-    epsilon : array_like
-        Budget of the silo, in (0, 1].
-    delta : array_like
-        Budget of the silo, in [0, 1].
-    num_records : array_like
-        Records in the silo, n.
-
-    Returns
-    -------
-    Budget
-        epsilon/n and delta/(4n).
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Examples
-    --------
-    >>> from hockeystick import published
-    >>> print("{:.2f} {:.2g}".format(*published.user_level_to_isrl(1.0, 1e-5, 100)))
-    0.01 2.5e-08
-    """
-    epsilon, delta, records = broadcast(
-        STRICT.fraction("epsilon", epsilon),
-        STRICT.probability("delta", delta),
-        STRICT.count("num_records", num_records),
-    )
-    return Budget((epsilon / records)[()], (delta / (4.0 * records))[()])
-
-
-def subsampling_amplification(epsilon: ArrayLike, delta: ArrayLike, sampling_rate: ArrayLike) -> Budget:
-    """Return amplification by sampling as the proof of Theorem D.1 has it: sound, and loose.
-
-    Parameters
-    ----------
-    epsilon : array_like
-        Guarantee on the sample, in (0, 1].
-    delta : array_like
-        Guarantee on the sample, in [0, 1].
-    sampling_rate : array_like
-        Share q of the records in the sample, in (0, 1].
-
-    Returns
-    -------
-    Budget
-        2 q epsilon and delta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Examples
-    --------
-    >>> from hockeystick import published
-    >>> print("{:.2f} {:.0e}".format(*published.subsampling_amplification(1.0, 1e-5, 0.1)))
-    0.20 1e-05
-    """
-    epsilon, delta, rate = broadcast(
-        STRICT.fraction("epsilon", epsilon),
-        STRICT.probability("delta", delta),
-        STRICT.fraction("sampling_rate", sampling_rate),
-    )
-    return Budget((2.0 * rate * epsilon)[()], delta[()])
 
 
 def _within_theorem(epsilon: Array, delta: Array) -> None:
@@ -267,174 +148,6 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
     return (lipschitz * np.sqrt(32.0 * np.log(1.25 / delta)) / (epsilon * batch))[()]
 
 
-class HeuristicNoise(NamedTuple):
-    """Noise of the paper's experiments, and what it really gives.
-
-    Attributes
-    ----------
-    noise_std : float
-        Standard deviation per coordinate.
-    batch_size : int
-        Batch size that was accounted for.
-    certified_epsilon : float
-        Epsilon at the delta asked for, by `hockeystick.isrl.noisy_mb_sgd_accountant`.
-    """
-
-    noise_std: float
-    batch_size: int
-    certified_epsilon: float
-
-
-_HEURISTIC = "the noise of the experiments (Appendix I of Lowy and Razaviyayn, 2023) is a heuristic"
-_INSTEAD = "hockeystick.isrl.noisy_mb_sgd_sigma"
-
-
-def experimental_batch_size(*, num_records: ArrayLike, rounds: ArrayLike, epsilon: ArrayLike) -> Result:
-    r"""Return the batch size that goes with `experimental_sigma`.
-
-    Parameters
-    ----------
-    num_records, rounds : array_like
-        n, R.
-    epsilon : array_like
-        Nominal budget.
-
-    Returns
-    -------
-    ndarray or float
-        :math:`n\sqrt\epsilon/(2\sqrt R)`; the experiments round it down.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Examples
-    --------
-    >>> from hockeystick import published
-    >>> print(f"{published.experimental_batch_size(num_records=1238, rounds=35, epsilon=6.0):.4f}")
-    256.2903
-    """
-    records, rounds, epsilon = checked(num_records=num_records, rounds=rounds, epsilon=epsilon)
-    return (records / 2.0 * np.sqrt(epsilon / rounds))[()]
-
-
-def experimental_sigma(
-    *, lipschitz: float, num_records: int, rounds: int, epsilon: float, delta: float
-) -> HeuristicNoise:
-    r"""Return the noise of the paper's experiments with mini-batch SGD: no certificate.
-
-    Parameters
-    ----------
-    lipschitz : float
-        L.
-    num_records, rounds : int
-        n, R.
-    epsilon, delta : float
-        Nominal budget of the silo.
-
-    Returns
-    -------
-    HeuristicNoise
-        :math:`2L\sqrt{2R\ln(1/\delta)}/(n\epsilon)` on the mean of a batch of `experimental_batch_size`, and its certified epsilon.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Warns
-    -----
-    UnsoundBoundWarning
-        Always.
-
-    Notes
-    -----
-    Counterexample: for n = 1238, R = 35 and a nominal epsilon of 6 at delta = 1/n^2, every analysis finds at least 8.89 (the privacy
-    loss of linear losses, computed from below).
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from hockeystick import published
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
-    ...     noise = published.experimental_sigma(
-    ...         lipschitz=1.0, num_records=1238, rounds=35, epsilon=6.0, delta=1 / 1238**2
-    ...     )
-    >>> print(f"{noise.noise_std:.6f} nominal 6, certified {noise.certified_epsilon:.2f}")
-    0.008502 nominal 6, certified 9.35
-    """
-    (clip, records, number, eps, d) = checked(
-        lipschitz=lipschitz, num_records=num_records, rounds=rounds, epsilon=epsilon, delta=delta
-    )
-    warn_unsound(_HEURISTIC, _INSTEAD)
-    sigma = float(2.0 * clip * np.sqrt(2.0 * number * np.log(1.0 / d)) / (records * eps))
-    batch = min(max(int(records / 2.0 * np.sqrt(eps / number)), 1), num_records)
-    silo = noisy_mb_sgd_accountant(
-        noise_std=sigma, lipschitz=lipschitz, num_records=num_records, batch_size=batch, rounds=rounds
-    )
-    return HeuristicNoise(sigma, batch, float(silo.epsilon(delta)))
-
-
-def experimental_local_sgd_sigma(
-    *, lipschitz: float, num_records: int, rounds: int, local_steps: int, epsilon: float, delta: float
-) -> HeuristicNoise:
-    r"""Return the noise of the paper's experiments with local SGD: no certificate, and far from one.
-
-    Parameters
-    ----------
-    lipschitz : float
-        L.
-    num_records, rounds, local_steps : int
-        n, R, K.
-    epsilon, delta : float
-        Nominal budget of the silo.
-
-    Returns
-    -------
-    HeuristicNoise
-        :math:`2L\sqrt{2RK\ln(1/\delta)}/(n\epsilon)` for every local step on one record, and the certified epsilon of all R K steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Warns
-    -----
-    UnsoundBoundWarning
-        Always.
-
-    Notes
-    -----
-    The certified epsilon is that of releasing every step; if only the end of each round is sent, no theorem is known to give less.
-    Counterexample: for linear losses the end of a round is the sum of its steps.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from hockeystick import published
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
-    ...     noise = published.experimental_local_sgd_sigma(
-    ...         lipschitz=1.0, num_records=1238, rounds=35, local_steps=443, epsilon=0.75, delta=1 / 1238**2
-    ...     )
-    >>> print(f"{noise.noise_std:.6f} nominal 0.75, certified {noise.certified_epsilon:.2f}")
-    1.431503 nominal 0.75, certified 1.66
-    """
-    clip, records, number, eps, d = checked(
-        lipschitz=lipschitz, num_records=num_records, rounds=rounds, epsilon=epsilon, delta=delta
-    )
-    local_steps = _checks.count_scalar("local_steps", local_steps)
-    warn_unsound(_HEURISTIC, _INSTEAD)
-    sigma = float(2.0 * clip * np.sqrt(2.0 * number * local_steps * np.log(1.0 / d)) / (records * eps))
-    silo = noisy_mb_sgd_accountant(
-        noise_std=sigma, lipschitz=lipschitz, num_records=num_records, batch_size=1, rounds=rounds * local_steps
-    )
-    return HeuristicNoise(sigma, 1, float(silo.epsilon(delta)))
-
-
 def silo_xi(*, num_records: ArrayLike, epsilons: ArrayLike, deltas: ArrayLike, rounds: ArrayLike) -> Array:
     r"""Return the quantity of Appendix H to which the printed noise variance of a silo is proportional.
 
@@ -539,63 +252,6 @@ def xi_aggregate(xi: ArrayLike, participation: Mapping[int, float]) -> Result:
     tops = np.array([values[:number].mean() for number in participation])
     root = float(np.sqrt(np.array(list(participation.values())) @ tops**2))
     return min(root / means.harmonic_square, float(values[0]) / means.harmonic)
-
-
-def shuffle_amplification(
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    *,
-    num_silos: ArrayLike,
-    num_records: ArrayLike = 1,
-    slack: ArrayLike,
-) -> Budget:
-    """Return what Theorem D.5 prints for one round of shuffled messages; its delta lacks a factor of its own lemma.
-
-    Parameters
-    ----------
-    epsilon, delta, num_silos, num_records, slack : array_like
-        As in `hockeystick.isrl.shuffle_amplification`.
-
-    Returns
-    -------
-    Budget
-        The same epsilon, and slack + 2 N n e^{(n-1) epsilon} delta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Warns
-    -----
-    UnsoundBoundWarning
-        Always.
-
-    Notes
-    -----
-    Lemma D.13 charges (e^eps + 1) times the total variation distance, which the theorem leaves out. Without that factor the lemma is
-    false: from P = Q move mass t from A to B in one and from B to A in the other, and delta at epsilon = 0 becomes 2t.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from hockeystick import isrl, published
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
-    ...     printed = published.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)
-    >>> corrected = isrl.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)
-    >>> print(f"printed {printed.delta:.5g}, corrected {corrected.delta:.5g}")
-    printed 1.02e-06, corrected 1.0265e-06
-    """
-    one = corrected_amplification(epsilon, delta, num_silos=num_silos, num_records=num_records, slack=slack)
-    warn_unsound(
-        "the delta of Theorem D.5 of Lowy and Razaviyayn (2023) is not what its proof gives",
-        "hockeystick.isrl.shuffle_amplification",
-    )
-    eps, d, silos, records, spent = broadcast(
-        *(np.asarray(x, dtype=np.float64) for x in (epsilon, delta, num_silos, num_records, slack))
-    )
-    return Budget(one.epsilon, np.minimum(spent + 2.0 * silos * records * np.exp((records - 1.0) * eps) * d, 1.0)[()])
 
 
 def step_size_convex(
