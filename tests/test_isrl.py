@@ -310,6 +310,17 @@ def test_mb_sgd_noise_is_the_least() -> None:
     assert full == pytest.approx(2 * 2.0 / 300 * 5 / float(hs.theta_inverse(1.0, 1e-5)), rel=1e-7)
 
 
+def test_nearly_full_batches() -> None:
+    """Where sampling helps by less than the engine's error the search still has an end to start from."""
+    full = isrl.noisy_mb_sgd_sigma(
+        lipschitz=1.0, num_records=100_000, batch_size=100_000, rounds=50, epsilon=1.0, delta=1e-6
+    )
+    nearly = isrl.noisy_mb_sgd_sigma(
+        lipschitz=1.0, num_records=100_000, batch_size=99_999, rounds=50, epsilon=1.0, delta=1e-6
+    )
+    assert nearly == pytest.approx(full, rel=1e-3)
+
+
 def test_little_noise_is_found_too() -> None:
     """A large epsilon needs far less noise than a full batch would, and the search goes there."""
     shape = {"lipschitz": 1.0, "num_records": 10_000, "batch_size": 1, "rounds": 2}

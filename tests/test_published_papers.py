@@ -260,3 +260,74 @@ def test_rejected(call: object, reason: str) -> None:
     """What is outside the printed domain is refused with a reason, before any warning."""
     with pytest.raises(ValueError, match=reason):
         call()
+
+
+def run(**changes: object) -> published.DistortionHistory:
+    """Run Algorithm 1 on 200 records whose squared gradient norms are 1."""
+    arguments = {
+        "rounds": 5,
+        "budget": 0.3,
+        "unprotected": 0.305,
+        "variance": 1.0,
+        "utility_constant": 2.6,
+        "learning_rate": 0.5,
+        "rng": np.random.default_rng(3),
+    }
+    gradients = np.full((200, 100), 0.1)
+    clients = [lambda _: gradients, lambda _: gradients]
+    return quietly(published.run_near_optimal_utility_fl, clients, np.zeros(100), **arguments | changes)
+
+
+def test_algorithm_1() -> None:
+    """The specification's sampling probability and noise, an empty batch nearly always, and the cost of the noise."""
+    history = run()
+    np.testing.assert_allclose(history.sampling_probabilities, 6.50042255493e-5, rtol=1e-9)
+    np.testing.assert_allclose(history.noise_variances, 0.05, rtol=1e-12)
+    assert pytest.approx(0.98708, rel=1e-5) == (1 - 6.50042255493e-5) ** 200
+    assert history.batch_sizes.sum() <= 2
+    assert history.parameters.shape == (6, 100)
+    expected = 5 * distortion.expected_utility_loss_additive_noise(0.05, 100, weights=[0.5, 0.5])
+    assert (history.parameters[-1] ** 2).sum() == pytest.approx(expected, rel=0.5)
+
+
+def test_algorithm_1_steps() -> None:
+    """Where nothing must be hidden there is neither noise nor a sample; a large constant draws records, and steps follow them."""
+    still = run(budget=0.4)
+    assert (still.parameters == 0).all()
+    moved = run(utility_constant=0.2499 * 200 / 0.005)
+    assert (moved.batch_sizes > 80).all()
+    assert moved.parameters[-1].mean() == pytest.approx(-5 * 0.5 * 0.1, abs=0.2)
+
+
+def test_algorithm_1_warns_once() -> None:
+    """It warns at the caller, once."""
+    with pytest.warns(UnsoundBoundWarning, match="neither privacy nor utility") as caught:
+        published.run_near_optimal_utility_fl(
+            [lambda _: np.ones((2, 1))],
+            [0.0],
+            rounds=2,
+            budget=0.3,
+            unprotected=0.3,
+            variance=1.0,
+            utility_constant=1.0,
+            learning_rate=1.0,
+            rng=np.random.default_rng(1),
+        )
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rounds": 0}, "rounds must be an integer"),
+        ({"budget": [0.3, 0.3]}, "budget must be one number or have the shape"),
+        ({"budget": 0.2}, "less than .01 above budget"),
+        ({"utility_constant": 1e5}, "at most 1/4"),
+        ({"weights": [0.5, 0.6]}, "weights must sum to 1"),
+    ],
+)
+def test_algorithm_1_rejects(changes: dict[str, object], reason: str) -> None:
+    """What is outside its domain is refused with a reason."""
+    with pytest.raises(ValueError, match=reason):
+        run(**changes)

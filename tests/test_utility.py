@@ -171,7 +171,7 @@ def test_plan_of_batches(trust: str) -> None:
     risks = [setting.risk_bound for setting in found.settings]
     assert risks == sorted(risks)
     assert found.best == found.settings[0]
-    assert len(found.settings) == 10
+    assert 3 <= len(found.settings) <= 10
 
 
 def test_plan_of_the_last_iterate() -> None:

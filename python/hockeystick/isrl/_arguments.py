@@ -42,7 +42,7 @@ DOMAINS = {
 }
 
 
-def checked(grid: Grid = STRICT, **arguments: ArrayLike) -> list[Array]:
+def checked(grid: Grid = STRICT, /, **arguments: ArrayLike) -> list[Array]:
     """Return the arguments, each in the domain of its name, in their order and broadcast against each other."""
     arrays = {}
     for name, value in arguments.items():

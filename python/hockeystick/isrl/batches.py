@@ -5,10 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Result
+from hockeystick._checks import STRICT, Array, Result
 from hockeystick.isrl._arguments import checked
 
 __all__ = ["one_pass_batch_size", "one_pass_batch_size_sc", "sdp_batch_size"]
+
+
+def average_noise(
+    dimension: Array, epsilon: Array, delta: Array, num_records: Array, silos: Array, *, shuffled: bool
+) -> Array:
+    """Return the noise's norm in a round's average gradient, in order, as a share of L: what the budget costs."""
+    if shuffled:
+        return np.sqrt(dimension) * np.log(dimension / delta) / (epsilon * num_records * silos)
+    return np.sqrt(dimension * np.log(1.0 / delta) / silos) / (epsilon * num_records)
+
+
+def _convex_batch_size(*, shuffled: bool, **arguments: ArrayLike) -> Result:
+    lipschitz, beta, diameter, records, dimension, epsilon, delta, silos = checked(**arguments)
+    noise = average_noise(dimension, epsilon, delta, records, silos, shuffled=shuffled)
+    return np.clip(records * (lipschitz / (beta * diameter) * noise) ** 0.4, 1.0, records)[()]
 
 
 def one_pass_batch_size(
@@ -65,7 +80,8 @@ def one_pass_batch_size(
     >>> print(f"{size:.3f}")
     258.367
     """
-    lipschitz, beta, diameter, records, dimension, epsilon, delta, silos = checked(
+    return _convex_batch_size(
+        shuffled=False,
         lipschitz=lipschitz,
         smoothness=smoothness,
         diameter=diameter,
@@ -75,8 +91,6 @@ def one_pass_batch_size(
         delta=delta,
         silos_per_round=silos_per_round,
     )
-    fifth = (lipschitz / (beta * diameter * epsilon)) ** 2 * records**3 * dimension * np.log(1.0 / delta) / silos
-    return np.clip(fifth**0.2, 1.0, records)[()]
 
 
 def one_pass_batch_size_sc(
@@ -211,7 +225,8 @@ def sdp_batch_size(
     >>> print(f"{size:.3f}")
     237.990
     """
-    lipschitz, beta, diameter, records, dimension, epsilon, delta, silos = checked(
+    return _convex_batch_size(
+        shuffled=True,
         lipschitz=lipschitz,
         smoothness=smoothness,
         diameter=diameter,
@@ -221,6 +236,3 @@ def sdp_batch_size(
         delta=delta,
         silos_per_round=silos_per_round,
     )
-    noise = dimension * np.log(dimension / delta) ** 2
-    fifth = (lipschitz / (beta * diameter * epsilon * silos)) ** 2 * records**3 * noise
-    return np.clip(fifth**0.2, 1.0, records)[()]

@@ -215,8 +215,8 @@ def noisy_mb_sgd_sigma(
             noise_std=noise_std, lipschitz=lipschitz, num_records=num_records, batch_size=batch_size, rounds=rounds
         )
 
-    # Sampling only helps: a batch of everything under as much noise on the sum needs the most.
-    most = one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
+    # Sampling only helps: a batch of everything under as much noise on the sum needs the most. The rest is for the engine's error.
+    most = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
     least = most * NARROW
     while least > most * 1e-9 and silo(least).epsilon(delta) <= epsilon:
         least *= NARROW

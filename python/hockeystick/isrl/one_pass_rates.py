@@ -7,9 +7,21 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT
 from hockeystick.isrl._arguments import checked, left_out
+from hockeystick.isrl.batches import average_noise
 from hockeystick.isrl.rates import Rate, rate_of
 
 __all__ = ["one_pass_rate", "one_pass_rate_sc", "sdp_one_pass_rate"]
+
+
+def _convex_rate(*, shuffled: bool, **arguments: ArrayLike) -> Rate:
+    phi, diameter, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, upsilon = checked(**arguments)
+    noise = average_noise(dimension, epsilon, delta, records, silos, shuffled=shuffled)
+    scale = np.sqrt(left_out(silos, all_silos)) * upsilon * (lipschitz * diameter**4 / beta) ** 0.2
+    return rate_of(
+        phi * diameter / np.sqrt(records * silos),
+        (beta**0.25 * lipschitz * diameter**1.5 * noise) ** 0.8,
+        scale * (noise / silos**2.5) ** 0.2,
+    )
 
 
 def one_pass_rate(
@@ -75,7 +87,8 @@ def one_pass_rate(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
     0.0040 0.002670
     """
-    phi, diameter, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, upsilon = checked(
+    return _convex_rate(
+        shuffled=False,
         gradient_std=gradient_std,
         diameter=diameter,
         num_records=num_records,
@@ -87,13 +100,6 @@ def one_pass_rate(
         epsilon=epsilon,
         delta=delta,
         heterogeneity=heterogeneity,
-    )
-    noise = np.sqrt(dimension * np.log(1.0 / delta)) / (epsilon * records)
-    scale = np.sqrt(left_out(silos, all_silos)) * upsilon * (lipschitz * diameter**4 / beta) ** 0.2
-    return rate_of(
-        phi * diameter / np.sqrt(records * silos),
-        (beta**0.25 * lipschitz * diameter**1.5 * noise / np.sqrt(silos)) ** 0.8,
-        scale * (noise / silos**3) ** 0.2,
     )
 
 
@@ -243,7 +249,8 @@ def sdp_one_pass_rate(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
     0.0040 0.002266
     """
-    phi, diameter, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, upsilon = checked(
+    return _convex_rate(
+        shuffled=True,
         gradient_std=gradient_std,
         diameter=diameter,
         num_records=num_records,
@@ -255,11 +262,4 @@ def sdp_one_pass_rate(
         epsilon=epsilon,
         delta=delta,
         heterogeneity=heterogeneity,
-    )
-    noise = np.sqrt(dimension) * np.log(dimension / delta) / (epsilon * records)
-    scale = np.sqrt(left_out(silos, all_silos)) * upsilon * (lipschitz * diameter**4 / beta) ** 0.2
-    return rate_of(
-        phi * diameter / np.sqrt(records * silos),
-        (beta**0.25 * lipschitz * diameter**1.5 * noise / silos) ** 0.8,
-        scale * (noise / silos**3.5) ** 0.2,
     )

@@ -17,6 +17,10 @@ from hockeystick.published.distortion import (
     privacy_leakage,
     privacy_leakage_upper_bound,
 )
+from hockeystick.published.distortion_algorithm import (
+    DistortionHistory,
+    run_near_optimal_utility_fl,
+)
 from hockeystick.published.distortion_tradeoffs import (
     TradeoffConditions,
     distortion_ratio,
@@ -63,6 +67,7 @@ from hockeystick.published.trusted_aggregator import (
 )
 
 __all__ = [
+    "DistortionHistory",
     "HeuristicNoise",
     "TradeoffConditions",
     "UnsoundBoundWarning",
@@ -84,6 +89,7 @@ __all__ = [
     "optimal_tradeoff_conditions",
     "privacy_leakage",
     "privacy_leakage_upper_bound",
+    "run_near_optimal_utility_fl",
     "sampled_update_variance",
     "sampling_probability",
     "shuffle_amplification",

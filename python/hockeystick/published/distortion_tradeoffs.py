@@ -81,7 +81,7 @@ def tradeoff_upper_bound(
         STRICT.non_negative("conditional_variance", conditional_variance),
     )
     weight = _weight(log_ratio, constant)
-    warn_unsound(f"Theorem 5.12 {PAPER} is false", "hockeystick.distortion.tradeoff_upper_bound")
+    warn_unsound(f"Theorem 5.12 {PAPER} is false", "hockeystick.distortion.tradeoff_upper_bound", "bound")
     return (2.0 * start - weight * variance)[()]
 
 
@@ -129,6 +129,7 @@ def nfl_utility_weight(ratio: ArrayLike, near_optimal_gap: ArrayLike, log_ratio:
     warn_unsound(
         f"the weight of Theorem 5.13 {PAPER} is a quarter of what follows",
         "hockeystick.distortion.nfl_utility_weight",
+        "bound",
     )
     return (ratio * coefficient / (2.0 * gap))[()]
 
@@ -243,7 +244,9 @@ def optimal_tradeoff_conditions(
     gamma = _checks.positive_scalar("ratio", ratio)
     gap = _checks.positive_scalar("near_optimal_gap", near_optimal_gap)
     variance = _checks.non_negative_scalar("conditional_variance", conditional_variance)
-    warn_unsound(f"Theorem 5.14 {PAPER} rests on the false Theorem 5.12", "hockeystick.distortion.tradeoff_upper_bound")
+    warn_unsound(
+        f"Theorem 5.14 {PAPER} rests on the false Theorem 5.12", "hockeystick.distortion.tradeoff_upper_bound", "bound"
+    )
     weight = float(_weight(xi, np.asarray(constant)))
     printed = gamma * float(leakage_tv_coefficient(xi)) / (2.0 * gap)
     match = abs(weight - printed) <= 1e-9 * weight

@@ -78,7 +78,9 @@ def sampling_probability(
     if (r > 0.25 * (1 + 1e-12)).any():  # 1/4, rounded
         msg = f"budget must leave C_6 (C_1 - budget)/grad_sq_norm_sum at most 1/4, not {r.max():g}"
         raise InfeasibleBudgetError(msg)
-    warn_unsound(f"Theorem 5.11 {PAPER} is false", "hockeystick.distortion.expected_utility_loss_additive_noise")
+    warn_unsound(
+        f"Theorem 5.11 {PAPER} is false", "hockeystick.distortion.expected_utility_loss_additive_noise", "bound"
+    )
     return (2.0 * r / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * r, 0.0))))[()]
 
 
@@ -123,7 +125,7 @@ def bias_gap_bound(constant: ArrayLike, total_variation: ArrayLike) -> Result:
     constant, distance = broadcast(
         STRICT.non_negative("constant", constant), STRICT.probability("total_variation", total_variation)
     )
-    warn_unsound(f"Lemma 5.3 {PAPER} is false", "hockeystick.distortion.bias_gap_bound")
+    warn_unsound(f"Lemma 5.3 {PAPER} is false", "hockeystick.distortion.bias_gap_bound", "bound")
     return (constant * distance)[()]
 
 
@@ -242,7 +244,7 @@ def utility_loss_upper_bound(
         STRICT.non_negative("utility_constant", utility_constant),
         STRICT.probability("total_variation", total_variation),
     )
-    warn_unsound(f"Theorem 5.1 {PAPER} is false", "hockeystick.distortion.utility_loss_tv_bound")
+    warn_unsound(f"Theorem 5.1 {PAPER} is false", "hockeystick.distortion.utility_loss_tv_bound", "bound")
     return (constant * distance - variance)[()]
 
 

@@ -81,7 +81,9 @@ def trusted_aggregator_excess_risk(
     spread = _checks.non_negative_scalar("gradient_std", gradient_std)
     beta = _checks.positive_scalar("smoothness", smoothness)
     convexity = _checks.positive_scalar("strong_convexity", strong_convexity)
-    warn_unsound(f"the noise of {PAPER} lacks its dimensions", "hockeystick.utility.trusted_aggregator_excess_risk")
+    warn_unsound(
+        f"the noise of {PAPER} lacks its dimensions", "hockeystick.utility.trusted_aggregator_excess_risk", "bound"
+    )
     return 2.0 * beta * (batch_size * bound**2 + spread**2 + noise**2) / (convexity**2 * num_users)
 
 
