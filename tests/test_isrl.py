@@ -593,6 +593,59 @@ def test_shuffled_vector_sum() -> None:
     assert 9.0 < (errors**2).sum(axis=1).mean() < 10.5
 
 
+def accelerated(rounds: int, phi: float, convexity: float, gradient: object, start: np.ndarray) -> np.ndarray:
+    """Run AC-SA (Algorithm 1) with steps 4 phi/(r(r+1)), unconstrained, on rows of independent runs."""
+    w, average = start.copy(), start.copy()
+    for r in range(1, rounds + 1):
+        a, eta = 2 / (r + 1), 4 * phi / (r * (r + 1))
+        middle = ((1 - a) * (convexity + eta) * average + a * ((1 - a) * convexity + eta) * w) / (
+            eta + (1 - a**2) * convexity
+        )
+        w = (a * convexity * middle + ((1 - a) * convexity + eta) * w - a * gradient(middle)) / (convexity + eta)
+        average = a * w + (1 - a) * average
+    return average
+
+
+@pytest.mark.parametrize(
+    ("convexity", "expected"), [(0.0, (0.25, 0.5, 0.7265625)), (1.0, (0.2, 0.35238095, 0.47619048))]
+)
+def test_accelerated_sgd_of_the_specification(convexity: float, expected: tuple[float, ...]) -> None:
+    """The iterates of the specification, on (w - 1)^2/2 from 0."""
+    found = [accelerated(rounds, 2.0, convexity, lambda w: w - 1, np.zeros(1))[0] for rounds in (1, 2, 3)]
+    close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "variance", "convexity"), [(5, 0.0, 0.0), (40, 0.5, 0.0), (200, 0.5, 0.1), (40, 4.0, 1.0)]
+)
+def test_accelerated_bound_holds(rounds: int, variance: float, convexity: float) -> None:
+    """AC-SA on a quadratic with noisy gradients stays below its bound."""
+    rng, beta, runs = np.random.default_rng(9), 1.0, 2000
+    curvature = np.array([convexity, beta])
+    start = np.full((runs, 2), 1.0)
+    phi = max(2 * beta, math.sqrt(variance * rounds * (rounds + 1) * (rounds + 2) / 6 / 2.0))
+
+    def gradient(w: np.ndarray) -> np.ndarray:
+        return curvature * w + rng.standard_normal(w.shape) * math.sqrt(variance / 2)
+
+    end = accelerated(rounds, phi, convexity, gradient, start)
+    gap = (curvature * end**2).sum(axis=1).mean() / 2
+    bound = isrl.acsa_bound(
+        rounds=rounds, distance_squared=2.0, variance=variance, smoothness=beta, strong_convexity=convexity
+    )
+    assert gap < bound
+
+
+def test_relative_rmse() -> None:
+    """The specification's values, and no ratio to nothing."""
+    close(isrl.relative_rmse([1, 2, 3], [1, 2, 4], mean=2), 0.70710678)
+    assert isrl.relative_rmse([1, 2, 3], [1, 2, 3], mean=2) == 0.0
+    with pytest.raises(ValueError, match="must not all equal the mean"):
+        isrl.relative_rmse([2, 2], [1, 2], mean=2)
+    with pytest.raises(ValueError, match="as long as targets"):
+        isrl.relative_rmse([2, 3], [1], mean=2)
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [

@@ -42,6 +42,19 @@ def batch(records: int, rounds: int, epsilon: float) -> float:
     return published.experimental_batch_size(num_records=records, rounds=rounds, epsilon=epsilon)
 
 
+def erm(*values: float) -> float:
+    """Return the printed rounds of Theorem F.1.1."""
+    names = "smoothness diameter lipschitz silos_per_round epsilon num_records dimension delta batch_size num_silos"
+    return published.erm_rounds(**dict(zip(names.split(), values, strict=True)))
+
+
+def stages(smoothness: float, gradient_std: float, initial_gap: float, rounds: int) -> list[isrl.Stage]:
+    """Return the printed stages, for strong convexity 0.1."""
+    return published.multistage_schedule(
+        smoothness=smoothness, strong_convexity=0.1, gradient_std=gradient_std, initial_gap=initial_gap, rounds=rounds
+    )
+
+
 SILOS = {"num_records": [1000, 500, 2000], "epsilons": [1.0, 0.5, 2.0], "deltas": [1e-5, 1e-5, 1e-6], "rounds": 50}
 XI = [1.9946235e-4, 3.1913976e-3, 1.6906054e-5]
 
@@ -68,6 +81,16 @@ SOUND = {
     "xi of 3": (published.xi_aggregate(XI, {3: 1.0}), 3.7864067e-4),
     "TV": (published.gaussian_tv_bounds([1, 1, 2], [0.05, 0.01, 1], [100, 1, 2]), [[0.005, 0.0001, 0.00707106781186548], [0.75, 0.015, 1.06066017177982]]),
     "variance gap": (published.variance_gap_bound([0.3, 0.5], [1, 2], [0.1, 0.05]), [-0.1, -0.1]),
+    "rounds of F.1.1": ([erm(100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25), erm(1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)], [86.858896, 10.968968]),
+    "stages": (stages(1.0, 1.0, 1.0, 2000)[0], (1707, 2)),
+    "third stage": (stages(10.0, 2.0, 5.0, 20_000)[2], (5462, 20)),
+    "14 N n R delta": (
+        [
+            published.shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50),
+            published.shuffle_composed_delta(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20),
+        ],
+        [7e-7, 1.4e-7],
+    ),
     "C_6": ([published.utility_loss_constant(1, 0.5, 0.1), published.utility_loss_constant(2, 1, 0.5)], [2.6, 11]),
     "C_6, fixed": ([published.utility_loss_constant(1, 0.5, 0.1, fixed=True), published.utility_loss_constant(2, 1, 0.5, fixed=True)], [2.35, 10]),
     "update": (published.sampled_update_variance([1, 2, 3], 0.2), 2.24),
@@ -245,6 +268,8 @@ def test_aggregator_delta_as_printed() -> None:
         (lambda: least(1000, 50, 30, 1e-5), r"at most 2 ln\(2/delta\)"),
         (lambda: least(1, 1, 24.0, 1e-5), "a batch within the silo"),
         (lambda: one_pass(1, 10, 93.0, 1e-5), r"at most 8 ln\(1/delta\)"),
+        (lambda: published.shuffle_composed_delta(0.2, 1e-15, num_silos=9, num_records=10, rounds=1), "1/num_records"),
+        (lambda: published.shuffle_composed_delta(0.1, 0.01, num_silos=9, num_records=10, rounds=1), "1/.14 num_silos"),
         (lambda: published.silo_xi(**SILOS | {"deltas": [1e-5, 1e-5]}), "as long as the others"),
         (lambda: published.shuffle_amplification(0.01, 1e-8, num_silos=300, num_records=100, slack=3e-4), "0.00755888"),
         (lambda: published.privacy_leakage_upper_bound(0.1, 0.5, 0.5), "C_2 total_variation must be at most"),

@@ -58,6 +58,7 @@ from hockeystick.isrl.risk import (
     mb_sgd_empirical_bound,
     mb_sgd_risk_bound,
     population_bound,
+    relative_rmse,
     uniform_stability,
 )
 from hockeystick.isrl.rounds import (
@@ -141,6 +142,7 @@ __all__ = [
     "per_round_budget",
     "population_bound",
     "randomized_response_keep_prob",
+    "relative_rmse",
     "reweighted_constants",
     "risk_lower_bound",
     "sampled_mean_variance",

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result
+from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, vector
 from hockeystick.isrl._arguments import checked
 
-__all__ = ["mb_sgd_empirical_bound", "mb_sgd_risk_bound", "population_bound", "uniform_stability"]
+__all__ = ["mb_sgd_empirical_bound", "mb_sgd_risk_bound", "population_bound", "relative_rmse", "uniform_stability"]
 
 
 def uniform_stability(
@@ -340,3 +340,45 @@ def mb_sgd_risk_bound(
         moment = dimension * noise**2 / taking_part + lipschitz**2
         risk = smallest_risk(diameter, rounds, lipschitz, records * silos, moment, smoothness, convexity)
     return grid.finish(risk.bound)
+
+
+def relative_rmse(targets: ArrayLike, predictions: ArrayLike, *, mean: float) -> float:
+    """Return the error of a regression relative to that of predicting the training mean.
+
+    Parameters
+    ----------
+    targets, predictions : array_like of shape (n,)
+        True and predicted values.
+    mean : float
+        Mean of the training targets.
+
+    Returns
+    -------
+    float
+        The root of the ratio of the sums of squares: 0 is perfect, 1 as bad as the mean.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, the shapes differ, or all targets equal the mean.
+
+    Notes
+    -----
+    The metric of the experiments of Lowy and Razaviyayn 2023 with linear regression.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> print(f"{isrl.relative_rmse([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], mean=2.0):.6f}")
+    0.707107
+    """
+    truth = vector("targets", STRICT.finite("targets", targets))
+    guess = vector("predictions", STRICT.finite("predictions", predictions))
+    if truth.shape != guess.shape:
+        msg = f"predictions must be as long as targets ({truth.size}), not of length {guess.size}"
+        raise ValueError(msg)
+    spread = float(((truth - mean) ** 2).sum())
+    if spread == 0.0:
+        msg = f"targets must not all equal the mean {mean:g}"
+        raise ValueError(msg)
+    return float(np.sqrt(((truth - guess) ** 2).sum() / spread))

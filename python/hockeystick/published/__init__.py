@@ -61,6 +61,11 @@ from hockeystick.published.isrl_experiments import (
     experimental_local_sgd_sigma,
     experimental_sigma,
 )
+from hockeystick.published.isrl_rounds import (
+    erm_rounds,
+    multistage_schedule,
+    shuffle_composed_delta,
+)
 from hockeystick.published.trusted_aggregator import (
     trusted_aggregator_delta,
     trusted_aggregator_excess_risk,
@@ -73,6 +78,7 @@ __all__ = [
     "UnsoundBoundWarning",
     "bias_gap_bound",
     "distortion_ratio",
+    "erm_rounds",
     "experimental_batch_size",
     "experimental_local_sgd_sigma",
     "experimental_sigma",
@@ -82,6 +88,7 @@ __all__ = [
     "group_privacy",
     "min_batch_size",
     "min_distortion_for_budget",
+    "multistage_schedule",
     "nfl_utility_weight",
     "noise_variance_for_budget",
     "noisy_mb_sgd_sigma",
@@ -93,6 +100,7 @@ __all__ = [
     "sampled_update_variance",
     "sampling_probability",
     "shuffle_amplification",
+    "shuffle_composed_delta",
     "silo_noise_sigmas",
     "silo_xi",
     "step_size_convex",
