@@ -39,10 +39,10 @@ def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimens
 
     Notes
     -----
-    With rho the ratio of the variances, b = 1 + rho and r = d b ln(b)/rho, the densities cross at squared radius r, so that the distance is
-    :math:`P(\chi^2_d \le r) - P(\chi^2_d \le r/b)`. In u = ln(squared radius/d) that is the integral of
-    :math:`\kappa e^{(d/2)(u - e^u + 1)}` over an interval of length ln b, :math:`\kappa = (d/2)^{d/2}e^{-d/2}/\Gamma(d/2)`: so it is
-    computed where the interval is short, and the difference would cancel.
+    With rho the ratio of the variances, b = 1 + rho and r = d b ln(b)/rho, the densities cross at squared radius r, so that
+    the distance is :math:`P(\chi^2_d \le r) - P(\chi^2_d \le r/b)`. In u = ln(squared radius/d) that is the integral of
+    :math:`\kappa e^{(d/2)(u - e^u + 1)}` over an interval of length ln b, :math:`\kappa = (d/2)^{d/2}e^{-d/2}/\Gamma(d/2)`:
+    so it is computed where the interval is short, and the difference would cancel.
 
     Examples
     --------
@@ -117,8 +117,8 @@ def noise_variance_for_tv(total_variation: ArrayLike, variance: ArrayLike, dimen
 
     Notes
     -----
-    A distance is no privacy guarantee. Published bounds of the distance (`hockeystick.published.gaussian_tv_bounds`) give 24 to 28 times
-    as much noise.
+    A distance is no privacy guarantee. Published bounds of the distance (`hockeystick.published.gaussian_tv_bounds`) give 24
+    to 28 times as much noise.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Privacy leakage: how far what an adversary believes about the data moves from the prior.
 
-It is the square root of a Jensen-Shannon divergence, in [0, sqrt(ln 2)]. The adversary reads the protected parameter as if it were
-unprotected, and beliefs are averaged over the parameter: a small leakage is no differential privacy. The way from a guarantee to a
-leakage is `privacy_leakage_bound_from_ldp`.
+It is the square root of a Jensen-Shannon divergence, in [0, sqrt(ln 2)]. The adversary reads the protected parameter as if it
+were unprotected, and beliefs are averaged over the parameter: a small leakage is no differential privacy. The way from a
+guarantee to a leakage is `privacy_leakage_bound_from_ldp`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def averaged_posterior(kernel: ArrayLike, weights: ArrayLike) -> Array:
 
     Notes
     -----
-    Zhang, Chen and Yang 2023, Appendix B. Over the prior's own parameter distribution the mean is the prior, and no leakage is left: use
-    the distribution for the client's data.
+    Zhang, Chen and Yang 2023, Appendix B. Over the prior's own parameter distribution the mean is the prior, and no leakage
+    is left: use the distribution for the client's data.
 
     Examples
     --------
@@ -180,8 +180,8 @@ def max_bayesian_privacy_leakage(kernel: ArrayLike, prior: ArrayLike) -> float:
     Returns
     -------
     float
-        xi in nats; infinite where a posterior is 0 and the prior is not. At most epsilon for an epsilon-LDP mechanism; infinite for
-        Gaussian noise on an unbounded domain.
+        xi in nats; infinite where a posterior is 0 and the prior is not. At most epsilon for an epsilon-LDP mechanism;
+        infinite for Gaussian noise on an unbounded domain.
 
     Raises
     ------

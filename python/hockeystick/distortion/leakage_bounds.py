@@ -80,8 +80,8 @@ def belief_shift_bound(log_ratio: ArrayLike, total_variation: ArrayLike) -> Resu
 
     Notes
     -----
-    Lemma B.3 of Zhang, Chen and Yang 2023 bounds the divergence by (C_2 TV)^2; beliefs are the same kernel of either parameter, so that their divergence
-    is at most the parameters', which is at most TV ln 2.
+    Lemma B.3 of Zhang, Chen and Yang 2023 bounds the divergence by (C_2 TV)^2; beliefs are the same kernel of either
+    parameter, so that their divergence is at most the parameters', which is at most TV ln 2.
 
     Examples
     --------
@@ -239,9 +239,9 @@ def privacy_leakage_bound_from_ldp(epsilon: ArrayLike) -> Result:
 
     Notes
     -----
-    The ratio of every averaged belief to the prior lies in [e^-epsilon, e^epsilon], and the divergence is convex in it; a prior of
-    (1/(1 + e^epsilon), e^epsilon/(1 + e^epsilon)) and the belief with both swapped attain it. Randomised response does not: its ratios
-    differ by a factor of e^epsilon in all, and it leaks what is stated here for half its epsilon.
+    The ratio of every averaged belief to the prior lies in [e^-epsilon, e^epsilon], and the divergence is convex in it; a
+    prior of (1/(1 + e^epsilon), e^epsilon/(1 + e^epsilon)) and the belief with both swapped attain it. Randomised response
+    does not: its ratios differ by a factor of e^epsilon in all, and it leaks what is stated here for half its epsilon.
 
     Examples
     --------

@@ -31,7 +31,8 @@ def tradeoff_upper_bound(unprotected: ArrayLike, log_ratio: ArrayLike, total_var
     Returns
     -------
     ndarray or float
-        C_1 plus twice the shift: a bound of leakage + (shift/(C R^2 TV)) utility loss, the weight being C_2/(C R^2) in the paper's letters.
+        C_1 plus twice the shift: a bound of leakage + (shift/(C R^2 TV)) utility loss, the weight being C_2/(C R^2) in the
+        paper's letters.
 
     Raises
     ------
@@ -67,7 +68,8 @@ def nfl_utility_weight(ratio: ArrayLike, near_optimal_gap: ArrayLike, log_ratio:
     Returns
     -------
     ndarray or float
-        gamma (e^{2 xi} - 1)/Delta: leakage plus this times the aggregated model's utility loss is at least the mean unprotected leakage.
+        gamma (e^{2 xi} - 1)/Delta: leakage plus this times the aggregated model's utility loss is at least the mean
+        unprotected leakage.
 
     Raises
     ------
@@ -76,8 +78,8 @@ def nfl_utility_weight(ratio: ArrayLike, near_optimal_gap: ArrayLike, log_ratio:
 
     Notes
     -----
-    From `privacy_leakage_lower_bound` and a utility loss of at least (Delta/2) TV. Theorem 5.13 of Zhang, Chen and Yang 2023 prints a quarter of it
-    (`hockeystick.published.nfl_utility_weight`).
+    From `privacy_leakage_lower_bound` and a utility loss of at least (Delta/2) TV. Theorem 5.13 of Zhang, Chen and Yang 2023
+    prints a quarter of it (`hockeystick.published.nfl_utility_weight`).
 
     Examples
     --------
@@ -182,7 +184,8 @@ def max_near_optimal_gap(deficits: ArrayLike, probabilities: ArrayLike, total_va
     Returns
     -------
     float
-        Delta: the set has probability at most TV/2 for every smaller tolerance; at Delta itself it may not. Infinite if it always has.
+        Delta: the set has probability at most TV/2 for every smaller tolerance; at Delta itself it may not. Infinite if it
+        always has.
 
     Raises
     ------

@@ -43,8 +43,8 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
 
     Notes
     -----
-    delta = sum over x of (P(x) - e^epsilon P(x - s))_+ with P binomial, whose likelihood ratios are monotone: no smaller shift leaks
-    more.
+    delta = sum over x of (P(x) - e^epsilon P(x - s))_+ with P binomial, whose likelihood ratios are monotone: no smaller
+    shift leaks more.
 
     Examples
     --------
@@ -166,8 +166,8 @@ def shuffle_vector_sum(
 
     Notes
     -----
-    Algorithms 4 and 5 of Lowy and Razaviyayn 2023 with coordinates shifted to [0, 2L] and the sum shifted back by N L, where the paper has
-    the range L and shifts back by L.
+    Algorithms 4 and 5 of Lowy and Razaviyayn 2023 with coordinates shifted to [0, 2L] and the sum shifted back by N L, where
+    the paper has the range L and shifts back by L.
 
     Examples
     --------

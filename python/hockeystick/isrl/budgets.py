@@ -179,8 +179,8 @@ def user_level_to_isrl(epsilon: ArrayLike, delta: ArrayLike, num_records: ArrayL
 
     Notes
     -----
-    The inverse of `isrl_to_user_level`, for every epsilon; Lowy and Razaviyayn 2023, Appendix D.3.5, print delta/(4n), for epsilon
-    up to 1.
+    The inverse of `isrl_to_user_level`, for every epsilon; Lowy and Razaviyayn 2023, Appendix D.3.5, print delta/(4n), for
+    epsilon up to 1.
 
     Examples
     --------
@@ -263,8 +263,8 @@ def randomized_response_keep_prob(epsilon: ArrayLike, num_buckets: ArrayLike) ->
 
     Notes
     -----
-    Algorithm 3 of Lowy and Razaviyayn 2023, which answers in one round chosen by the record and is silent in the others, is not private:
-    the round tells the record. One answer with this probability is.
+    Algorithm 3 of Lowy and Razaviyayn 2023, which answers in one round chosen by the record and is silent in the others, is
+    not private: the round tells the record. One answer with this probability is.
 
     Examples
     --------

@@ -62,8 +62,9 @@ def noisy_mb_sgd_accountant(
 
     Notes
     -----
-    Algorithms 1 (with batches drawn afresh) and 2 of Lowy and Razaviyayn 2023. Other silos' messages may be chosen from this silo's
-    earlier ones. Batches drawn with replacement are not covered: a record drawn twice moves the mean by more than 2L/K.
+    Algorithms 1 (with batches drawn afresh) and 2 of Lowy and Razaviyayn 2023. Other silos' messages may be chosen from this
+    silo's earlier ones. Batches drawn with replacement are not covered: a record drawn twice moves the mean by more than
+    2L/K.
 
     Examples
     --------
@@ -249,8 +250,8 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
 
     Notes
     -----
-    The analytic Gaussian mechanism (Balle and Wang 2018) of sensitivity 2L/K: no composition, since batches are disjoint. Theorem E.1
-    of Lowy and Razaviyayn 2023 prints up to 2.8 times as much (`hockeystick.published.one_pass_sigma`).
+    The analytic Gaussian mechanism (Balle and Wang 2018) of sensitivity 2L/K: no composition, since batches are disjoint.
+    Theorem E.1 of Lowy and Razaviyayn 2023 prints up to 2.8 times as much (`hockeystick.published.one_pass_sigma`).
 
     Examples
     --------

@@ -350,7 +350,8 @@ def risk_lower_bound(
 
     Notes
     -----
-    Theorems 2.2, D.3, D.6, F.3 and F.4 of Lowy and Razaviyayn 2023, for M = N, small delta and rounds with epsilon of about 1/n at most.
+    Theorems 2.2, D.3, D.6, F.3 and F.4 of Lowy and Razaviyayn 2023, for M = N, small delta and rounds with epsilon of about
+    1/n at most.
 
     Examples
     --------

@@ -57,8 +57,8 @@ def uniform_stability(
 
     Notes
     -----
-    Lemma D.2 of Lowy and Razaviyayn 2023, which has the participating M in place of N: a silo takes part with probability M/N, which
-    cancels. Exact for linear losses.
+    Lemma D.2 of Lowy and Razaviyayn 2023, which has the participating M in place of N: a silo takes part with probability
+    M/N, which cancels.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def mb_sgd_empirical_bound(
     Returns
     -------
     ndarray or float
-        :math:`D^2/(2\eta R) + (\eta/2)(d\sigma^2/M + L^2)` for mu = 0 and the plain average of the iterates before each step; otherwise
-        :math:`\frac12(\mu D^2/((1-\mu\eta)^{-R} - 1) + \eta(d\sigma^2/M + L^2))` for `averaging_weights`.
+        :math:`D^2/(2\eta R) + (\eta/2)(d\sigma^2/M + L^2)` for mu = 0 and the plain average of the iterates before each step;
+        otherwise :math:`\frac12(\mu D^2/((1-\mu\eta)^{-R} - 1) + \eta(d\sigma^2/M + L^2))` for `averaging_weights`.
 
     Raises
     ------

@@ -123,10 +123,9 @@ def erm_rounds(
     Returns
     -------
     ndarray or float
-        The larger of :math:`\sqrt{(\beta D/L)\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)}}` (without smoothness
-        :math:`\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)}`, for mu > 0
-        :math:`\sqrt\kappa\ln(\Delta\mu M\epsilon^2n^2/(L^2d))`) and :math:`\epsilon^2n^2/(Kd\ln(1/\delta))`, the latter unless MK = Nn;
-        at least 1.
+        The larger of :math:`\sqrt{(\beta D/L)\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)}}` (without smoothness :math:`\sqrt
+        M\epsilon n/\sqrt{d\ln(1/\delta)}`, for mu > 0 :math:`\sqrt\kappa\ln(\Delta\mu M\epsilon^2n^2/(L^2d))`) and
+        :math:`\epsilon^2n^2/(Kd\ln(1/\delta))`, the latter unless MK = Nn; at least 1.
 
     Raises
     ------
@@ -228,8 +227,8 @@ def multistage_schedule(
 
     Notes
     -----
-    Appendix E.1 of Lowy and Razaviyayn 2023, which prints the product under the root in the denominator: then phi is always 2 beta, and
-    stages do not halve the gap.
+    Appendix E.1 of Lowy and Razaviyayn 2023, which prints the product under the root in the denominator: then phi is always 2
+    beta, and stages do not halve the gap.
 
     Examples
     --------

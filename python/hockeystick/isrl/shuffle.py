@@ -122,9 +122,9 @@ def shuffle_amplification(
 
     Notes
     -----
-    Theorem D.5 of Lowy and Razaviyayn 2023 with
-    :math:`\epsilon_r = \ln(1 + \tanh(\epsilon/2)(8\sqrt{e^{n\epsilon}\ln(4/\delta_r)/N} + 8 e^{n\epsilon}/N))` as printed and
-    :math:`\delta_r + (e^{\epsilon_r} + 1) N (n e^{(n-1)\epsilon} + e^{-n\epsilon}/2)\delta` in place of a delta that lacks a factor
+    Theorem D.5 of Lowy and Razaviyayn 2023 with :math:`\epsilon_r = \ln(1 +
+    \tanh(\epsilon/2)(8\sqrt{e^{n\epsilon}\ln(4/\delta_r)/N} + 8 e^{n\epsilon}/N))` as printed and :math:`\delta_r +
+    (e^{\epsilon_r} + 1) N (n e^{(n-1)\epsilon} + e^{-n\epsilon}/2)\delta` in place of a delta that lacks a factor
     (`hockeystick.published.shuffle_amplification`). For n = 1 it is Theorem 3.8 of Feldman, McMillan and Talwar 2020.
 
     Examples
@@ -259,9 +259,9 @@ def shuffled_mb_sgd_sigma(
 
     Notes
     -----
-    Theorem G.1 of Lowy and Razaviyayn 2023 leaves its constant open. Here: half of delta for advanced composition, the rest in equal
-    parts for the rounds; amplification by sampling M of the nN records; `shuffle_amplification` for the M messages; the
-    analytic Gaussian mechanism for one of them. Secure aggregation of the same noise would need hundreds of times less.
+    Theorem G.1 of Lowy and Razaviyayn 2023 leaves its constant open. Here: half of delta for advanced composition, the rest
+    in equal parts for the rounds; amplification by sampling M of the nN records; `shuffle_amplification` for the M messages;
+    the analytic Gaussian mechanism for one of them. Secure aggregation would need about a hundredth of it.
 
     Examples
     --------

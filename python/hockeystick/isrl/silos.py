@@ -98,8 +98,8 @@ def mean_noise_std(noise_stds: ArrayLike) -> float:
 
     Notes
     -----
-    Exact, since the participating silos are uniform given their number; the averages over the noisiest silos in Theorem H.1 of Lowy and
-    Razaviyayn 2023 are never smaller.
+    Exact, since the participating silos are uniform given their number; the averages over the noisiest silos in Theorem H.1
+    of Lowy and Razaviyayn 2023 are never smaller.
 
     Examples
     --------

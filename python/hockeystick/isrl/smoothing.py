@@ -146,8 +146,8 @@ def moreau_envelope(
 
     Notes
     -----
-    Lemma D.7 of Lowy and Razaviyayn 2023, which has 2L for L: beta |w - v|^2 <= f(w) - f(v) <= L |w - v| for w in the domain. A mu-strongly
-    convex f has a mu beta/(mu + beta)-strongly convex envelope.
+    Lemma D.7 of Lowy and Razaviyayn 2023, which has 2L for L: beta |w - v|^2 <= f(w) - f(v) <= L |w - v| for w in the domain.
+    A mu-strongly convex f has a mu beta/(mu + beta)-strongly convex envelope.
 
     Examples
     --------

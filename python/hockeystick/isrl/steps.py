@@ -45,8 +45,8 @@ def step_size_convex(
 
     Notes
     -----
-    The minimiser of `uniform_stability` plus `mb_sgd_empirical_bound`, in place of the step of Theorem D.1 of Lowy and Razaviyayn 2023
-    (`hockeystick.published.step_size_convex`), whose bound is larger.
+    The minimiser of `uniform_stability` plus `mb_sgd_empirical_bound`, in place of the step of Theorem D.1 of Lowy and
+    Razaviyayn 2023 (`hockeystick.published.step_size_convex`), whose bound is larger.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
 
-Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and say so.
-What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl`, `hockeystick.distortion` and
+Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and
+say so. What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl`, `hockeystick.distortion` and
 `hockeystick.utility`. Nothing outside this package calls it.
 """
 

@@ -149,7 +149,8 @@ def min_distortion_for_budget(unprotected: ArrayLike, budget: ArrayLike) -> Resu
 
     Notes
     -----
-    Counterexample: prior (1/2, 1/2), posterior (.9, .1) without and (.1, .9) with protection. TV = 1, and the leakage is .319 either way.
+    Counterexample: prior (1/2, 1/2), posterior (.9, .1) without and (.1, .9) with protection. TV = 1, and the leakage is .319
+    either way.
 
     Examples
     --------
@@ -200,8 +201,8 @@ def noise_variance_for_budget(
 
     Notes
     -----
-    It makes the total variation distance at least C_1 - tau (24 to 28 times what that needs), which does not bound the leakage: see
-    `min_distortion_for_budget`. The noise vanishes with the parameter's variance, where most is leaked.
+    It makes the total variation distance at least C_1 - tau (24 to 28 times what that needs), which does not bound the
+    leakage: see `min_distortion_for_budget`. The noise vanishes with the parameter's variance, where most is leaked.
 
     Examples
     --------

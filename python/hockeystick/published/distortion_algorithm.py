@@ -99,8 +99,9 @@ def run_near_optimal_utility_fl(
 
     Notes
     -----
-    Where the paper leaves it open: an empty batch is no step, and rounds are T in all. Counterexample to its utility: every round costs d
-    times the noise variance in expectation; and its sampling probability draws less than one record in a hundred rounds below.
+    Where the paper leaves it open: an empty batch is no step, and rounds are T in all. Counterexample to its utility: every
+    round costs d times the noise variance in expectation; and its sampling probability draws less than one record in a
+    hundred rounds below.
 
     Examples
     --------

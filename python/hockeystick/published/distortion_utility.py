@@ -56,8 +56,8 @@ def sampling_probability(
 
     Notes
     -----
-    Counterexample: the theorem promises no utility loss; zero-mean noise of variance v per coordinate always costs d v in expectation
-    (`hockeystick.distortion.expected_utility_loss_additive_noise`).
+    Counterexample: the theorem promises no utility loss; zero-mean noise of variance v per coordinate always costs d v in
+    expectation (`hockeystick.distortion.expected_utility_loss_additive_noise`).
 
     Examples
     --------

@@ -48,7 +48,8 @@ def noisy_mb_sgd_sigma(
     Returns
     -------
     ndarray or float
-        :math:`16L\sqrt{R\ln(2.5R/\delta)\ln(2/\delta)}/(n\epsilon)`, whatever the batch size, which must be at least `min_batch_size`.
+        :math:`16L\sqrt{R\ln(2.5R/\delta)\ln(2/\delta)}/(n\epsilon)`, whatever the batch size, which must be at least
+        `min_batch_size`.
 
     Raises
     ------
@@ -234,7 +235,8 @@ def xi_aggregate(xi: ArrayLike, participation: Mapping[int, float]) -> Result:
     Returns
     -------
     float
-        :math:`\min(\Xi/M', \xi_{\max}/M)` with :math:`\Xi` the root mean square of the mean of the largest xi. Exact is mean(xi)/M.
+        :math:`\min(\Xi/M', \xi_{\max}/M)` with :math:`\Xi` the root mean square of the mean of the largest xi. Exact is
+        mean(xi)/M.
 
     Raises
     ------

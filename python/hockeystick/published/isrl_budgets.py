@@ -153,8 +153,9 @@ def shuffle_amplification(
 
     Notes
     -----
-    Lemma D.13 charges (e^eps + 1) times the total variation distance, which the theorem leaves out. Without that factor the lemma is
-    false: from P = Q move mass t from A to B in one and from B to A in the other, and delta at epsilon = 0 becomes 2t.
+    Lemma D.13 charges (e^eps + 1) times the total variation distance, which the theorem leaves out. Without that factor the
+    lemma is false: from P = Q move mass t from A to B in one and from B to A in the other, and delta at epsilon = 0 becomes
+    2t.
 
     Examples
     --------

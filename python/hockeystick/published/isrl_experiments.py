@@ -87,7 +87,8 @@ def experimental_sigma(
     Returns
     -------
     HeuristicNoise
-        :math:`2L\sqrt{2R\ln(1/\delta)}/(n\epsilon)` on the mean of a batch of `experimental_batch_size`, and its certified epsilon.
+        :math:`2L\sqrt{2R\ln(1/\delta)}/(n\epsilon)` on the mean of a batch of `experimental_batch_size`, and its certified
+        epsilon.
 
     Raises
     ------
@@ -101,8 +102,8 @@ def experimental_sigma(
 
     Notes
     -----
-    Counterexample: for n = 1238, R = 35 and a nominal epsilon of 6 at delta = 1/n^2, every analysis finds at least 8.89 (the privacy
-    loss of linear losses, computed from below).
+    Counterexample: for n = 1238, R = 35 and a nominal epsilon of 6 at delta = 1/n^2, every analysis finds at least 8.89 (the
+    privacy loss of linear losses, computed from below).
 
     Examples
     --------
@@ -145,7 +146,8 @@ def experimental_local_sgd_sigma(
     Returns
     -------
     HeuristicNoise
-        :math:`2L\sqrt{2RK\ln(1/\delta)}/(n\epsilon)` for every local step on one record, and the certified epsilon of all R K steps.
+        :math:`2L\sqrt{2RK\ln(1/\delta)}/(n\epsilon)` for every local step on one record, and the certified epsilon of all R K
+        steps.
 
     Raises
     ------
@@ -159,8 +161,8 @@ def experimental_local_sgd_sigma(
 
     Notes
     -----
-    The certified epsilon is that of releasing every step; if only the end of each round is sent, no theorem is known to give less.
-    Counterexample: for linear losses the end of a round is the sum of its steps.
+    The certified epsilon is that of releasing every step; if only the end of each round is sent, no theorem is known to give
+    less. Counterexample: for linear losses the end of a round is the sum of its steps.
 
     Examples
     --------

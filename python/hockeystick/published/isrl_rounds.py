@@ -40,7 +40,8 @@ def erm_rounds(
     Returns
     -------
     ndarray or float
-        The larger of :math:`(\sqrt{\beta D/L}\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)})^{1/2}` and :math:`\epsilon^2n^2/(Kd\ln(1/\delta))`.
+        The larger of :math:`(\sqrt{\beta D/L}\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)})^{1/2}` and
+        :math:`\epsilon^2n^2/(Kd\ln(1/\delta))`.
 
     Raises
     ------

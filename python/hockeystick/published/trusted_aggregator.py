@@ -55,7 +55,8 @@ def trusted_aggregator_excess_risk(
 
     Notes
     -----
-    Counterexample: SGD on |w|^2/2 in the unit ball of 100 dimensions with unit noise and steps 1/t: its risk tends to 50/T, the bound is 4/T.
+    Counterexample: SGD on |w|^2/2 in the unit ball of 100 dimensions with unit noise and steps 1/t: its risk tends to 50/T,
+    the bound is 4/T.
 
     Examples
     --------
@@ -108,7 +109,8 @@ def trusted_aggregator_delta(
     Returns
     -------
     float
-        :math:`\frac mn\theta_\epsilon(\frac{2L}{\sqrt m\sigma})\sum_t\prod_{j>t}\theta_\epsilon(2\rho\sqrt{\lambda mj}/\sigma)`: **no upper bound**.
+        :math:`\frac mn\theta_\epsilon(\frac{2L}{\sqrt m\sigma})\sum_t\prod_{j>t}\theta_\epsilon(2\rho\sqrt{\lambda
+        mj}/\sigma)`: **no upper bound**.
 
     Raises
     ------
@@ -122,7 +124,8 @@ def trusted_aggregator_delta(
 
     Notes
     -----
-    Theorem 2, of which it is to be a case, gives more as soon as lambda j exceeds 1. It also needs 1/lambda <= 2/beta, which is not stated.
+    Theorem 2, of which it is to be a case, gives more as soon as lambda j exceeds 1. It also needs 1/lambda <= 2/beta, which
+    is not stated.
 
     Examples
     --------

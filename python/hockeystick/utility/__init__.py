@@ -1,7 +1,7 @@
 """What private training costs in utility, and which setting of a training a budget is best spent on.
 
-The trusted aggregator's risk and privacy together (Asoodeh, Chen, Calmon and Ozgur 2021), and `plan`, over all trust models. The risk
-bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
+The trusted aggregator's risk and privacy together (Asoodeh, Chen, Calmon and Ozgur 2021), and `plan`, over all trust models.
+The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Setting(NamedTuple):
     Attributes
     ----------
     noise_std : float
-        Standard deviation per coordinate of the noise: on each silo's mean gradient, or under "central" on that of the pooled batch.
+        Standard deviation per coordinate of the noise: on each silo's mean gradient, or under "central" on that of the pooled
+        batch.
     rounds : int
         Number of rounds T.
     batch_size : int

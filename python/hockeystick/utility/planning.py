@@ -145,8 +145,8 @@ def plan(
     Returns
     -------
     Plan
-        Settings, sorted; numbers of rounds are the limit and halves of it, batches quarters. Where some bounds tell something, those
-        that do not are left out.
+        Settings, sorted; numbers of rounds are the limit and halves of it, batches quarters. Where some bounds tell
+        something, those that do not are left out.
 
     Raises
     ------
@@ -157,9 +157,9 @@ def plan(
 
     Notes
     -----
-    Noise comes from `isrl.noisy_mb_sgd_sigma` ("central": the pooled records as one silo), `isrl.shuffled_mb_sgd_sigma`, or the inverse of
-    `trusted_aggregator_delta`; risk from `isrl.mb_sgd_risk_bound`, or `trusted_aggregator_excess_risk` with D^2 + G^2/m <= L^2. The bounds
-    are worst cases: they rank settings, and do not foretell a loss.
+    Noise comes from `isrl.noisy_mb_sgd_sigma` ("central": the pooled records as one silo), `isrl.shuffled_mb_sgd_sigma`, or
+    the inverse of `trusted_aggregator_delta`; risk from `isrl.mb_sgd_risk_bound`, or `trusted_aggregator_excess_risk` with
+    D^2 + G^2/m <= L^2. The bounds are worst cases: they rank settings, and do not foretell a loss.
 
     Examples
     --------

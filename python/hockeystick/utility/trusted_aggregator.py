@@ -1,7 +1,7 @@
 """Asoodeh, Chen, Calmon and Ozgur 2021, Corollaries 1 and 2, with what their statements miss.
 
-The noise has d coordinates; the exponent of Corollary 1 is 2 rho sqrt(m) lambda j/sigma; steps of 1/(lambda t) exceed 2/beta in the
-first rounds, where they expand.
+The noise has d coordinates; the exponent of Corollary 1 is 2 rho sqrt(m) lambda j/sigma; steps of 1/(lambda t) exceed 2/beta
+in the first rounds, where they expand.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ def trusted_aggregator_excess_risk(
 
     Notes
     -----
-    Corollary 1, from Rakhlin, Shamir and Sridharan 2012 (Lemma 1): users are drawn from one distribution, and the risk's gradient vanishes
-    at its minimum over the ball. Printed without d (`hockeystick.published.trusted_aggregator_excess_risk`).
+    Corollary 1, from Rakhlin, Shamir and Sridharan 2012 (Lemma 1): users are drawn from one distribution, and the risk's
+    gradient vanishes at its minimum over the ball. Printed without d
+    (`hockeystick.published.trusted_aggregator_excess_risk`).
 
     Examples
     --------
@@ -264,7 +265,8 @@ def random_stop_excess_risk_rate(
 
     Notes
     -----
-    Corollary 2 with steps of 1/(lambda t), from Shamir 2016; printed without d. `federated.trusted_aggregator_random_stop` has its delta.
+    Corollary 2 with steps of 1/(lambda t), from Shamir 2016; printed without d. `federated.trusted_aggregator_random_stop`
+    has its delta.
 
     Examples
     --------
