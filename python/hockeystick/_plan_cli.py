@@ -41,8 +41,8 @@ def add_plan(add: AddParser) -> None:
     parser = add(
         "plan",
         help="noise, rounds, batch and participation of a federated training, from a budget",
-        description="Feasible settings of a federated training, certified for the budget and sorted by a bound on the excess risk.",
-        epilog="The risk bounds assume convex, Lipschitz and smooth losses and independent records; the privacy does not.",
+        description="Feasible settings of a federated training, certified for a budget, by their bound on the excess risk.",
+        epilog="The risk bounds assume convex, Lipschitz and smooth losses and independent records; the privacy does not, but under last-iterate.",
     )
     trust = ("central", "inter-silo", "shuffle", "last-iterate")
     parser.add_argument("--trust", choices=trust, required=True, help="whom the budget protects against")

@@ -19,7 +19,7 @@ PROMISES: dict[Trust, str] = {
     "central": "one record replaced, against who sees every round's model; the server is trusted with records",
     "inter-silo": "one record replaced, against everybody but its silo, the server included; each round is charged to every silo",
     "shuffle": "one record replaced, against who sees the shuffled messages; every participating silo sends one record's gradient",
-    "last-iterate": "one silo (user) replaced, against who sees the last model only; the aggregator is trusted",
+    "last-iterate": "one silo (user) replaced, against who sees the last model only; the aggregator is trusted, losses are convex and smooth",
 }
 
 
