@@ -7,9 +7,7 @@ say so. What holds, under the same names, is in `hockeystick.federated`, `hockey
 
 from __future__ import annotations
 
-from hockeystick.published._warning import (
-    UnsoundBoundWarning,
-)
+from hockeystick.published._warning import UnsoundBoundWarning
 from hockeystick.published.distortion import (
     gaussian_tv_bounds,
     min_distortion_for_budget,
