@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import mpmath as mp
 import numpy as np
@@ -188,6 +189,13 @@ def test_noise_variance_for_tv(dimension: int, target: float) -> None:
     value = distortion.noise_variance_for_tv(target, 2.0, dimension)
     assert value == pytest.approx(2 * INVERSE[dimension, target], rel=1e-11)
     assert distortion.gaussian_tv_isotropic(2.0, value, dimension) <= target
+
+
+def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without SciPy the one formula that needs it says which extra has it."""
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ImportError, match=r"pip install 'hockeystick\[distortion\]'"):
+        distortion.gaussian_tv_isotropic(1.0, 0.1, 3)
 
 
 def test_noise_variance_for_every_tv() -> None:
