@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MARGIN = 1e-9  # more noise than the closed form, to cover its rounding
-NARROW = 0.05  # calibration starts at this share of the noise that a full batch would need, and widens
+SMALLEST = 1e-9  # share of the noise that a full batch would need, below which it is not sought
 
 
 def noisy_mb_sgd_accountant(
@@ -216,12 +216,13 @@ def noisy_mb_sgd_sigma(
             noise_std=noise_std, lipschitz=lipschitz, num_records=num_records, batch_size=batch_size, rounds=rounds
         )
 
-    # Sampling only helps: a batch of everything under as much noise on the sum needs the most. The rest is for the engine's error.
-    most = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
-    least = most * NARROW
-    while least > most * 1e-9 and silo(least).epsilon(delta) <= epsilon:
-        least *= NARROW
-    return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(least, most)))
+    # Sampling only helps: a batch of everything needs the most noise. The rest is for the engine's error. From there down by halves,
+    # since far below the answer an evaluation is slow.
+    full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
+    feasible = full
+    while feasible > SMALLEST * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
+        feasible /= 2.0
+    return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(feasible / 2.0, feasible)))
 
 
 def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: ArrayLike, delta: ArrayLike) -> Result:
