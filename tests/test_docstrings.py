@@ -11,7 +11,7 @@ import pytest
 
 import hockeystick as hs
 
-MODULES = (hs, hs.audit, hs.federated, hs.last_iterate, hs.published)
+MODULES = (hs, hs.audit, hs.distortion, hs.federated, hs.isrl, hs.last_iterate, hs.published, hs.utility)
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)

@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import audit, federated, last_iterate, published
+from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
 from hockeystick._config import show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -63,6 +63,7 @@ __all__ = [
     "audit",
     "calibrate",
     "contraction_sum",
+    "distortion",
     "dpsgd_delta",
     "dpsgd_epsilon",
     "dpsgd_noise_multiplier",
@@ -76,6 +77,7 @@ __all__ = [
     "gdp_epsilon",
     "gdp_rdp",
     "gdp_trade_off",
+    "isrl",
     "laplace_theta",
     "last_iterate",
     "log_q",
@@ -87,4 +89,5 @@ __all__ = [
     "show_config",
     "theta",
     "theta_inverse",
+    "utility",
 ]

@@ -70,6 +70,11 @@ def positive_scalar(name: str, value: float) -> float:
     return scalar(name, value, *POSITIVE)
 
 
+def non_negative_scalar(name: str, value: float) -> float:
+    """Return `value` if it is non-negative and finite."""
+    return scalar(name, value, lambda x: 0 <= x < np.inf, "be non-negative and finite")
+
+
 def probability_scalar(name: str, value: float) -> float:
     """Return `value` if it lies in [0, 1]."""
     return scalar(name, value, *PROBABILITY)
@@ -84,6 +89,13 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
         msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {value}"
         raise ValueError(msg)
     return int(value)
+
+
+def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
+    """Check one argument against another."""
+    if value > limit:
+        msg = f"{name} must be at most {limit_name} ({limit:g}), not {value:g}"
+        raise ValueError(msg)
 
 
 def thread_count(num_threads: int | None) -> int:
@@ -116,6 +128,39 @@ def _first_bad(name: str, array: Array, good: NDArray[np.bool_]) -> tuple[str, A
     index = np.unravel_index(int(np.argmin(good)), good.shape)
     where = f"{name}[{', '.join(map(str, index))}]" if index else name
     return where, array[index]
+
+
+def pmf(name: str, value: ArrayLike, tolerance: float = 1e-9) -> Array:
+    """Return probabilities along the last axis, which must sum to 1 within the tolerance."""
+    array = np.atleast_1d(STRICT.probability(name, value))
+    total = array.sum(axis=-1)
+    off = np.abs(total - 1.0)
+    if array.size == 0 or off.max() > tolerance:
+        msg = (
+            f"{name} must sum to 1 within {tolerance:g}, not to {total.ravel()[np.argmax(off)] if array.size else 0.0}"
+        )
+        raise ValueError(msg)
+    return array
+
+
+def vector(name: str, array: Array) -> Array:
+    """Return a checked array if it is one-dimensional (a scalar counts as one number) and not empty."""
+    array = np.atleast_1d(array)
+    if array.ndim != 1 or array.size == 0:
+        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
+def same_length(**arrays: Array) -> list[Array]:
+    """Return checked arrays as vectors of one length; a single number is repeated."""
+    vectors = {name: vector(name, array) for name, array in arrays.items()}
+    length = max(one.size for one in vectors.values())
+    for name, one in vectors.items():
+        if one.size not in {1, length}:
+            msg = f"{name} must be one number or as long as the others ({length}), not of length {one.size}"
+            raise ValueError(msg)
+    return [np.broadcast_to(one, (length,)) for one in vectors.values()]
 
 
 class Grid:
@@ -171,6 +216,14 @@ class Grid:
         """Check for a number in (0, 1]."""
         return self._check(name, value, lambda x: (x > 0) & (x <= 1), "lie in (0, 1]")
 
+    def inside(self, name: str, value: ArrayLike) -> Array:
+        """Check for a number in (0, 1)."""
+        return self._check(name, value, lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
+
+    def finite(self, name: str, value: ArrayLike) -> Array:
+        """Check for a finite number."""
+        return self._check(name, value, np.isfinite, "be finite")
+
     def count(self, name: str, value: ArrayLike, largest: float = LARGEST_COUNT) -> Array:
         """Check for an integer in [1, largest]."""
         return self._check(
@@ -213,3 +266,28 @@ class Grid:
             msg = "a cell that passed all checks has no value. This is a bug in hockeystick."
             raise RuntimeError(msg)
         return result[()]
+
+
+class NumpyGrid(Grid):
+    """The checks of an array function whose formula is in NumPy: it puts NaN where the core would."""
+
+    def __init__(self, num_threads: int | None, on_error: OnError) -> None:
+        super().__init__(num_threads, on_error)
+        self.inside_domain: Any = np.True_
+
+    def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
+        array = super()._check(name, value, rule, domain)
+        self.inside_domain = self.inside_domain & np.asarray(rule(array))
+        return array
+
+    def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
+        """Check a condition between arguments, broadcast against each other."""
+        super().require(condition, rule, **arguments)
+        self.inside_domain = self.inside_domain & np.asarray(condition(*broadcast(*arguments.values())))
+
+    def finish(self, result: Array) -> Result:
+        """Return the result, NaN in cells outside the domain."""
+        return super().finish(np.where(self.inside_domain, result, np.nan))
+
+
+STRICT = Grid(1, "raise")  # for formulas in NumPy: arrays broadcast, the first number outside the domain raises

@@ -34,6 +34,10 @@ REGISTERED: dict[str, str] = {
     **dict.fromkeys(("contraction_sum", *gaussian_dp.__all__, *dpsgd.__all__), "hockeystick"),
     **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in last_iterate.__all__ if name not in _NO_ARRAYS},
     **{f"federated.{name}": "hockeystick.federated" for name in federated.__all__ if name not in _NO_ARRAYS},
+    "isrl.mb_sgd_risk_bound": "hockeystick.isrl",
+    "isrl.noisy_mb_sgd_epsilon": "hockeystick.isrl",
+    "utility.trusted_aggregator_delta": "hockeystick.utility",
+    "utility.trusted_aggregator_excess_risk": "hockeystick.utility",
     "published.fedavg_gdp": "hockeystick.published",
     "published.fedprox_gdp": "hockeystick.published",
 }

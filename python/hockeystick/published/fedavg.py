@@ -1,12 +1,7 @@
-"""Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
-
-Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. The certified values are in
-`hockeystick.federated`. Nothing outside this module calls it.
-"""
+"""Sun, Shen and Tao 2024: Noisy-FedAvg and Noisy-FedProx."""
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -15,25 +10,15 @@ from numpy.typing import ArrayLike
 from hockeystick import _core
 from hockeystick._checks import OnError, Result, choice
 from hockeystick.federated.fedavg import SCHEDULES, FederationGrid, Schedule
+from hockeystick.published._warning import warn_unsound
 
-__all__ = ["UnsoundBoundWarning", "fedavg_gdp", "fedprox_gdp"]
-
-
-class UnsoundBoundWarning(UserWarning):
-    """A published bound was evaluated that is false: the true privacy loss can be larger than the value returned."""
-
+__all__ = ["fedavg_gdp", "fedprox_gdp"]
 
 FALSE = {  # schedule -> what is wrong
     "constant": "Theorem 12(a) of Sun, Shen and Tao (2024) is false: linear losses violate it from T = 2 on",
     "cyclic": "Theorem 12(b) of Sun, Shen and Tao (2024) is false: linear losses violate it, and it lacks the learning rate",
     "continuous": "Theorem 12(d) of Sun, Shen and Tao (2024) is false for z below learning_rate times the harmonic number H_K",
 }
-
-
-def _warn(what: str) -> None:
-    warnings.warn(
-        f"{what}; the value is no privacy guarantee, use hockeystick.federated", UnsoundBoundWarning, stacklevel=3
-    )
 
 
 def _no_diameter(diameter: ArrayLike | None) -> None:
@@ -125,7 +110,7 @@ def fedavg_gdp(
             raise ValueError(msg)
         constant = constant if value is None else grid.positive(name, value)
     if schedule in FALSE:
-        _warn(FALSE[schedule])
+        warn_unsound(FALSE[schedule], "hockeystick.federated")
     function = partial(_core.published_fedavg_gdp, schedule)
     return grid.map(function, *cells, np.asarray(1.0 if constant is None else constant))
 
@@ -206,5 +191,8 @@ def fedprox_gdp(
         prox=prox,
         smoothness=cells[5],
     )
-    _warn("Theorem 15 of Sun, Shen and Tao (2024) is false: linear losses violate it from some T on")
+    warn_unsound(
+        "Theorem 15 of Sun, Shen and Tao (2024) is false: linear losses violate it from some T on",
+        "hockeystick.federated",
+    )
     return grid.map(_core.published_fedprox_gdp, *cells, prox)

@@ -1,0 +1,163 @@
+"""Inter-silo record-level differential privacy: budgets, noise, risk bounds and rates.
+
+Lowy and Razaviyayn 2023, "Private Federated Learning Without a Trusted Server: Optimal Algorithms for Convex Losses". Each silo's
+transcript is (epsilon, delta)-DP towards everybody else, when one of its records is replaced; other silos' messages may depend on
+its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printed constants, which are in
+`hockeystick.published`. Arguments have the field's names, with the paper's letters in the docstrings.
+"""
+
+from __future__ import annotations
+
+from hockeystick.isrl.batches import (
+    one_pass_batch_size,
+    one_pass_batch_size_sc,
+    sdp_batch_size,
+)
+from hockeystick.isrl.binomial import (
+    binomial_mechanism_delta,
+    calibrate_binomial_b,
+    shuffle_vector_sum,
+)
+from hockeystick.isrl.budgets import (
+    Budget,
+    group_privacy,
+    isrl_to_central,
+    isrl_to_user_level,
+    randomized_response_keep_prob,
+    tv_transfer,
+    user_level_to_isrl,
+)
+from hockeystick.isrl.composition import (
+    advanced_composition,
+    compositionality_constant,
+    parallel_composition,
+    per_round_budget,
+    subsampling_amplification,
+)
+from hockeystick.isrl.noise import (
+    noisy_mb_sgd_accountant,
+    noisy_mb_sgd_epsilon,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    silo_noise_sigmas,
+)
+from hockeystick.isrl.one_pass_rates import (
+    one_pass_rate,
+    one_pass_rate_sc,
+    sdp_one_pass_rate,
+)
+from hockeystick.isrl.rates import (
+    Rate,
+    erm_rate,
+    excess_risk_rate_iid,
+    hybrid_user_level_rate,
+    risk_lower_bound,
+    shuffle_rate,
+)
+from hockeystick.isrl.risk import (
+    mb_sgd_empirical_bound,
+    mb_sgd_risk_bound,
+    population_bound,
+    relative_rmse,
+    uniform_stability,
+)
+from hockeystick.isrl.rounds import (
+    Stage,
+    erm_rounds,
+    mb_sgd_rounds,
+    multistage_schedule,
+)
+from hockeystick.isrl.shuffle import (
+    ShuffledNoise,
+    clone_bound,
+    shuffle_amplification,
+    shuffle_amplification_composed,
+    shuffled_mb_sgd_sigma,
+)
+from hockeystick.isrl.silos import (
+    Heterogeneity,
+    Participation,
+    ReweightedConstants,
+    balanced_batch_sizes,
+    harmonic_participation,
+    heterogeneity,
+    mean_noise_std,
+    noisy_gradient_variance,
+    reweighted_constants,
+)
+from hockeystick.isrl.smoothing import (
+    MoreauEnvelope,
+    acsa_bound,
+    moreau_envelope,
+    sampled_mean_variance,
+)
+from hockeystick.isrl.steps import (
+    averaging_weights,
+    step_size_convex,
+    step_size_stich,
+)
+
+__all__ = [
+    "Budget",
+    "Heterogeneity",
+    "MoreauEnvelope",
+    "Participation",
+    "Rate",
+    "ReweightedConstants",
+    "ShuffledNoise",
+    "Stage",
+    "acsa_bound",
+    "advanced_composition",
+    "averaging_weights",
+    "balanced_batch_sizes",
+    "binomial_mechanism_delta",
+    "calibrate_binomial_b",
+    "clone_bound",
+    "compositionality_constant",
+    "erm_rate",
+    "erm_rounds",
+    "excess_risk_rate_iid",
+    "group_privacy",
+    "harmonic_participation",
+    "heterogeneity",
+    "hybrid_user_level_rate",
+    "isrl_to_central",
+    "isrl_to_user_level",
+    "mb_sgd_empirical_bound",
+    "mb_sgd_risk_bound",
+    "mb_sgd_rounds",
+    "mean_noise_std",
+    "moreau_envelope",
+    "multistage_schedule",
+    "noisy_gradient_variance",
+    "noisy_mb_sgd_accountant",
+    "noisy_mb_sgd_epsilon",
+    "noisy_mb_sgd_sigma",
+    "one_pass_batch_size",
+    "one_pass_batch_size_sc",
+    "one_pass_rate",
+    "one_pass_rate_sc",
+    "one_pass_sigma",
+    "parallel_composition",
+    "per_round_budget",
+    "population_bound",
+    "randomized_response_keep_prob",
+    "relative_rmse",
+    "reweighted_constants",
+    "risk_lower_bound",
+    "sampled_mean_variance",
+    "sdp_batch_size",
+    "sdp_one_pass_rate",
+    "shuffle_amplification",
+    "shuffle_amplification_composed",
+    "shuffle_rate",
+    "shuffle_vector_sum",
+    "shuffled_mb_sgd_sigma",
+    "silo_noise_sigmas",
+    "step_size_convex",
+    "step_size_stich",
+    "subsampling_amplification",
+    "tv_transfer",
+    "uniform_stability",
+    "user_level_to_isrl",
+]

@@ -1,0 +1,335 @@
+"""Noise that keeps what each silo sends within its budget, by the accountant.
+
+Noise is that of the mean of a batch of K clipped gradients, per coordinate: `noise_std` sigma is the accountant's
+noise_multiplier sigma K/L for clip norm L, and one record replaced moves the mean by up to 2L/K.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick import _checks
+from hockeystick._checks import STRICT, Array, Grid, OnError, Result, broadcast, same_length
+from hockeystick.accounting import Accountant
+from hockeystick.calibration import calibrate
+from hockeystick.kernels import theta_inverse
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian
+
+__all__ = [
+    "noisy_mb_sgd_accountant",
+    "noisy_mb_sgd_epsilon",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "silo_noise_sigmas",
+]
+
+MARGIN = 1e-9  # more noise than the closed form, to cover its rounding
+SMALLEST = 1e-9  # share of the noise that a full batch would need, below which it is not sought
+
+
+def noisy_mb_sgd_accountant(
+    *, noise_std: float, lipschitz: float, num_records: int, batch_size: int, rounds: int
+) -> Accountant:
+    """Return the accountant of one silo's transcript in noisy mini-batch SGD.
+
+    Parameters
+    ----------
+    noise_std : float
+        Standard deviation sigma per coordinate of the noise on the mean of the batch's clipped gradients, positive.
+    lipschitz : float
+        Clip norm of each record's gradient, L, positive.
+    num_records : int
+        Records of the silo, n.
+    batch_size : int
+        Records drawn without replacement, afresh in each round, K; at most num_records.
+    rounds : int
+        Rounds in which the silo answers, R. If it takes part in some rounds only, these count.
+
+    Returns
+    -------
+    Accountant
+        For one record replaced; its epsilon and delta are certified, as is its `explain`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    Algorithms 1 (with batches drawn afresh) and 2 of Lowy and Razaviyayn 2023. Other silos' messages may be chosen from this
+    silo's earlier ones. Batches drawn with replacement are not covered: a record drawn twice moves the mean by more than
+    2L/K.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> silo = isrl.noisy_mb_sgd_accountant(
+    ...     noise_std=0.2, lipschitz=1.0, num_records=1000, batch_size=100, rounds=50
+    ... )
+    >>> print(f"{silo.epsilon(1e-5):.3f}")
+    0.244
+    """
+    noise_std = _checks.positive_scalar("noise_std", noise_std)
+    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
+    multiplier = _checks.positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
+    step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=False)
+    return Accountant("replace").compose(step, rounds)
+
+
+def noisy_mb_sgd_epsilon(
+    *,
+    noise_std: ArrayLike,
+    lipschitz: ArrayLike,
+    num_records: ArrayLike,
+    batch_size: ArrayLike,
+    rounds: ArrayLike,
+    delta: ArrayLike,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return the certified epsilon of one silo's transcript in noisy mini-batch SGD, for a grid of settings.
+
+    Parameters
+    ----------
+    noise_std, lipschitz, num_records, batch_size, rounds : array_like
+        As in `noisy_mb_sgd_accountant`; they broadcast.
+    delta : array_like
+        In (0, 1).
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        Upper bound of epsilon for one record replaced, of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> epsilon = isrl.noisy_mb_sgd_epsilon(
+    ...     noise_std=[0.1, 0.2], lipschitz=1.0, num_records=1000, batch_size=1000, rounds=50, delta=1e-5
+    ... )
+    >>> print(epsilon.round(3))
+    [0.497 0.234]
+    """
+    grid = Grid(num_threads, on_error)
+    cells = [
+        grid.positive("noise_std", noise_std),
+        grid.positive("lipschitz", lipschitz),
+        grid.count("num_records", num_records),
+        grid.count("batch_size", batch_size),
+        grid.count("rounds", rounds),
+        grid.within("delta", delta, (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")),
+    ]
+    grid.require(
+        lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
+    )
+
+    def epsilon(cell: Array) -> float:
+        noise, clip, *counts, delta = cell.tolist()
+        records, batch, steps = (int(count) if count.is_integer() else 0 for count in counts)
+        try:
+            silo = noisy_mb_sgd_accountant(
+                noise_std=noise, lipschitz=clip, num_records=records, batch_size=batch, rounds=steps
+            )
+            return float(silo.epsilon(delta)) if delta > 0 else np.nan
+        except ValueError:
+            if grid.strict:
+                raise
+            return np.nan
+
+    wide = np.stack(broadcast(*cells))
+    with ThreadPoolExecutor(grid.threads) as pool:
+        values = list(pool.map(epsilon, wide.reshape(len(cells), -1).T))
+    return grid.finish(np.array(values, dtype=np.float64).reshape(wide.shape[1:]))
+
+
+def noisy_mb_sgd_sigma(
+    *, lipschitz: float, num_records: int, batch_size: int, rounds: int, epsilon: float, delta: float
+) -> float:
+    """Return the least noise of noisy mini-batch SGD that keeps one silo's transcript within a budget.
+
+    Parameters
+    ----------
+    lipschitz : float
+        Clip norm of each record's gradient, L, positive.
+    num_records : int
+        Records of the silo, n.
+    batch_size : int
+        Records drawn without replacement, afresh in each round, K; at most num_records.
+    rounds : int
+        Rounds in which the silo answers, R.
+    epsilon : float
+        Budget for one record replaced, positive and finite.
+    delta : float
+        Budget, in (0, 1).
+
+    Returns
+    -------
+    float
+        Standard deviation per coordinate of the noise on the mean of the batch's gradients: the feasible end, to 1e-9.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    4 to 31 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
+    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl.md` has a table.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> sigma = isrl.noisy_mb_sgd_sigma(
+    ...     lipschitz=1.0, num_records=1000, batch_size=100, rounds=50, epsilon=1.0, delta=1e-5
+    ... )
+    >>> print(f"{sigma:.6f}")
+    0.060981
+    """
+    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
+    num_records = _checks.count_scalar("num_records", num_records)
+    batch_size = _checks.count_scalar("batch_size", batch_size)
+    _checks.at_most("batch_size", batch_size, "num_records", num_records)
+    rounds = _checks.count_scalar("rounds", rounds)
+    epsilon = _checks.positive_scalar("epsilon", epsilon)
+    delta = _checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+
+    def silo(noise_std: float) -> Accountant:
+        return noisy_mb_sgd_accountant(
+            noise_std=noise_std, lipschitz=lipschitz, num_records=num_records, batch_size=batch_size, rounds=rounds
+        )
+
+    # Sampling only helps: a batch of everything needs the most noise. The rest is for the engine's error. From there down by halves,
+    # since far below the answer an evaluation is slow.
+    full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
+    feasible = full
+    while feasible > SMALLEST * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
+        feasible /= 2.0
+    return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(feasible / 2.0, feasible)))
+
+
+def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: ArrayLike, delta: ArrayLike) -> Result:
+    """Return the noise of a single pass over disjoint batches that keeps one silo's transcript within a budget.
+
+    Parameters
+    ----------
+    lipschitz : array_like
+        Clip norm of each record's gradient, L, positive.
+    batch_size : array_like
+        Records in each batch, K; a record is in one batch only.
+    epsilon : array_like
+        Budget for one record replaced, positive and finite.
+    delta : array_like
+        Budget, in (0, 1).
+
+    Returns
+    -------
+    ndarray or float
+        Standard deviation per coordinate of the noise on the mean of the batch's gradients, of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    The analytic Gaussian mechanism (Balle and Wang 2018) of sensitivity 2L/K: no composition, since batches are disjoint.
+    Theorem E.1 of Lowy and Razaviyayn 2023 prints up to 2.8 times as much (`hockeystick.published.one_pass_sigma`).
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> print(f"{isrl.one_pass_sigma(lipschitz=1.0, batch_size=10, epsilon=1.0, delta=1e-5):.6f}")
+    0.746126
+    """
+    lipschitz, batch_size, epsilon, delta = broadcast(
+        STRICT.positive("lipschitz", lipschitz),
+        STRICT.count("batch_size", batch_size),
+        STRICT.positive("epsilon", epsilon),
+        STRICT.inside("delta", delta),
+    )
+    return (2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN))[()]
+
+
+def silo_noise_sigmas(
+    *,
+    lipschitz: ArrayLike,
+    num_records: ArrayLike,
+    batch_sizes: ArrayLike,
+    rounds: ArrayLike,
+    epsilons: ArrayLike,
+    deltas: ArrayLike,
+) -> Array:
+    """Return the noise of each of several silos of their own sizes and budgets.
+
+    Parameters
+    ----------
+    lipschitz : array_like
+        Clip norm of each silo; under weights p_i (`reweighted_constants`) it may be that of the silo, N p_i L.
+    num_records, batch_sizes, rounds : array_like
+        Records n_i, batch sizes K_i, and rounds R_i in which the silo answers. `balanced_batch_sizes` gives K_i.
+    epsilons, deltas : array_like
+        Budget of each silo. All arguments are one-dimensional, one number a silo; a single number is repeated.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        `noisy_mb_sgd_sigma` of each silo; equal silos are computed once.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the lengths differ.
+
+    Notes
+    -----
+    In place of the printed constants of Appendix H of Lowy and Razaviyayn 2023 (`hockeystick.published.silo_noise_sigmas`).
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> sigmas = isrl.silo_noise_sigmas(
+    ...     lipschitz=1.0, num_records=[1000, 500], batch_sizes=[1000, 500], rounds=50, epsilons=[1.0, 0.5], deltas=1e-5
+    ... )
+    >>> print(sigmas.round(5))
+    [0.05276 0.19889]
+    """
+    columns = same_length(
+        lipschitz=STRICT.positive("lipschitz", lipschitz),
+        num_records=STRICT.count("num_records", num_records),
+        batch_sizes=STRICT.count("batch_sizes", batch_sizes),
+        rounds=STRICT.count("rounds", rounds),
+        epsilons=STRICT.positive("epsilons", epsilons),
+        deltas=STRICT.inside("deltas", deltas),
+    )
+    known: dict[tuple[float, ...], float] = {}
+    for silo in zip(*(column.tolist() for column in columns), strict=True):
+        clip, records, batch, answers, epsilon, delta = silo
+        if silo not in known:
+            known[silo] = noisy_mb_sgd_sigma(
+                lipschitz=clip,
+                num_records=int(records),
+                batch_size=int(batch),
+                rounds=int(answers),
+                epsilon=epsilon,
+                delta=delta,
+            )
+    return np.array([known[silo] for silo in zip(*(column.tolist() for column in columns), strict=True)])

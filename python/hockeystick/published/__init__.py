@@ -1,0 +1,114 @@
+"""Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
+
+Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and
+say so. What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl`, `hockeystick.distortion` and
+`hockeystick.utility`. Nothing outside this package calls it.
+"""
+
+from __future__ import annotations
+
+from hockeystick.published._warning import UnsoundBoundWarning
+from hockeystick.published.distortion import (
+    gaussian_tv_bounds,
+    min_distortion_for_budget,
+    noise_variance_for_budget,
+    privacy_leakage,
+    privacy_leakage_upper_bound,
+)
+from hockeystick.published.distortion_algorithm import (
+    DistortionHistory,
+    run_near_optimal_utility_fl,
+)
+from hockeystick.published.distortion_tradeoffs import (
+    TradeoffConditions,
+    distortion_ratio,
+    nfl_utility_weight,
+    optimal_tradeoff_conditions,
+    tradeoff_upper_bound,
+)
+from hockeystick.published.distortion_utility import (
+    bias_gap_bound,
+    sampled_update_variance,
+    sampling_probability,
+    utility_loss_constant,
+    utility_loss_upper_bound,
+    variance_gap_bound,
+)
+from hockeystick.published.fedavg import (
+    fedavg_gdp,
+    fedprox_gdp,
+)
+from hockeystick.published.isrl import (
+    min_batch_size,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    silo_noise_sigmas,
+    silo_xi,
+    step_size_convex,
+    xi_aggregate,
+)
+from hockeystick.published.isrl_budgets import (
+    group_privacy,
+    shuffle_amplification,
+    subsampling_amplification,
+    user_level_to_isrl,
+)
+from hockeystick.published.isrl_experiments import (
+    HeuristicNoise,
+    experimental_batch_size,
+    experimental_local_sgd_sigma,
+    experimental_sigma,
+)
+from hockeystick.published.isrl_rounds import (
+    erm_rounds,
+    multistage_schedule,
+    shuffle_composed_delta,
+)
+from hockeystick.published.trusted_aggregator import (
+    trusted_aggregator_delta,
+    trusted_aggregator_excess_risk,
+)
+
+__all__ = [
+    "DistortionHistory",
+    "HeuristicNoise",
+    "TradeoffConditions",
+    "UnsoundBoundWarning",
+    "bias_gap_bound",
+    "distortion_ratio",
+    "erm_rounds",
+    "experimental_batch_size",
+    "experimental_local_sgd_sigma",
+    "experimental_sigma",
+    "fedavg_gdp",
+    "fedprox_gdp",
+    "gaussian_tv_bounds",
+    "group_privacy",
+    "min_batch_size",
+    "min_distortion_for_budget",
+    "multistage_schedule",
+    "nfl_utility_weight",
+    "noise_variance_for_budget",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "optimal_tradeoff_conditions",
+    "privacy_leakage",
+    "privacy_leakage_upper_bound",
+    "run_near_optimal_utility_fl",
+    "sampled_update_variance",
+    "sampling_probability",
+    "shuffle_amplification",
+    "shuffle_composed_delta",
+    "silo_noise_sigmas",
+    "silo_xi",
+    "step_size_convex",
+    "subsampling_amplification",
+    "tradeoff_upper_bound",
+    "trusted_aggregator_delta",
+    "trusted_aggregator_excess_risk",
+    "user_level_to_isrl",
+    "utility_loss_constant",
+    "utility_loss_upper_bound",
+    "variance_gap_bound",
+    "xi_aggregate",
+]

@@ -1,0 +1,153 @@
+"""Asoodeh, Chen, Calmon and Ozgur 2021: the trusted aggregator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hockeystick import _checks
+from hockeystick.contraction import contraction_sum
+from hockeystick.kernels import theta
+from hockeystick.published._warning import warn_unsound
+
+__all__ = ["trusted_aggregator_delta", "trusted_aggregator_excess_risk"]
+
+PAPER = "Corollary 1 of Asoodeh, Chen, Calmon and Ozgur (2021)"
+
+
+def _rounds(num_users: int, batch_size: int) -> int:
+    users = _checks.count_scalar("num_users", num_users)
+    batch = _checks.count_scalar("batch_size", batch_size)
+    _checks.at_most("batch_size", batch, "num_users", users)
+    return users // batch
+
+
+def trusted_aggregator_excess_risk(
+    *,
+    num_users: int,
+    batch_size: int,
+    noise_std: float,
+    gradient_bound: float,
+    gradient_std: float,
+    smoothness: float,
+    strong_convexity: float,
+) -> float:
+    r"""Return the excess risk of Corollary 1 as printed, without the noise's dimensions.
+
+    Parameters
+    ----------
+    num_users, batch_size, noise_std, gradient_bound, gradient_std, smoothness, strong_convexity : float
+        As in `hockeystick.utility.trusted_aggregator_excess_risk`; numbers.
+
+    Returns
+    -------
+    float
+        :math:`2\beta(mD^2 + G^2 + \sigma^2)/(\lambda^2n)`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Warns
+    -----
+    UnsoundBoundWarning
+        Always.
+
+    Notes
+    -----
+    Counterexample: SGD on |w|^2/2 in the unit ball of 100 dimensions with unit noise and steps 1/t: its risk tends to 50/T,
+    the bound is 4/T.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from hockeystick import published
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
+    ...     risk = published.trusted_aggregator_excess_risk(
+    ...         num_users=1000,
+    ...         batch_size=1,
+    ...         noise_std=1.0,
+    ...         gradient_bound=1.0,
+    ...         gradient_std=0.0,
+    ...         smoothness=1.0,
+    ...         strong_convexity=1.0,
+    ...     )
+    >>> print(f"{risk:.3f}")
+    0.004
+    """
+    _rounds(num_users, batch_size)
+    noise = _checks.non_negative_scalar("noise_std", noise_std)
+    bound = _checks.non_negative_scalar("gradient_bound", gradient_bound)
+    spread = _checks.non_negative_scalar("gradient_std", gradient_std)
+    beta = _checks.positive_scalar("smoothness", smoothness)
+    convexity = _checks.positive_scalar("strong_convexity", strong_convexity)
+    warn_unsound(
+        f"the noise of {PAPER} lacks its dimensions", "hockeystick.utility.trusted_aggregator_excess_risk", "bound"
+    )
+    return 2.0 * beta * (batch_size * bound**2 + spread**2 + noise**2) / (convexity**2 * num_users)
+
+
+def trusted_aggregator_delta(
+    eps: float,
+    *,
+    num_users: int,
+    batch_size: int,
+    noise_std: float,
+    lipschitz: float,
+    radius: float,
+    smoothness: float,
+    strong_convexity: float,
+) -> float:
+    r"""Return the delta of Corollary 1 as printed, with sqrt(lambda m j) where sqrt(m) lambda j follows.
+
+    Parameters
+    ----------
+    eps, num_users, batch_size, noise_std, lipschitz, radius, smoothness, strong_convexity : float
+        As in `hockeystick.utility.trusted_aggregator_delta`; numbers. The smoothness does not enter.
+
+    Returns
+    -------
+    float
+        :math:`\frac mn\theta_\epsilon(\frac{2L}{\sqrt m\sigma})\sum_t\prod_{j>t}\theta_\epsilon(2\rho\sqrt{\lambda
+        mj}/\sigma)`: **no upper bound**.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Warns
+    -----
+    UnsoundBoundWarning
+        Always.
+
+    Notes
+    -----
+    Theorem 2, of which it is to be a case, gives more as soon as lambda j exceeds 1. It also needs 1/lambda <= 2/beta, which
+    is not stated.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from hockeystick import published, utility
+    >>> cell = dict(
+    ...     num_users=100, batch_size=1, noise_std=5.0, lipschitz=1.0, radius=1.0, smoothness=1.0, strong_convexity=0.5
+    ... )
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
+    ...     printed = published.trusted_aggregator_delta(0.1, **cell)
+    >>> print(f"printed {printed:.4f}, by Theorem 2 {utility.trusted_aggregator_delta(0.1, **cell):.4f}")
+    printed 0.0068, by Theorem 2 0.1024
+    """
+    eps = _checks.scalar("eps", eps, *_checks.NON_NEGATIVE_OR_INFINITE)
+    rounds = _rounds(num_users, batch_size)
+    noise = _checks.positive_scalar("noise_std", noise_std)
+    clip = _checks.positive_scalar("lipschitz", lipschitz)
+    ball = _checks.positive_scalar("radius", radius)
+    _checks.positive_scalar("smoothness", smoothness)
+    convexity = _checks.positive_scalar("strong_convexity", strong_convexity)
+    warn_unsound(f"the exponent of {PAPER} is not Theorem 2's", "hockeystick.utility.trusted_aggregator_delta")
+    later = theta(eps, 2.0 * ball * np.sqrt(convexity * batch_size * np.arange(1.0, rounds + 1.0)) / noise)
+    first = float(theta(eps, 2.0 * clip / (np.sqrt(batch_size) * noise)))
+    return float(contraction_sum(np.full(rounds, first), later, batch_size / num_users))

@@ -1,0 +1,23 @@
+"""What private training costs in utility, and which setting of a training a budget is best spent on.
+
+The trusted aggregator's risk and privacy together (Asoodeh, Chen, Calmon and Ozgur 2021), and `plan`, over all trust models.
+The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
+"""
+
+from __future__ import annotations
+
+from hockeystick.utility.planning import Plan, Setting, plan
+from hockeystick.utility.trusted_aggregator import (
+    random_stop_excess_risk_rate,
+    trusted_aggregator_delta,
+    trusted_aggregator_excess_risk,
+)
+
+__all__ = [
+    "Plan",
+    "Setting",
+    "plan",
+    "random_stop_excess_risk_rate",
+    "trusted_aggregator_delta",
+    "trusted_aggregator_excess_risk",
+]

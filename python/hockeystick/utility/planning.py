@@ -1,0 +1,207 @@
+"""Which noise, rounds, batch and participation keep a federated training within a budget, and which of them is best.
+
+Every setting is certified for the budget; settings are compared by an explicit bound on the excess risk, whose assumptions
+(convex, Lipschitz and smooth losses, independent records) the privacy does not share, but under "last-iterate".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hockeystick import _checks
+from hockeystick.utility._settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
+from hockeystick.utility._sweep_plan import sweep_plan, toml
+
+__all__ = ["Plan", "Setting", "plan"]
+
+PROMISES: dict[Trust, str] = {
+    "central": "one record replaced, against who sees every round's model; the server is trusted with records",
+    "inter-silo": "one record replaced, against everybody but its silo, the server included; each round is charged to every silo",
+    "shuffle": "one record replaced, against who sees the shuffled messages; every participating silo sends one record's gradient",
+    "last-iterate": "one silo (user) replaced, against who sees the last model only; the aggregator is trusted, losses are convex and smooth",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Feasible settings of a training, the smallest risk bound first; prints as a table.
+
+    Parameters
+    ----------
+    trust : str
+        The trust model.
+    problem : Problem
+        The inputs, with what was left out filled in.
+    settings : tuple of Setting
+        At least one.
+    """
+
+    trust: Trust
+    problem: Problem
+    settings: tuple[Setting, ...]
+
+    @property
+    def best(self) -> Setting:
+        """The setting with the smallest risk bound."""
+        return self.settings[0]
+
+    @property
+    def promise(self) -> str:
+        """What the certified epsilon is about."""
+        return PROMISES[self.trust]
+
+    def __str__(self) -> str:
+        """Return the table."""
+        head = (
+            f"{self.trust}: epsilon <= {self.problem.epsilon:g} at delta = {self.problem.delta:g}\n({self.promise})\n\n"
+            f"{'noise std':>10} {'rounds':>8} {'batch':>8} {'silos':>8} {'step':>10} {'epsilon':>9} {'risk bound':>11}\n"
+        )
+        return head + "\n".join(
+            f"{s.noise_std:>10.4g} {s.rounds:>8} {s.batch_size:>8} {s.silos_per_round:>8} {s.learning_rate:>10.3g} "
+            f"{rounded_up(s.epsilon, 5):>9g} {s.risk_bound:>11.4g}"
+            for s in self.settings
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain numbers and words, for JSON."""
+        return {
+            "trust": self.trust,
+            "promise": self.promise,
+            "inputs": dict(vars(self.problem)),
+            "settings": [setting._asdict() for setting in self.settings],
+        }
+
+    def sweep(self) -> dict[str, Any]:
+        """Return a sweep plan around the settings: certified privacy and risk bound over noise, rounds and batches.
+
+        Returns
+        -------
+        dict
+            For `hockeystick.sweep.run`.
+
+        Raises
+        ------
+        ValueError
+            For "shuffle", whose noise no array function accounts for.
+        """
+        return sweep_plan(self)
+
+    def sweep_toml(self) -> str:
+        """Return `sweep` as a TOML file's text."""
+        return toml(self.sweep())
+
+
+def plan(
+    *,
+    trust: Trust,
+    num_silos: int,
+    num_records: int,
+    dimension: int,
+    lipschitz: float,
+    diameter: float,
+    smoothness: float,
+    strong_convexity: float = 0.0,
+    epsilon: float,
+    delta: float,
+    max_rounds: int,
+    silos_per_round: int | None = None,
+    max_batch_size: int | None = None,
+    num_settings: int = 10,
+) -> Plan:
+    """Return the settings of a federated training that a budget allows, the smallest bound on the excess risk first.
+
+    Parameters
+    ----------
+    trust : {"central", "inter-silo", "shuffle", "last-iterate"}
+        Whom the budget protects against: see `Plan.promise`.
+    num_silos : int
+        Silos, or users, N.
+    num_records : int
+        Records of each silo, n. "last-iterate" protects the whole silo.
+    dimension : int
+        Number of parameters d.
+    lipschitz : float
+        Lipschitz constant L of each record's loss, to which its gradient is clipped; positive.
+    diameter : float
+        Diameter D of the ball of models, positive.
+    smoothness : float
+        Lipschitz constant beta of the gradient, positive.
+    strong_convexity : float
+        mu, in [0, smoothness]; positive for "last-iterate".
+    epsilon : float
+        Target, positive and finite.
+    delta : float
+        Target, in (0, 1).
+    max_rounds : int
+        Largest number of rounds.
+    silos_per_round : int, optional
+        Silos that take part in each round; all if not given. "last-iterate" tries all numbers up to it.
+    max_batch_size : int, optional
+        Largest number of records that a silo processes in a round; all if not given.
+    num_settings : int
+        How many settings to return at most.
+
+    Returns
+    -------
+    Plan
+        Settings, sorted; numbers of rounds are the limit and halves of it, batches quarters. Where some bounds tell
+        something, those that do not are left out.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or no setting is feasible.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    Noise comes from `isrl.noisy_mb_sgd_sigma` ("central": the pooled records as one silo), `isrl.shuffled_mb_sgd_sigma`, or
+    the inverse of `trusted_aggregator_delta`; risk from `isrl.mb_sgd_risk_bound`, or `trusted_aggregator_excess_risk` with
+    D^2 + G^2/m <= L^2. The bounds are worst cases: they rank settings, and do not foretell a loss.
+
+    Examples
+    --------
+    >>> from hockeystick import utility
+    >>> found = utility.plan(
+    ...     trust="inter-silo",
+    ...     num_silos=10,
+    ...     num_records=2000,
+    ...     dimension=20,
+    ...     lipschitz=1.0,
+    ...     diameter=2.0,
+    ...     smoothness=1.0,
+    ...     epsilon=1.0,
+    ...     delta=1e-6,
+    ...     max_rounds=100,
+    ... )
+    >>> found.best.rounds, found.best.batch_size, found.best.epsilon <= 1.0
+    (100, 2000, True)
+    """
+    trust = _checks.choice("trust", trust, TRUST)
+    problem = Problem(
+        num_silos=_checks.count_scalar("num_silos", num_silos),
+        num_records=_checks.count_scalar("num_records", num_records),
+        dimension=_checks.count_scalar("dimension", dimension),
+        lipschitz=_checks.positive_scalar("lipschitz", lipschitz),
+        diameter=_checks.positive_scalar("diameter", diameter),
+        smoothness=_checks.positive_scalar("smoothness", smoothness),
+        strong_convexity=_checks.non_negative_scalar("strong_convexity", strong_convexity),
+        epsilon=_checks.positive_scalar("epsilon", epsilon),
+        delta=_checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        max_rounds=_checks.count_scalar("max_rounds", max_rounds),
+        silos_per_round=num_silos
+        if silos_per_round is None
+        else _checks.count_scalar("silos_per_round", silos_per_round),
+        max_batch_size=num_records
+        if max_batch_size is None
+        else _checks.count_scalar("max_batch_size", max_batch_size),
+    )
+    num_settings = _checks.count_scalar("num_settings", num_settings)
+    _checks.at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
+    _checks.at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
+    _checks.at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
+    settings = sorted(SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
+    telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
+    return Plan(trust, problem, tuple((telling or settings)[:num_settings]))
