@@ -1,0 +1,141 @@
+"""Losses of one record and their gradients, by hand.
+
+`data` is a `problem.Data`; `w` is flat. Kinds that are linear in the record have the gradient slope(<x, w>, y) x.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick.simulate.kernels import inlined, kernel
+
+LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK = range(6)
+LINEAR_IN_RECORD = LOGISTIC  # the last kind that is
+
+
+@inlined
+def dot(a, b):
+    """Return the inner product by four sums, whose order does not depend on where this is compiled into."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = a.size - a.size % 4
+    for j in range(0, whole, 4):
+        s0 += a[j] * b[j]
+        s1 += a[j + 1] * b[j + 1]
+        s2 += a[j + 2] * b[j + 2]
+        s3 += a[j + 3] * b[j + 3]
+    for j in range(whole, a.size):
+        s0 += a[j] * b[j]
+    return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def slope(kind, score, label):
+    """Return the derivative of the loss with respect to the score <x, w>."""
+    if kind == LINEAR:
+        return 1.0
+    if kind == LEAST_SQUARES:
+        return score - label
+    return 1.0 / (1.0 + math.exp(-score)) - label
+
+
+@kernel
+def _score_loss(kind, score, label):
+    if kind == LINEAR:
+        return score
+    if kind == LEAST_SQUARES:
+        return 0.5 * (score - label) ** 2
+    return max(score, 0.0) + math.log1p(math.exp(-abs(score))) - label * score
+
+
+@kernel
+def _layer(weights, inputs, bias, out):
+    """Write weights @ inputs + bias; without a bias it is empty."""
+    for i in range(out.size):
+        out[i] = dot(weights[i * inputs.size : (i + 1) * inputs.size], inputs) + (bias[i] if bias.size else 0.0)
+
+
+@kernel
+def _cross_entropy(logits, label):
+    """Turn logits into probabilities less the label's indicator, the gradient; return the loss."""
+    top = logits.max()
+    total = 0.0
+    own = logits[label] - top
+    for i in range(logits.size):
+        logits[i] = math.exp(logits[i] - top)
+        total += logits[i]
+    for i in range(logits.size):
+        logits[i] /= total
+    logits[label] -= 1.0
+    return math.log(total) - own
+
+
+@kernel
+def _forward(data, w, x, units):
+    """Write the hidden units, if there are any, and the logits after them."""
+    hidden, outputs = data.hidden, data.outputs
+    if hidden == 0:
+        _layer(w, x, w[:0], units)
+        return
+    first = hidden * x.size
+    second = first + hidden + outputs * hidden
+    _layer(w[:first], x, w[first : first + hidden], units[:hidden])
+    for i in range(hidden):
+        units[i] = math.tanh(units[i])
+    _layer(w[first + hidden : second], units[:hidden], w[second:], units[hidden:])
+
+
+@kernel
+def _backward(data, w, x, units, out):
+    """Write the gradient from what `_cross_entropy` left in the logits' place."""
+    hidden, outputs = data.hidden, data.outputs
+    errors = units[hidden:]
+    if hidden == 0:
+        for i in range(outputs):
+            out[i * x.size : (i + 1) * x.size] = errors[i] * x
+        return
+    first = hidden * x.size
+    second = first + hidden
+    out[second + outputs * hidden :] = errors
+    out[first:second] = 0.0
+    for i in range(outputs):
+        row = second + i * hidden
+        for j in range(hidden):
+            out[row + j] = errors[i] * units[j]
+            out[first + j] += errors[i] * w[row + j]
+    for j in range(hidden):
+        out[first + j] *= 1.0 - units[j] * units[j]
+        out[j * x.size : (j + 1) * x.size] = out[first + j] * x
+
+
+@kernel
+def gradient(data, w, row, units, out):
+    """Write the gradient of a record's loss, and return the loss; `units` has room for hidden units and outputs."""
+    x, label = data.features[row], data.labels[row]
+    if data.kind <= LINEAR_IN_RECORD:
+        score = dot(x, w)
+        factor = slope(data.kind, score, label)
+        for j in range(x.size):
+            out[j] = factor * x[j]
+        return _score_loss(data.kind, score, label)
+    if data.kind == QUADRATIC:
+        total = 0.0
+        for j in range(x.size):
+            out[j] = data.curvature * (w[j] - x[j])
+            total += (w[j] - x[j]) ** 2
+        return 0.5 * data.curvature * total
+    _forward(data, w, x, units)
+    loss = _cross_entropy(units[data.hidden :], int(label))
+    _backward(data, w, x, units, out)
+    return loss
+
+
+@kernel
+def predict(data, w, row, units):
+    """Return the class that a model gives a record."""
+    x = data.features[row]
+    if data.kind <= LINEAR_IN_RECORD:
+        return 1 if dot(x, w) > 0.0 else 0
+    _forward(data, w, x, units)
+    return int(np.argmax(units[data.hidden :]))
