@@ -137,7 +137,7 @@ def dirichlet_silos(labels: ArrayLike, *, num_silos: int, concentration: float, 
     --------
     >>> from hockeystick import simulate
     >>> [len(silo) for silo in simulate.dirichlet_silos([0] * 50 + [1] * 50, num_silos=3, concentration=100.0, seed=1)]
-    [33, 35, 32]
+    [31, 35, 34]
     """
     classes = _checks.real("labels", labels)
     num_silos = _checks.count_scalar("num_silos", num_silos)
@@ -203,7 +203,7 @@ def load(
     >>> from hockeystick import simulate
     >>> train, test = simulate.load("wine", num_silos=3, seed=1)
     >>> print(train.loss, train.num_records, test.num_records, train.dimension)
-    softmax 143 35 42
+    softmax 142 36 42
     """
     _checks.choice("name", name, DATA_SETS)
     num_silos = _checks.count_scalar("num_silos", num_silos)
@@ -254,7 +254,16 @@ def standardised(features: Array, train: Any) -> Array:
     return bounded(with_constant / math.sqrt(with_constant.shape[1]))
 
 
-def read(path: str | Path, loss: Loss, *, label: str = "label", silo: str | None = "silo", **settings: Any) -> Problem:
+def read(
+    path: str | Path,
+    loss: Loss,
+    *,
+    label: str = "label",
+    silo: str | None = "silo",
+    num_classes: int | None = None,
+    hidden: int = 0,
+    feature_bound: float | None = None,
+) -> Problem:
     r"""Return the problem of a CSV or NPZ file. Nothing is scaled.
 
     Parameters
@@ -267,8 +276,8 @@ def read(path: str | Path, loss: Loss, *, label: str = "label", silo: str | None
         Column or array of the labels. All other columns of a CSV file are features.
     silo : str, optional
         Column or array that says to which silo a record belongs, in any order; one silo if it is missing or None.
-    **settings
-        Further arguments of `Problem`.
+    num_classes, hidden, feature_bound : optional
+        As in `Problem`.
 
     Returns
     -------
@@ -303,10 +312,10 @@ def read(path: str | Path, loss: Loss, *, label: str = "label", silo: str | None
             msg = f"the columns of {path} must include features, not only {sorted(table)}"
             raise ValueError(msg)
         features = np.column_stack(columns)
-    labels = table.get(label)
-    where = table.get(silo) if silo is not None else None
-    if where is None:
-        return Problem(loss, features, labels, **settings)
-    order = np.argsort(where, kind="stable")
-    sizes = np.unique(where, return_counts=True)[1].tolist()
-    return Problem(loss, features[order], None if labels is None else labels[order], sizes, **settings)
+    labels, where = table.get(label), table.get(silo) if silo is not None else None
+    sizes = None
+    if where is not None:
+        order = np.argsort(where, kind="stable")
+        features, labels = features[order], None if labels is None else labels[order]
+        sizes = np.unique(where, return_counts=True)[1].tolist()
+    return Problem(loss, features, labels, sizes, num_classes, hidden, feature_bound=feature_bound)

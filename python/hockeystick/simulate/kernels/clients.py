@@ -97,8 +97,7 @@ def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_no
         x = features[first + i]
         factor = losses.slope(kind, losses.dot(x, w), labels[first + i])
         factor *= weight * clipping(abs(factor) * norms[first + i], clip_norm)
-        for j in range(x.size):
-            out[j] += factor * x[j]
+        losses.add(factor, x, out)
 
 
 @kernel
@@ -107,14 +106,12 @@ def _add_any(data, rule, w, first, chosen, weight, clip_norm, work, out):
     for i in chosen:
         losses.gradient(data, w, first + i, work.units, work.record)
         factor = clipping(math.sqrt(losses.dot(work.record, work.record)), clip_norm)
-        for j in range(out.size):
-            work.record[j] *= factor
+        losses.scale(factor, work.record)
         if rule.protocol_levels > 0:
             encode_vector(
                 work.stream, work.record, clip_norm, rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
             )
-        for j in range(out.size):
-            out[j] += weight * work.record[j]
+        losses.add(weight, work.record, out)
 
 
 @inlined
@@ -140,7 +137,8 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     expected = rate * population if kind == samplers.POISSON else float(count)
     clip_norm = math.inf if rule.clip_batch else rule.clip_norm
     chosen = work.chosen[:count]
-    out[:] = 0.0
+    for j in range(out.size):
+        out[j] = 0.0
     if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0:
         _add_linear(data.kind, data.features, data.labels, data.norms, w, first, chosen, 1.0 / expected, clip_norm, out)
     else:
@@ -148,18 +146,18 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
         _add_any(data, rule, w, first, chosen, 1.0 / expected, clip_norm, work, out)
     if rule.clip_batch:
-        out *= clipping(math.sqrt(losses.dot(out, out)), rule.clip_norm)
+        losses.scale(clipping(math.sqrt(losses.dot(out, out)), rule.clip_norm), out)
 
 
 @inlined
 def message(data, rule, at, client, rnd, run, seed, work, out):
     """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
-    out[:] = at
+    losses.copy(at, out)
     for step in range(max(rule.local_steps, 1)):
         index = rnd * max(rule.local_steps, 1) + step
         batch_gradient(data, rule, out, client, index, run, seed, work, work.gradient)
         if rule.local_steps == 0:
-            out[:] = work.gradient
+            losses.copy(work.gradient, out)
             break
         if rule.step_noise > 0.0:
             streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)

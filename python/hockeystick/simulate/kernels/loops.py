@@ -19,24 +19,27 @@ def _participants(data, rule, rnd, run, seed, stream, order, out):
 def _divide(total, count, rule, at):
     """Turn a sum of messages into their mean; without any, gradients are 0 and models stay."""
     if count > 0:
-        total /= count
+        losses.scale(1.0 / count, total)
     elif rule.local_steps > 0:
-        total[:] = at
+        losses.copy(at, total)
 
 
 @kernel
 def _run(data, rule, state, first, last, run, seed, work, order, chosen, total, before):
     for rnd in range(first, last):
-        before[:] = state
+        for slot in range(state.shape[0]):
+            losses.copy(state[slot], before[slot])
         count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
         at = server.point(rule, state, rnd)
-        total[:] = 0.0
+        for j in range(total.size):
+            total[j] = 0.0
         for i in range(count):
             clients.message(data, rule, at, chosen[i], rnd, run, seed, work, work.message)
-            total += work.message
+            losses.add(1.0, work.message, total)
         _divide(total, count, rule, at)
         if not server.update(rule, state, total, rnd, run, seed, work.stream):
-            state[:] = before
+            for slot in range(state.shape[0]):
+                losses.copy(before[slot], state[slot])
             return rnd + 1
     return 0
 
@@ -105,11 +108,12 @@ def end(rule, state, at, out, rnd, run, seed):
     """End a round: sum the messages in their order, and update; return whether the model is finite, else it is as before."""
     total, before = np.zeros(state.shape[1]), state.copy()
     for i in range(out.shape[0]):
-        total += out[i]
+        losses.add(1.0, out[i], total)
     _divide(total, out.shape[0], rule, at)
     finite = server.update(rule, state, total, rnd, run, seed, np.zeros(streams.WORDS, np.uint64))
     if not finite:
-        state[:] = before
+        for slot in range(state.shape[0]):
+            losses.copy(before[slot], state[slot])
     return finite
 
 

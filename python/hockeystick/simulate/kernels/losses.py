@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from hockeystick.simulate.kernels import inlined, kernel
 
 LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK = range(6)
@@ -28,6 +26,27 @@ def dot(a, b):
     for j in range(whole, a.size):
         s0 += a[j] * b[j]
     return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def copy(source, target):
+    """Copy numbers; assigning to a slice would compile NumPy's broadcasting."""
+    for j in range(source.size):
+        target[j] = source[j]
+
+
+@inlined
+def add(factor, source, target):
+    """Add a multiple."""
+    for j in range(source.size):
+        target[j] += factor * source[j]
+
+
+@inlined
+def scale(factor, target):
+    """Multiply by a number."""
+    for j in range(target.size):
+        target[j] *= factor
 
 
 @inlined
@@ -59,7 +78,9 @@ def _layer(weights, inputs, bias, out):
 @kernel
 def _cross_entropy(logits, label):
     """Turn logits into probabilities less the label's indicator, the gradient; return the loss."""
-    top = logits.max()
+    top = logits[0]
+    for i in range(1, logits.size):
+        top = max(top, logits[i])
     total = 0.0
     own = logits[label] - top
     for i in range(logits.size):
@@ -93,12 +114,14 @@ def _backward(data, w, x, units, out):
     errors = units[hidden:]
     if hidden == 0:
         for i in range(outputs):
-            out[i * x.size : (i + 1) * x.size] = errors[i] * x
+            for k in range(x.size):
+                out[i * x.size + k] = errors[i] * x[k]
         return
     first = hidden * x.size
     second = first + hidden
-    out[second + outputs * hidden :] = errors
-    out[first:second] = 0.0
+    copy(errors, out[second + outputs * hidden :])
+    for j in range(first, second):
+        out[j] = 0.0
     for i in range(outputs):
         row = second + i * hidden
         for j in range(hidden):
@@ -106,7 +129,8 @@ def _backward(data, w, x, units, out):
             out[first + j] += errors[i] * w[row + j]
     for j in range(hidden):
         out[first + j] *= 1.0 - units[j] * units[j]
-        out[j * x.size : (j + 1) * x.size] = out[first + j] * x
+        for k in range(x.size):
+            out[j * x.size + k] = out[first + j] * x[k]
 
 
 @kernel
@@ -138,4 +162,8 @@ def predict(data, w, row, units):
     if data.kind <= LINEAR_IN_RECORD:
         return 1 if dot(x, w) > 0.0 else 0
     _forward(data, w, x, units)
-    return int(np.argmax(units[data.hidden :]))
+    logits, best = units[data.hidden :], 0
+    for i in range(1, logits.size):
+        if logits[i] > logits[best]:
+            best = i
+    return best

@@ -15,7 +15,7 @@ def project(w, radius):
     if radius < math.inf:
         norm = math.sqrt(losses.dot(w, w))
         if norm > radius:
-            w *= radius / norm
+            losses.scale(radius / norm, w)
 
 
 @kernel
@@ -41,7 +41,7 @@ def point(rule, state, rnd):
         return state[MODEL]
     a, eta = _acceleration(rule, rnd)
     if _stage(rule, rnd)[0] == 1:  # a stage starts from the last one's result
-        state[MODEL] = state[RELEASED]
+        losses.copy(state[RELEASED], state[MODEL])
     mu = rule.strong_convexity
     total = eta + (1.0 - a * a) * mu
     middle = state[HELPER]
@@ -70,10 +70,11 @@ def _tree(rule, state, gradient, rnd, run, seed, stream):
     tree, number = rnd // rule.tree_rounds, rnd % rule.tree_rounds + 1
     total, w = state[HELPER], state[MODEL]
     if number == 1:
-        state[BASE] = w
-        total[:] = 0.0
-    total += gradient
-    w[:] = total
+        losses.copy(w, state[BASE])
+        for j in range(w.size):
+            total[j] = 0.0
+    losses.add(1.0, gradient, total)
+    losses.copy(total, w)
     level = 0
     while number >> level:
         if (number >> level) & 1:  # the node of 2^level rounds that ends where the lower bits begin
@@ -105,12 +106,11 @@ def update(rule, state, mean, rnd, run, seed, stream):
     elif rule.server == TREE:
         _tree(rule, state, mean, rnd, run, seed, stream)
     elif rule.server == AVERAGE:
-        w[:] = mean
+        losses.copy(mean, w)
         project(w, rule.radius)
     else:
         rate = step_size(rule, rnd, 0)
-        for j in range(w.size):
-            w[j] -= rate * mean[j]
+        losses.add(-rate, mean, w)
         project(w, rule.radius)
     finite = True
     for j in range(w.size):
@@ -121,5 +121,5 @@ def update(rule, state, mean, rnd, run, seed, stream):
         streams.start(stream, seed, streams.STOP, run, 0, 0, 0)
         if rnd > streams.below(stream, rule.rounds):
             return finite
-    state[RELEASED] = w
+    losses.copy(w, state[RELEASED])
     return finite
