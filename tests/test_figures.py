@@ -14,6 +14,7 @@ SCRIPTS = Path(__file__).parents[1] / "docs" / "figures"
 PICTURES = {
     "fedavg_refutation": ["fedavg_refutation"],
     "hidden_states": ["hidden_states_bounds", "hidden_states_regions"],
+    "sensitivity_study": ["sensitivity_study"],
     "projected_sgd": ["projected_sgd_figure_2", "projected_sgd_figure_3"],
     "trusted_aggregator": ["trusted_aggregator_figure_2"],
 }

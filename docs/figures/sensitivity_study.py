@@ -7,8 +7,9 @@ What differs from the printed figure:
 
 - Softmax regression on scikit-learn's digits, split by Dirichlet(0.1), in place of ResNet-18 on CIFAR-10; m = 20 and K = 5 as
   printed, V = 0.1 in place of 10, so that clipping acts.
-- Root mean square over 8 pairs of runs. The record that is replaced belongs to the largest client.
-- A dotted line is the certified bound of the data sensitivity alone, summed over the rounds: gamma_1 + ... + gamma_t.
+- m clients are the first m of a hundred, so that the one whose record is replaced keeps its data.
+- Root mean square over 4 pairs of runs.
+- A thin line is the certified bound of the data sensitivity alone, summed over the rounds: gamma_1 + ... + gamma_t.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from matplotlib.figure import Figure
 
 from hockeystick import simulate
 
-ROUNDS, EVERY, RUNS = 120, 4, 8
+ROUNDS, EVERY, RUNS = 100, 5, 4
 COMMON: dict[str, Any] = {"learning_rate": 0.5, "noise_std": 0.02, "records": simulate.WithReplacement(8)}
 PANELS: dict[str, tuple[str, tuple[float, ...]]] = {
     "m": ("clients $m$", (10, 20, 50, 100)),
@@ -33,8 +34,13 @@ PANELS: dict[str, tuple[str, tuple[float, ...]]] = {
 
 def adjacent_problems(num_clients: int) -> tuple[simulate.Problem, simulate.Problem]:
     """Return digits in heterogeneous silos, and the same with one record turned around and given another label."""
-    problem, _ = simulate.load("digits", num_silos=num_clients, concentration=0.1, seed=1)
-    index = int(problem.data.offsets[np.argmax(np.diff(problem.data.offsets))])
+    every, _ = simulate.load("digits", num_silos=100, concentration=0.1, seed=1)
+    sizes = (every.sizes or ())[:num_clients]
+    count = sum(sizes)
+    problem = simulate.Problem(
+        "softmax", every.data.features[:count], every.data.labels[:count], sizes, num_classes=10, feature_bound=1.0
+    )
+    index = int(problem.data.offsets[np.argmax(sizes[:10])])
     label = (problem.data.labels[index] + 5) % 10
     return problem, problem.replace_record(index, -problem.data.features[index], label)
 
@@ -63,7 +69,7 @@ def draw() -> dict[str, Figure]:
             total = np.sqrt(np.mean(gap.total**2, axis=1))
             axes.plot(gap.recorded, total, line, color=colour, label=f"{value:g}")
             bound = np.cumsum(algorithm.data_sensitivity(ROUNDS, problem.num_silos))[gap.recorded - 1]
-            axes.plot(gap.recorded, bound, ":", color=colour, linewidth=0.9)
+            axes.plot(gap.recorded, bound, color=colour, linewidth=0.7, alpha=0.7)
         axes.set_title(title)
         axes.set_xlabel("round $t$")
         axes.set_yscale("log")
