@@ -31,7 +31,9 @@ ALGORITHM = simulate.NoisyFedAvg(
     records=simulate.FixedSize(BATCH),
     clipping="record",
 )
-START = "from hockeystick import simulate; simulate.run({algorithm}, simulate.Problem('linear', [[1.0]]), rounds=2, seed=1)"
+START = (
+    "from hockeystick import simulate; simulate.run({algorithm}, simulate.Problem('linear', [[1.0]]), rounds=2, seed=1)"
+)
 
 
 def ours(rounds: int, threads: int = 1) -> None:

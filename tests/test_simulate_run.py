@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -192,6 +194,20 @@ def test_fedavg_has_its_bound():
     assert composed.epsilon(6, 1e-5) >= hidden.epsilon(6, 1e-5)
 
 
+def test_poisson_batches_are_not_as_smooth():
+    """A Poisson batch may be larger than its divisor, so that its mean gradient's Lipschitz constant is not the records': no hidden states."""
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=0.1,
+        local_steps=3,
+        clip_norm=1.0,
+        noise_std=0.3,
+        schedule="stagewise",
+        records=simulate.Poisson(0.3),
+    )
+    guarantee = algorithm.guarantee(SILOS, rounds=6)
+    assert guarantee.released == "the averaged model of every round"
+
+
 def test_trusted_aggregator_has_its_bound():
     """The certified epsilon is where the smallest certified delta, times the share that took part, meets delta."""
     problem = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
@@ -259,8 +275,27 @@ def test_tree_sensitivity_counts_nodes(rounds, period):
         ),
         (simulate.NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=2.0), SILOS),
         (simulate.NoisyFedProx(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=0.1), SILOS),
+        (
+            simulate.NoisyFedAvg(
+                learning_rate=0.1,
+                local_steps=2,
+                clip_norm=1.0,
+                noise_std=1.0,
+                clipping="record",
+                records=simulate.Poisson(0.3),
+            ),
+            SILOS,
+        ),
     ],
-    ids=["no noise", "no clipping", "with replacement", "binomial", "steps too long for prox", "prox below smoothness"],
+    ids=[
+        "no noise",
+        "no clipping",
+        "with replacement",
+        "binomial",
+        "steps too long for prox",
+        "prox below smoothness",
+        "Poisson batches clipped by record",
+    ],
 )
 def test_nothing_is_certified_without_a_proof(algorithm, problem):
     """Where no bound covers the settings, asking for one says so."""
@@ -382,6 +417,18 @@ def test_files_are_read(tmp_path):
         assert problem.data.labels.tolist() == [0.0, 1.0, 0.0]
     with pytest.raises(ValueError, match="must be finite"):
         simulate.read(io.StringIO("x,label\n1,0\nnan,1\n"), "logistic")
+
+
+def test_page_runs(capsys):
+    """The examples of docs/simulate.md run, and the budget stops the first of them."""
+    pytest.importorskip("sklearn")
+    page = Path(__file__).parents[1] / "docs" / "simulate.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    exec(compile("\n".join(blocks), "simulate.md", "exec"), {})  # noqa: S102, the text is ours
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].endswith("budget")
+    assert printed[-1] == "True"
 
 
 # What is refused

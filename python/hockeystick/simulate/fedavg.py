@@ -125,7 +125,14 @@ class NoisyFedAvg(Algorithm):
             msg = "clients whose noise differs are not covered: noise_std must be one number"
             raise NoGuaranteeError(msg)
         noise = self._noises(problem)[0]
-        if isinstance(self.clients, EveryRound) and problem.smoothness is not None:
+        # a Poisson batch may be larger than its divisor: its mean gradient is then neither within V nor as smooth as each record's
+        poisson = any(isinstance(sampler, Poisson) for sampler in _samplers(self.records))
+        if poisson and self.clipping == "record":
+            msg = (
+                'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
+            )
+            raise NoGuaranteeError(msg)
+        if isinstance(self.clients, EveryRound) and problem.smoothness is not None and not poisson:
             smoothness = problem.smoothness
             return Guarantee(
                 "replace",
@@ -134,10 +141,9 @@ class NoisyFedAvg(Algorithm):
                 lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
             )
         # A round with m models is Gaussian with this parameter, whoever they are; with Poisson clients there may be one alone.
-        kind, size, _ = self.clients._numbers("clients", problem.num_silos)
+        _, size, _ = self.clients._numbers("clients", problem.num_silos)
         m = 1 if isinstance(self.clients, Poisson) else min(size, problem.num_silos)
         mu = np.sqrt(np.cumsum((self.data_sensitivity(rounds, m) * math.sqrt(m) / noise) ** 2))
-        del kind
         return Guarantee(
             "replace",
             "the averaged model of every round",
@@ -210,6 +216,10 @@ class NoisyFedProx(NoisyFedAvg):
             msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
             raise NoGuaranteeError(msg)
         return super()._guarantee(problem, rounds)
+
+
+def _samplers(records: Records) -> tuple[Participation, ...]:
+    return records if isinstance(records, tuple) else (records,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba.core import cgutils
 
-from hockeystick.simulate.kernels import intrinsic, kernel
+from hockeystick.simulate.kernels import inlined, intrinsic
 from hockeystick.simulate.rule import Data, Rule
 
 
@@ -25,7 +25,7 @@ def borrow(typing_context, array):  # noqa: ARG001
     return array(array), generate
 
 
-@kernel
+@inlined
 def borrow_data(data):
     """Return the same data without owners."""
     return Data(
@@ -40,7 +40,7 @@ def borrow_data(data):
     )
 
 
-@kernel
+@inlined
 def borrow_rule(rule):
     """Return the same rule without owners."""
     return Rule(

@@ -35,7 +35,7 @@ def room(data, dimension):
     return 2 * largest, data.hidden + data.outputs + 3 * dimension, largest
 
 
-@kernel
+@inlined
 def workspace(data, dimension, words, integers, floats):
     """Lay out a workspace in arrays that the caller owns."""
     largest = room(data, dimension)[2]
@@ -44,11 +44,8 @@ def workspace(data, dimension, words, integers, floats):
     for i in range(largest):
         order[i] = i
     units = floats[3 * dimension :]
-    gradient, record, message = (
-        floats[:dimension],
-        floats[dimension : 2 * dimension],
-        floats[2 * dimension : 3 * dimension],
-    )
+    gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
+    message = floats[2 * dimension : 3 * dimension]
     return Work(words, integers[largest:], order, units, gradient, record, message)
 
 
@@ -90,7 +87,7 @@ def encode_vector(stream, vector, bound, levels, bits, rate):
         vector[j] = encode(stream, vector[j] + bound, 2.0 * bound, levels, bits, rate) - bound
 
 
-@kernel
+@inlined
 def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_norm, out):
     """Add the clipped gradients of records in which the loss is linear, without writing each down."""
     for i in chosen:

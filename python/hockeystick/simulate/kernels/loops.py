@@ -6,6 +6,7 @@ import numpy as np
 
 from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
 from hockeystick.simulate.kernels.borrow import borrow, borrow_data, borrow_rule
+from hockeystick.simulate.rule import MODEL
 
 
 @inlined
@@ -25,11 +26,16 @@ def _divide(total, count, rule, at):
 
 
 @kernel
-def _run(data, rule, state, first, last, run, seed, work, order, chosen, total, before):
+def _run(data, rule, state, first, last, run, seed, words, integers, floats, order, chosen, total, before):
+    """Run rounds [first, last); return 0, or the number, from 1, of the first round whose model is not finite, which is undone."""
+    work = clients.workspace(data, total.size, words, integers, floats)
+    data, rule, state = borrow_data(data), borrow_rule(rule), borrow(state)
+    order, chosen, total, before = borrow(order), borrow(chosen), borrow(total), borrow(before)
+    count = 0
     for rnd in range(first, last):
-        for slot in range(state.shape[0]):
-            losses.copy(state[slot], before[slot])
-        count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
+        losses.copy(state[MODEL], before)
+        if rnd == first or rule.client_sampler != samplers.EVERY:
+            count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
         at = server.point(rule, state, rnd)
         for j in range(total.size):
             total[j] = 0.0
@@ -38,8 +44,7 @@ def _run(data, rule, state, first, last, run, seed, work, order, chosen, total, 
             losses.add(1.0, work.message, total)
         _divide(total, count, rule, at)
         if not server.update(rule, state, total, rnd, run, seed, work.stream):
-            for slot in range(state.shape[0]):
-                losses.copy(before[slot], state[slot])
+            losses.copy(before, state[MODEL])
             return rnd + 1
     return 0
 
@@ -48,34 +53,31 @@ def _run(data, rule, state, first, last, run, seed, work, order, chosen, total, 
 def advance(data, rule, states, first, last, first_run, seed, failed):
     """Run rounds [first, last) of all runs that have not failed.
 
-    A run whose model is not finite after a round goes back to the model before it, and `failed` says which round, from 1.
+    A run whose model is not finite after a round goes back to the iterate before it, and `failed` says which round, from 1.
     """
     silos, dimension = data.offsets.size - 1, states.shape[2]
     num_integers, num_floats, _ = clients.room(data, dimension)
     words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
     order, chosen = np.arange(silos), np.empty(silos, np.int64)
-    total, before = np.empty(dimension), np.empty(states.shape[1:])
-    work = clients.workspace(data, dimension, words, integers, floats)
-    records, settings = borrow_data(data), borrow_rule(rule)
+    total, before = np.empty(dimension), np.empty(dimension)
     for r in range(states.shape[0]):
         if failed[r] == 0:
             failed[r] = _run(
-                records,
-                settings,
-                borrow(states[r]),
+                data,
+                rule,
+                states[r],
                 first,
                 last,
                 first_run + r,
                 seed,
-                work,
-                borrow(order),
-                borrow(chosen),
-                borrow(total),
-                borrow(before),
+                words,
+                integers,
+                floats,
+                order,
+                chosen,
+                total,
+                before,
             )
-    words[0] = (
-        integers.size + floats.size + order.size + chosen.size + total.size + before.size
-    )  # owners live until here
 
 
 @kernel
@@ -87,7 +89,9 @@ def begin(data, rule, state, rnd, run, seed, chosen):
 
 
 @kernel
-def _block(data, rule, at, chosen, start, stop, rnd, run, seed, work, out):
+def _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out):
+    work = clients.workspace(data, at.size, words, integers, floats)
+    data, rule, at, out = borrow_data(data), borrow_rule(rule), borrow(at), borrow(out)
     for i in range(start, stop):
         clients.message(data, rule, at, chosen[i], rnd, run, seed, work, out[i])
 
@@ -97,23 +101,19 @@ def messages(data, rule, at, chosen, start, stop, rnd, run, seed, out):
     """Write the messages of participants [start, stop)."""
     num_integers, num_floats, _ = clients.room(data, at.size)
     words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
-    work = clients.workspace(data, at.size, words, integers, floats)
-    records, settings = borrow_data(data), borrow_rule(rule)
-    _block(records, settings, borrow(at), borrow(chosen), start, stop, rnd, run, seed, work, borrow(out))
-    words[0] = integers.size + floats.size  # owners live until here
+    _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out)
 
 
 @kernel
 def end(rule, state, at, out, rnd, run, seed):
-    """End a round: sum the messages in their order, and update; return whether the model is finite, else it is as before."""
-    total, before = np.zeros(state.shape[1]), state.copy()
+    """End a round: sum the messages in their order, and update; return whether the model is finite, else the iterate is as before."""
+    total, before = np.zeros(state.shape[1]), state[MODEL].copy()
     for i in range(out.shape[0]):
         losses.add(1.0, out[i], total)
     _divide(total, out.shape[0], rule, at)
     finite = server.update(rule, state, total, rnd, run, seed, np.zeros(streams.WORDS, np.uint64))
     if not finite:
-        for slot in range(state.shape[0]):
-            losses.copy(before[slot], state[slot])
+        losses.copy(before, state[MODEL])
     return finite
 
 

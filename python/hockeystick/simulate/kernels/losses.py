@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import inlined, kernel
+from hockeystick.simulate.kernels import inlined, kernel, reassociated
 
 LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK = range(6)
 LINEAR_IN_RECORD = LOGISTIC  # the last kind that is
 
 
-@inlined
+@reassociated
 def dot(a, b):
-    """Return the inner product by four sums, whose order does not depend on where this is compiled into."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    whole = a.size - a.size % 4
-    for j in range(0, whole, 4):
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-    for j in range(whole, a.size):
-        s0 += a[j] * b[j]
-    return (s0 + s1) + (s2 + s3)
+    """Return the inner product."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
 
 
 @inlined
