@@ -7,19 +7,14 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
+from hockeystick.simulate.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD, multistage_schedule
 from hockeystick.simulate.algorithm import Algorithm
-from hockeystick.simulate.data import dirichlet_silos, load, read, synthetic
+from hockeystick.simulate.data import dirichlet_silos, load, synthetic
 from hockeystick.simulate.fedavg import LocalSGD, NoisyFedAvg, NoisyFedProx
+from hockeystick.simulate.files import read
 from hockeystick.simulate.ftrl import TreeFTRL
 from hockeystick.simulate.guarantee import Guarantee, NoGuaranteeError
-from hockeystick.simulate.minibatch import (
-    AcceleratedMinibatchSGD,
-    BinomialNoise,
-    MultistageMinibatchSGD,
-    NoisyMinibatchSGD,
-    ShuffledMinibatchSGD,
-    multistage_schedule,
-)
+from hockeystick.simulate.minibatch import NoisyMinibatchSGD
 from hockeystick.simulate.participation import (
     Cyclic,
     EveryRound,
@@ -34,6 +29,7 @@ from hockeystick.simulate.projected import ProjectedNoisySGD, TrustedAggregator
 from hockeystick.simulate.result import Result
 from hockeystick.simulate.run import run
 from hockeystick.simulate.sensitivity import Sensitivity, sensitivity
+from hockeystick.simulate.shuffled import BinomialNoise, ShuffledMinibatchSGD
 
 __all__ = [
     "AcceleratedMinibatchSGD",

@@ -134,13 +134,18 @@ class Algorithm:
         """
         rounds = _checks.count_scalar("rounds", rounds)
         self._rule(problem, rounds)
-        if math.isinf(self.clip_norm):
-            msg = "nothing is certified without clipping: clip_norm is infinite"
-            raise NoGuaranteeError(msg)
-        if min(self._noises(problem)) == 0:
-            msg = "nothing is certified without noise: noise_std is 0"
-            raise NoGuaranteeError(msg)
+        refusal = self._refusal(problem)
+        if refusal:
+            raise NoGuaranteeError(refusal)
         return self._guarantee(problem, rounds)
+
+    def _refusal(self, problem: Problem) -> str | None:
+        """Return why nothing is certified whatever the rounds, or None."""
+        if math.isinf(self.clip_norm):
+            return "nothing is certified without clipping: clip_norm is infinite"
+        if min(self._noises(problem)) == 0:
+            return "nothing is certified without noise: noise_std is 0"
+        return None
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         raise NotImplementedError
