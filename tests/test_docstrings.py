@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick import simulate
 
-MODULES = (hs, hs.audit, hs.distortion, hs.federated, hs.isrl, hs.last_iterate, hs.published, hs.utility)
+MODULES = (hs, hs.audit, hs.distortion, hs.federated, hs.isrl, hs.last_iterate, hs.published, hs.utility, simulate)
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)
@@ -21,9 +22,10 @@ PUBLIC = sorted(
     }.items()
 )
 CLASSES = [
-    (name, getattr(hs, name))
-    for name in hs.__all__
-    if inspect.isclass(getattr(hs, name)) and "Examples\n" in (getattr(hs, name).__doc__ or "")
+    (name, getattr(module, name))
+    for module in (hs, simulate)
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]
 
 

@@ -1,0 +1,154 @@
+"""Measure the simulator beside NumPy and torch, and print the ratios with the goals: python bench/simulate.py [--json FILE].
+
+All take turns in one process. Logistic regression with 50 features, 20 clients, batches of 32 drawn without replacement, gradients
+clipped record by record, 10 local steps a round: seconds per local step of a client. torch is left out if it is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hockeystick import simulate
+
+CLIENTS, SIZE, FEATURES, BATCH, LOCAL, RATE, NOISE = 20, 500, 50, 32, 10, 0.1, 0.1
+PROBLEM = simulate.synthetic("logistic", sizes=[SIZE] * CLIENTS, num_features=FEATURES, seed=1)
+ALGORITHM = simulate.NoisyFedAvg(
+    learning_rate=RATE,
+    local_steps=LOCAL,
+    clip_norm=1.0,
+    noise_std=NOISE,
+    records=simulate.FixedSize(BATCH),
+    clipping="record",
+)
+START = (
+    "from hockeystick import simulate; simulate.run({algorithm}, simulate.Problem('linear', [[1.0]]), rounds=2, seed=1)"
+)
+
+
+def ours(rounds: int, threads: int = 1) -> None:
+    simulate.run(ALGORITHM, PROBLEM, rounds=rounds, seed=1, num_threads=threads)
+
+
+def numpy_loop(rounds: int) -> None:
+    """Run the same algorithm, client by client, as one would write it."""
+    features, labels, rng = PROBLEM.data.features, PROBLEM.data.labels, np.random.default_rng(1)
+    w = np.zeros(FEATURES)
+    for _ in range(rounds):
+        models = []
+        for client in range(CLIENTS):
+            v = w.copy()
+            for _ in range(LOCAL):
+                batch = client * SIZE + rng.choice(SIZE, BATCH, replace=False)
+                x = features[batch]
+                gradients = (1 / (1 + np.exp(-x @ v)) - labels[batch])[:, np.newaxis] * x
+                norms = np.linalg.norm(gradients, axis=1)
+                v -= RATE * np.mean(gradients * np.minimum(1.0, 1.0 / norms)[:, np.newaxis], axis=0)
+            models.append(v + NOISE * rng.normal(size=FEATURES))
+        w = np.mean(models, axis=0)
+
+
+def torch_loop(rounds: int) -> None:
+    """Run the same algorithm in torch on the CPU, with the gradients of all records of a batch at once."""
+    import torch  # noqa: PLC0415 - left out if it is not installed
+
+    torch.set_num_threads(1)
+    features, labels = torch.from_numpy(PROBLEM.data.features.copy()), torch.from_numpy(PROBLEM.data.labels.copy())
+    w = torch.zeros(FEATURES, dtype=torch.float64)
+    for _ in range(rounds):
+        models = []
+        for client in range(CLIENTS):
+            v = w.clone()
+            for _ in range(LOCAL):
+                batch = client * SIZE + torch.randperm(SIZE)[:BATCH]
+                x = features[batch]
+                gradients = (torch.sigmoid(x @ v) - labels[batch])[:, None] * x
+                factors = torch.clamp(1.0 / gradients.norm(dim=1), max=1.0)
+                v -= RATE * (gradients * factors[:, None]).mean(dim=0)
+            models.append(v + NOISE * torch.randn(FEATURES, dtype=torch.float64))
+        w = torch.stack(models).mean(dim=0)
+
+
+def best(calls: dict[str, tuple[Callable[[int], Any], int]], repeats: int) -> dict[str, float]:
+    """Return the least seconds per local step of each, taking turns, after one round to warm up."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for call, _ in calls.values():
+        call(1)
+    for _ in range(repeats):
+        for name, (call, rounds) in calls.items():
+            start = time.perf_counter()
+            call(rounds)
+            seconds[name].append((time.perf_counter() - start) / (rounds * CLIENTS * LOCAL))
+    return {name: min(times) for name, times in seconds.items()}
+
+
+def runs_in_parallel(repeats: int) -> float:
+    """Return the speed-up of two threads over one for 2000 independent runs."""
+    times = []
+    for threads in (1, 2):
+        each = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            simulate.run(ALGORITHM, PROBLEM, rounds=1, seed=1, num_runs=2000, num_threads=threads)
+            each.append(time.perf_counter() - start)
+        times.append(min(each))
+    return times[0] / times[1]
+
+
+def chains() -> float:
+    """Return the seconds of 10^5 independent runs of a scalar chain of 1000 rounds, on all cores."""
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0, radius=2.0)
+    problem = simulate.Problem("linear", [[0.5], [-0.5]])
+    start = time.perf_counter()
+    simulate.run(algorithm, problem, rounds=1000, seed=1, num_runs=10**5)
+    return time.perf_counter() - start
+
+
+def second_start() -> float:
+    """Return the seconds of a new process that imports the simulator and runs, with the machine code on disk."""
+    algorithm = "simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)"
+    code = START.format(algorithm=algorithm)
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print a table of what was asked for and what is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write the numbers to this file")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    calls: dict[str, tuple[Callable[[int], Any], int]] = {"ours": (ours, 50), "numpy": (numpy_loop, 5)}
+    if importlib.util.find_spec("torch"):
+        calls["torch"] = (torch_loop, 5)
+    steps = best(calls, arguments.repeats)
+    second_start()
+    rows = [
+        ("microseconds per client step, one thread", 1e6 * steps["ours"], None),
+        ("NumPy loop / ours", steps["numpy"] / steps["ours"], 20),
+        ("torch / ours", steps["torch"] / steps["ours"] if "torch" in steps else None, 10),
+        ("speed-up of two threads, 2000 runs (efficiency 60 %)", runs_in_parallel(arguments.repeats), 1.2),
+        ("seconds for 10^5 scalar chains of 1000 rounds (at most)", chains(), 10),
+        ("seconds of a second process (at most)", min(second_start() for _ in range(3)), 2),
+    ]
+    sys.stdout.write(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    for name, value, goal in rows:
+        shown = "not measured" if value is None else f"{value:.3g}"
+        sys.stdout.write(f"{name:58} {shown:>14}  goal {goal or '-'}\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({name: value for name, value, _ in rows}, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What is certified about a run: for whom, of what, and by which function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hockeystick._search import last_whole
+from hockeystick.accounting import Accountant
+from hockeystick.mechanisms import Adjacency
+from hockeystick.simulate.participation import Account
+
+__all__ = ["Guarantee", "NoGuaranteeError"]
+
+
+class NoGuaranteeError(ValueError):
+    """No certified bound covers an algorithm with these settings; the message says why."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A certified upper bound of epsilon after any number of rounds.
+
+    Attributes
+    ----------
+    adjacency : {"add_or_remove", "replace"}
+        Which problems are adjacent.
+    released : str
+        What an adversary may see.
+    source : str
+        The function that certifies, with what it assumes here.
+    """
+
+    adjacency: Adjacency
+    released: str
+    source: str
+    _epsilon: Callable[[int, float], float] = field(repr=False)
+    _accounts: Sequence[Account] = field(default=(), repr=False)
+
+    def epsilon(self, rounds: int, delta: float) -> float:
+        """Return the certified upper end of epsilon at `delta` after some rounds; 0 after none.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 0.
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            An upper bound, perhaps infinite.
+        """
+        return self._epsilon(rounds, delta) if rounds else 0.0
+
+    def accountant(self, rounds: int, delta: float) -> Accountant | None:
+        """Return what the silo that loses most has spent after some rounds, or None for a bound of hidden states.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 0.
+        delta : float
+            Decides which silo loses most; in [0, 1).
+
+        Returns
+        -------
+        Accountant or None
+            With its ledger.
+        """
+        ledgers = [_ledger(account, rounds) for account in self._accounts]
+        return max(ledgers, key=lambda ledger: float(ledger.epsilon(delta)), default=None)
+
+    def affordable(self, rounds: int, epsilon: float, delta: float) -> int:
+        """Return after how many rounds, of at most `rounds`, a budget stops a run: before the first that would exceed it.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 1.
+        epsilon, delta : float
+            The budget.
+
+        Returns
+        -------
+        int
+            0 if not even one round fits.
+        """
+        return last_whole(lambda count: self.epsilon(int(count), delta) - epsilon, rounds)
+
+
+def by_composition(accounts: Sequence[Account], released: str, source: str) -> Guarantee:
+    """Return the guarantee of the worst of several silos."""
+    distinct = list({(account[1], account[2](1 << 30)): account for account in accounts}.values())
+
+    def epsilon(rounds: int, delta: float) -> float:
+        return max(float(_ledger(account, rounds).epsilon(delta)) for account in distinct)
+
+    return Guarantee(accounts[0][0], released, source, epsilon, distinct)
+
+
+def _ledger(account: Account, rounds: int) -> Accountant:
+    adjacency, mechanism, uses = account
+    ledger = Accountant(adjacency)
+    return ledger.compose(mechanism, uses(rounds)) if rounds else ledger

@@ -1,0 +1,171 @@
+"""What one client does in one round: a message for the server, which is a noisy gradient or a noisy model."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick.simulate.kernels import inlined, kernel, losses, samplers, streams
+from hockeystick.simulate.kernels.borrow import borrow
+from hockeystick.simulate.rule import LAPLACE
+
+CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
+
+
+class Work(NamedTuple):
+    """Room for one thread's intermediate results."""
+
+    stream: np.ndarray
+    chosen: np.ndarray
+    order: np.ndarray  # the identity between draws
+    units: np.ndarray
+    gradient: np.ndarray
+    record: np.ndarray
+    message: np.ndarray
+
+
+@kernel
+def room(data, dimension):
+    """Return how many integers and floats a workspace needs, and the size of the largest silo."""
+    largest = 0
+    for i in range(data.offsets.size - 1):
+        largest = max(largest, data.offsets[i + 1] - data.offsets[i])
+    return 2 * largest, data.hidden + data.outputs + 3 * dimension, largest
+
+
+@inlined
+def workspace(data, dimension, words, integers, floats):
+    """Lay out a workspace in arrays that the caller owns."""
+    largest = room(data, dimension)[2]
+    words, integers, floats = borrow(words), borrow(integers), borrow(floats)
+    order = integers[:largest]
+    for i in range(largest):
+        order[i] = i
+    units = floats[3 * dimension :]
+    gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
+    message = floats[2 * dimension : 3 * dimension]
+    return Work(words, integers[largest:], order, units, gradient, record, message)
+
+
+@inlined
+def step_size(rule, rnd, step):
+    """Return the step size of a local step of a round, both from 0."""
+    if rule.schedule == CYCLIC:
+        return rule.learning_rate / (step + 1)
+    if rule.schedule == STAGEWISE:
+        return rule.learning_rate / (rnd + 1)
+    if rule.schedule == CONTINUOUS:
+        return rule.learning_rate / (rnd * max(rule.local_steps, 1) + step + 1)
+    return rule.learning_rate
+
+
+@inlined
+def clipping(norm, clip_norm):
+    """Return min(1, clip_norm/norm), the factor with which a vector of this norm is clipped."""
+    return clip_norm / norm if norm > clip_norm else 1.0
+
+
+@kernel
+def encode(stream, value, top, levels, bits, rate):
+    """Return one party's share of a noisy sum, of a value in [0, top]: randomised rounding and binomial noise, both unbiased."""
+    scaled = value * levels / top
+    ones = math.floor(scaled)
+    if streams.unit(streams.next_word(stream)) <= scaled - ones:
+        ones += 1.0
+    for _ in range(bits):
+        if streams.unit(streams.next_word(stream)) <= rate:
+            ones += 1.0
+    return top / levels * (ones - rate * bits)
+
+
+@kernel
+def encode_vector(stream, vector, bound, levels, bits, rate):
+    """Encode a vector of norm at most `bound` in place: its coordinates, moved into [0, 2 bound] and back."""
+    for j in range(vector.size):
+        vector[j] = encode(stream, vector[j] + bound, 2.0 * bound, levels, bits, rate) - bound
+
+
+@inlined
+def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_norm, out):
+    """Add the clipped gradients of records in which the loss is linear, without writing each down."""
+    for i in chosen:
+        x = features[first + i]
+        factor = losses.slope(kind, losses.dot(x, w), labels[first + i])
+        factor *= weight * clipping(abs(factor) * norms[first + i], clip_norm)
+        losses.add(factor, x, out)
+
+
+@kernel
+def _add_any(data, rule, w, first, chosen, weight, clip_norm, work, out):
+    """Add the clipped gradients of records, encoded if there is a protocol."""
+    for i in chosen:
+        losses.gradient(data, w, first + i, work.units, work.record)
+        factor = clipping(math.sqrt(losses.dot(work.record, work.record)), clip_norm)
+        losses.scale(factor, work.record)
+        if rule.protocol_levels > 0:
+            encode_vector(
+                work.stream, work.record, clip_norm, rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
+            )
+        losses.add(weight, work.record, out)
+
+
+@inlined
+def batch_gradient(data, rule, w, client, index, run, seed, work, out):
+    """Write the mean of the clipped gradients of batch number `index`; Poisson batches divide by the expected size."""
+    first = data.offsets[client]
+    population = data.offsets[client + 1] - first
+    kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
+    count = samplers.draw(
+        work.stream,
+        seed,
+        streams.RECORDS,
+        run,
+        client,
+        index,
+        kind,
+        size,
+        rate,
+        population,
+        work.order,
+        work.chosen,
+    )
+    expected = rate * population if kind == samplers.POISSON else float(count)
+    clip_norm = math.inf if rule.clip_batch else rule.clip_norm
+    chosen = work.chosen[:count]
+    for j in range(out.size):
+        out[j] = 0.0
+    if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0:
+        _add_linear(data.kind, data.features, data.labels, data.norms, w, first, chosen, 1.0 / expected, clip_norm, out)
+    else:
+        if rule.protocol_levels > 0:
+            streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
+        _add_any(data, rule, w, first, chosen, 1.0 / expected, clip_norm, work, out)
+    if rule.clip_batch:
+        losses.scale(clipping(math.sqrt(losses.dot(out, out)), rule.clip_norm), out)
+
+
+@inlined
+def message(data, rule, at, client, rnd, run, seed, work, out):
+    """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
+    losses.copy(at, out)
+    for step in range(max(rule.local_steps, 1)):
+        index = rnd * max(rule.local_steps, 1) + step
+        batch_gradient(data, rule, out, client, index, run, seed, work, work.gradient)
+        if rule.local_steps == 0:
+            losses.copy(work.gradient, out)
+            break
+        if rule.step_noise > 0.0:
+            streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
+            streams.add_normals(work.stream, rule.step_noise, work.gradient)
+        rate = step_size(rule, rnd, step)
+        for j in range(out.size):
+            out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
+    scale = rule.noise_scales[client]
+    if scale > 0.0:
+        streams.start(work.stream, seed, streams.NOISE, run, rnd, client, 0)
+        if rule.noise == LAPLACE:
+            streams.add_laplace(work.stream, scale, out)
+        else:
+            streams.add_normals(work.stream, scale, out)

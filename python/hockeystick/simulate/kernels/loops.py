@@ -1,0 +1,130 @@
+"""Rounds of some runs, or of one run with its clients in blocks. Sums have a fixed order, so that threads never change a bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
+from hockeystick.simulate.kernels.borrow import borrow, borrow_data, borrow_rule
+from hockeystick.simulate.rule import MODEL
+
+
+@inlined
+def _participants(data, rule, rnd, run, seed, stream, order, out):
+    kind, size, rate = rule.client_sampler, rule.client_size, rule.client_rate
+    silos = data.offsets.size - 1
+    return samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
+
+
+@inlined
+def _divide(total, count, rule, at):
+    """Turn a sum of messages into their mean; without any, gradients are 0 and models stay."""
+    if count > 0:
+        losses.scale(1.0 / count, total)
+    elif rule.local_steps > 0:
+        losses.copy(at, total)
+
+
+@kernel
+def _run(data, rule, state, first, last, run, seed, words, integers, floats, order, chosen, total, before):
+    """Run rounds [first, last); return 0, or the number, from 1, of the first round whose model is not finite, which is undone."""
+    work = clients.workspace(data, total.size, words, integers, floats)
+    data, rule, state = borrow_data(data), borrow_rule(rule), borrow(state)
+    order, chosen, total, before = borrow(order), borrow(chosen), borrow(total), borrow(before)
+    count = 0
+    for rnd in range(first, last):
+        losses.copy(state[MODEL], before)
+        if rnd == first or rule.client_sampler != samplers.EVERY:
+            count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
+        at = server.point(rule, state, rnd)
+        for j in range(total.size):
+            total[j] = 0.0
+        for i in range(count):
+            clients.message(data, rule, at, chosen[i], rnd, run, seed, work, work.message)
+            losses.add(1.0, work.message, total)
+        _divide(total, count, rule, at)
+        if not server.update(rule, state, total, rnd, run, seed, work.stream):
+            losses.copy(before, state[MODEL])
+            return rnd + 1
+    return 0
+
+
+@kernel
+def advance(data, rule, states, first, last, first_run, seed, failed):
+    """Run rounds [first, last) of all runs that have not failed.
+
+    A run whose model is not finite after a round goes back to the iterate before it, and `failed` says which round, from 1.
+    """
+    silos, dimension = data.offsets.size - 1, states.shape[2]
+    num_integers, num_floats, _ = clients.room(data, dimension)
+    words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
+    order, chosen = np.arange(silos), np.empty(silos, np.int64)
+    total, before = np.empty(dimension), np.empty(dimension)
+    for r in range(states.shape[0]):
+        if failed[r] == 0:
+            failed[r] = _run(
+                data,
+                rule,
+                states[r],
+                first,
+                last,
+                first_run + r,
+                seed,
+                words,
+                integers,
+                floats,
+                order,
+                chosen,
+                total,
+                before,
+            )
+
+
+@kernel
+def begin(data, rule, state, rnd, run, seed, chosen):
+    """Begin a round: write who takes part, and where they start from; return how many."""
+    words, order = np.zeros(streams.WORDS, np.uint64), np.arange(chosen.size)
+    count = _participants(data, rule, rnd, run, seed, words, order, chosen)
+    return count, server.point(rule, state, rnd)
+
+
+@kernel
+def _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out):
+    work = clients.workspace(data, at.size, words, integers, floats)
+    data, rule, at, out = borrow_data(data), borrow_rule(rule), borrow(at), borrow(out)
+    for i in range(start, stop):
+        clients.message(data, rule, at, chosen[i], rnd, run, seed, work, out[i])
+
+
+@kernel
+def messages(data, rule, at, chosen, start, stop, rnd, run, seed, out):
+    """Write the messages of participants [start, stop)."""
+    num_integers, num_floats, _ = clients.room(data, at.size)
+    words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
+    _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out)
+
+
+@kernel
+def end(rule, state, at, out, rnd, run, seed):
+    """End a round: sum the messages in their order, and update; return whether the model is finite, else the iterate is as before."""
+    total, before = np.zeros(state.shape[1]), state[MODEL].copy()
+    for i in range(out.shape[0]):
+        losses.add(1.0, out[i], total)
+    _divide(total, out.shape[0], rule, at)
+    finite = server.update(rule, state, total, rnd, run, seed, np.zeros(streams.WORDS, np.uint64))
+    if not finite:
+        losses.copy(before, state[MODEL])
+    return finite
+
+
+@kernel
+def evaluate(data, models, loss, correct):
+    """Write the mean loss of each model, and the share of records whose class it predicts."""
+    units = np.empty(data.hidden + data.outputs)
+    unused = np.empty(models.shape[1])
+    count = data.labels.size
+    for i in range(models.shape[0]):
+        for row in range(count):
+            loss[i] += losses.gradient(data, models[i], row, units, unused) / count
+            if correct.size and losses.predict(data, models[i], row, units) == data.labels[row]:
+                correct[i] += 1.0 / count

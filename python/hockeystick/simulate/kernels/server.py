@@ -1,0 +1,125 @@
+"""What the server does in one round: choose a point, and move the model by the mean of the messages."""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.simulate.kernels import inlined, kernel, losses, streams
+from hockeystick.simulate.kernels.clients import step_size
+from hockeystick.simulate.rule import ACCELERATED, AVERAGE, BASE, HELPER, MEAN, MODEL, RELEASED, STOPPED, TREE
+
+
+@inlined
+def project(w, radius):
+    """Move a point to the nearest one of a ball around the origin."""
+    if radius < math.inf:
+        norm = math.sqrt(losses.dot(w, w))
+        if norm > radius:
+            losses.scale(radius / norm, w)
+
+
+@kernel
+def _stage(rule, rnd):
+    """Return the round's number in its stage, from 1, and the stage."""
+    stage = 0
+    while stage + 1 < rule.stage_starts.size and rule.stage_starts[stage + 1] <= rnd:
+        stage += 1
+    return rnd - rule.stage_starts[stage] + 1, stage
+
+
+@kernel
+def _acceleration(rule, rnd):
+    """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation."""
+    r, stage = _stage(rule, rnd)
+    return 2.0 / (r + 1), 4.0 * rule.stage_scales[stage] / (r * (r + 1.0))
+
+
+@inlined
+def point(rule, state, rnd):
+    """Return where the clients take their gradients this round, or start from."""
+    if rule.server != ACCELERATED:
+        return state[MODEL]
+    a, eta = _acceleration(rule, rnd)
+    if _stage(rule, rnd)[0] == 1:  # a stage starts from the last one's result
+        losses.copy(state[RELEASED], state[MODEL])
+    mu = rule.strong_convexity
+    total = eta + (1.0 - a * a) * mu
+    middle = state[HELPER]
+    for j in range(middle.size):
+        middle[j] = ((1.0 - a) * (mu + eta) * state[RELEASED, j] + a * ((1.0 - a) * mu + eta) * state[MODEL, j]) / total
+    return middle
+
+
+@kernel
+def _accelerated(rule, state, gradient, rnd):
+    """Solve the proximal step in closed form, and average."""
+    a, eta = _acceleration(rule, rnd)
+    mu = rule.strong_convexity
+    w, middle, mean = state[MODEL], state[HELPER], state[RELEASED]
+    for j in range(w.size):
+        slope = gradient[j] + rule.regularization * (middle[j] - state[BASE, j])
+        w[j] = (a * mu * middle[j] + ((1.0 - a) * mu + eta) * w[j] - a * slope) / (mu + eta)
+    project(w, rule.radius)
+    for j in range(w.size):
+        mean[j] = a * w[j] + (1.0 - a) * mean[j]
+
+
+@kernel
+def _tree(rule, state, gradient, rnd, run, seed, stream):
+    """Step from the base against the sum of all gradients of this tree, with the noise of its prefix."""
+    tree, number = rnd // rule.tree_rounds, rnd % rule.tree_rounds + 1
+    total, w = state[HELPER], state[MODEL]
+    if number == 1:
+        losses.copy(w, state[BASE])
+        for j in range(w.size):
+            total[j] = 0.0
+    losses.add(1.0, gradient, total)
+    losses.copy(total, w)
+    level = 0
+    while number >> level:
+        if (number >> level) & 1:  # the node of 2^level rounds that ends where the lower bits begin
+            streams.start(stream, seed, streams.TREE, run, tree, level, number >> level)
+            streams.add_normals(stream, rule.tree_noise, w)
+        level += 1
+    for j in range(w.size):
+        w[j] = state[BASE, j] - rule.learning_rate * w[j]
+    project(w, rule.radius)
+
+
+@inlined
+def _average(rule, state, rnd):
+    """Let the released model be the weighted mean of all models before their round; weights grow by 1/mean_decay."""
+    q = rule.mean_decay
+    share = 1.0 / (rnd + 1) if q == 1.0 else (1.0 - q) / (1.0 - q ** (rnd + 1))
+    for j in range(state.shape[1]):
+        state[RELEASED, j] += share * (state[MODEL, j] - state[RELEASED, j])
+
+
+@inlined
+def update(rule, state, mean, rnd, run, seed, stream):
+    """Move the state by the mean of the messages; return whether it is finite."""
+    w = state[MODEL]
+    if rule.release == MEAN:
+        _average(rule, state, rnd)
+    if rule.server == ACCELERATED:
+        _accelerated(rule, state, mean, rnd)
+    elif rule.server == TREE:
+        _tree(rule, state, mean, rnd, run, seed, stream)
+    elif rule.server == AVERAGE:
+        losses.copy(mean, w)
+        project(w, rule.radius)
+    else:
+        rate = step_size(rule, rnd, 0)
+        losses.add(-rate, mean, w)
+        project(w, rule.radius)
+    finite = True
+    for j in range(w.size):
+        finite = finite and math.isfinite(w[j])
+    if rule.release == MEAN or rule.server == ACCELERATED:
+        return finite
+    if rule.release == STOPPED:
+        streams.start(stream, seed, streams.STOP, run, 0, 0, 0)
+        if rnd > streams.below(stream, rule.rounds):
+            return finite
+    losses.copy(w, state[RELEASED])
+    return finite

@@ -1,0 +1,174 @@
+"""The simulator's random streams and samplers, against NumPy's Philox and their laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("numba")
+
+from hockeystick import simulate
+from hockeystick.simulate.kernels import streams
+
+
+def new_stream(seed: int, **counter: int) -> np.ndarray:
+    """Return a stream at its beginning."""
+    words = np.zeros(streams.WORDS, np.uint64)
+    where = {"run": 0, "rnd": 0, "client": 0, "step": 0} | counter
+    streams.start(words, np.uint64(seed), streams.NOISE, where["run"], where["rnd"], where["client"], where["step"])
+    return words
+
+
+@pytest.mark.parametrize(
+    ("seed", "run", "rnd", "client", "step"),
+    [(0, 0, 0, 0, 0), (1, 2, 3, 4, 5), (2**64 - 1, 10**6, 10**10, 2**32 - 1, 10**4)],
+)
+def test_words_are_numpys(seed, run, rnd, client, step):
+    """The words are those of numpy.random.Philox with the same key and counter, bit for bit, across blocks."""
+    words = new_stream(seed, run=run, rnd=rnd, client=client, step=step)
+    ours = np.array([streams.next_word(words) for _ in range(12)], np.uint64)
+    # NumPy adds 1 to the counter before the first block
+    counter = (run << 192) + (rnd << 128) + (((client << 32) | step) << 64) - 1
+    theirs = np.random.Philox(key=seed + (streams.NOISE << 64), counter=counter % 2**256)
+    assert np.array_equal(ours, theirs.random_raw(12))
+
+
+def test_units_reach_one_and_not_zero():
+    """The smallest word gives 2^-53, the largest 1: logarithms are finite."""
+    assert streams.unit(np.uint64(0)) == 2.0**-53
+    assert streams.unit(np.uint64(2**64 - 1)) == 1.0
+
+
+@pytest.mark.parametrize("name", ["normal", "laplace"])
+def test_noise_has_its_law(name):
+    """20000 numbers pass a Kolmogorov-Smirnov test, and their moments are within 4 standard errors."""
+    draw, law = {"normal": (streams.add_normals, stats.norm), "laplace": (streams.add_laplace, stats.laplace)}[name]
+    out = np.full(20000, 3.0)
+    draw(new_stream(5), 2.0, out)  # adds
+    standard = (out - 3.0) / 2.0
+    assert stats.kstest(standard, law.cdf).pvalue > 1e-3
+    for power in (1, 2, 3, 4):
+        mean, second = (moment(name, n) for n in (power, 2 * power))
+        assert abs(np.mean(standard**power) - mean) < 4 * np.sqrt((second - mean**2) / standard.size)
+    assert abs(np.corrcoef(standard[:-1], standard[1:])[0, 1]) < 4 / np.sqrt(standard.size)
+
+
+def moment(name: str, power: int) -> float:
+    """Return a moment: (n - 1)!! of normal, n! of Laplace numbers, 0 for odd n."""
+    if power % 2:
+        return 0.0
+    return float(math.prod(range(1, power, 2)) if name == "normal" else math.factorial(power))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
+def test_a_prefix_is_a_prefix(size):
+    """The first numbers do not depend on how many are drawn."""
+    long, short = np.zeros(8), np.zeros(size)
+    streams.add_normals(new_stream(1), 1.0, long)
+    streams.add_normals(new_stream(1), 1.0, short)
+    assert np.array_equal(short, long[:size])
+
+
+@pytest.mark.parametrize("bound", [1, 3, 10, 3 * 2**61])
+def test_integers_are_uniform(bound):
+    """Bounded integers pass a chi-square test; for 3/4 of the word's range, modulo would count the first third twice."""
+    words = new_stream(11)
+    drawn = np.array([streams.below(words, bound) for _ in range(6000)])
+    assert drawn.min() >= 0
+    assert drawn.max() < bound
+    cells = min(bound, 6)
+    counts = np.bincount((drawn.astype(object) * cells // bound).astype(int), minlength=cells)
+    assert counts.size == cells
+    if cells > 1:
+        assert stats.chisquare(counts, expected(bound, cells) * drawn.size).pvalue > 1e-3
+
+
+def expected(bound: int, cells: int) -> np.ndarray:
+    """Return the share of [0, bound) that falls into each of equal cells."""
+    edges = [-(-i * bound // cells) for i in range(cells + 1)]
+    return np.diff(np.array(edges, object)).astype(float) / float(bound)
+
+
+SAMPLERS = [
+    simulate.EveryRound(),
+    simulate.Poisson(0.3),
+    simulate.Poisson(1.0),
+    simulate.FixedSize(3),
+    simulate.FixedSize(7),
+    simulate.WithReplacement(3),
+    simulate.Shuffled(3),
+    simulate.Cyclic(3),
+]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_everyone_is_drawn_as_often_as_said(sampler):
+    """Each of 7 takes part in a share of the rounds that is the sampler's, by a chi-square test; draws repeat for a seed."""
+    rounds = 3000
+    drawn = sampler.draw(7, rounds=rounds, seed=3)
+    again = sampler.draw(7, rounds=rounds, seed=3)
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+    counts = np.bincount(np.concatenate(drawn), minlength=7)
+    share = sampler._expected(7) / 7
+    variance = rounds * share * (1 - share)
+    if isinstance(sampler, simulate.WithReplacement):
+        variance = rounds * share * (1 - 1 / 7)
+    if variance == 0 or isinstance(sampler, simulate.Cyclic):
+        assert np.ptp(counts) <= 1
+        return
+    # sizes are fixed for some, which only makes the counts' spread smaller: the statistic is compared from above
+    assert np.sum((counts - rounds * share) ** 2) / variance < stats.chi2.isf(1e-3, 7)
+
+
+def test_subsets_are_uniform():
+    """All 35 subsets of 3 of 7 are equally frequent by a chi-square test, and hold nobody twice."""
+    drawn = simulate.FixedSize(3).draw(7, rounds=7000, seed=4)
+    assert all(len(set(subset.tolist())) == 3 for subset in drawn)
+    codes = np.array([sum(1 << int(i) for i in subset) for subset in drawn])
+    counts = np.unique(codes, return_counts=True)[1]
+    assert counts.size == 35
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_poisson_sizes_are_binomial():
+    """The number drawn is binomial by a chi-square test, and two members are independent."""
+    drawn = simulate.Poisson(0.4).draw(6, rounds=6000, seed=5)
+    sizes = np.bincount([len(one) for one in drawn], minlength=7)
+    assert stats.chisquare(sizes, stats.binom.pmf(np.arange(7), 6, 0.4) * 6000).pvalue > 1e-3
+    member = np.array([[i in one for i in (0, 5)] for one in drawn])
+    assert abs(np.corrcoef(member.T)[0, 1]) < 4 / np.sqrt(6000)
+
+
+def test_an_epoch_is_a_partition():
+    """Shuffled parts of an epoch are disjoint, orders differ between epochs and runs, and the first element is uniform."""
+    sampler = simulate.Shuffled(2)
+    drawn = sampler.draw(7, rounds=3000, seed=6)
+    epochs = [np.concatenate(drawn[i : i + 3]) for i in range(0, 3000, 3)]
+    assert all(len(set(epoch.tolist())) == 6 for epoch in epochs)
+    assert stats.chisquare(np.bincount([epoch[0] for epoch in epochs], minlength=7)).pvalue > 1e-3
+    assert not np.array_equal(drawn[0], sampler.draw(7, rounds=1, seed=6, run=1)[0])
+    assert np.array_equal(simulate.Cyclic(2).draw(3, rounds=3, seed=1), [[0, 1], [2, 0], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: simulate.Poisson(0.0), ValueError),  # nobody ever
+        (lambda: simulate.Poisson(1.5), ValueError),
+        (lambda: simulate.Poisson(True), TypeError),
+        (lambda: simulate.FixedSize(0), ValueError),
+        (lambda: simulate.FixedSize(-2), ValueError),
+        (lambda: simulate.FixedSize(2.5), TypeError),
+        (lambda: simulate.FixedSize(True), TypeError),
+        (lambda: simulate.FixedSize(8).draw(7, rounds=1, seed=1), ValueError),  # more than there are
+        (lambda: simulate.Cyclic(8).draw(7, rounds=1, seed=1), ValueError),
+        (lambda: simulate.Shuffled(8).draw(7, rounds=1, seed=1), ValueError),
+    ],
+)
+def test_rejected(make, error):
+    """A sampler that cannot draw as it says is refused."""
+    with pytest.raises(error):
+        make()
