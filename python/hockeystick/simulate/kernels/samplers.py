@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import kernel, streams
+from hockeystick.simulate.kernels import inlined, kernel, streams
+from hockeystick.simulate.kernels.borrow import borrow
 
 EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)
 
 
-@kernel
+@inlined
 def _swap(order, i, j):
     order[i], order[j] = order[j], order[i]
 
@@ -29,7 +30,7 @@ def _poisson(stream, rate, population, out):
         i += 1
 
 
-@kernel
+@inlined
 def _without_replacement(stream, size, population, order, out):
     """Swap the first `size` places of the identity as Fisher and Yates do, and undo it: a draw must not depend on earlier ones."""
     for i in range(size):
@@ -58,6 +59,7 @@ def _shuffled(stream, first, size, population, order, out):
 @kernel
 def draw(stream, seed, purpose, run, client, index, kind, size, rate, population, order, out):
     """Write who takes part in draw number `index` to `out` and return how many do; `order` is the identity, before and after."""
+    stream, order, out = borrow(stream), borrow(order), borrow(out)
     if kind == EVERY:
         for i in range(population):
             out[i] = i

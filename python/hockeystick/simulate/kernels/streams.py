@@ -16,7 +16,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from hockeystick.simulate.kernels import intrinsic, kernel
+from hockeystick.simulate.kernels import inlined, intrinsic, kernel
+from hockeystick.simulate.kernels.borrow import borrow
 
 WORDS = 11  # of a stream
 
@@ -63,7 +64,7 @@ def start(stream, seed, purpose, run, rnd, client, step):
     stream[10] = np.uint64(4)
 
 
-@kernel
+@inlined
 def next_word(stream):
     """Return the next word."""
     position = stream[10]
@@ -74,13 +75,13 @@ def next_word(stream):
     return stream[6 + np.int64(position)]
 
 
-@kernel
+@inlined
 def unit(word):
     """Return a word as a number in (0, 1]."""
     return (np.float64(word >> _ELEVEN) + 1.0) * _UNIT
 
 
-@kernel
+@inlined
 def below(stream, bound):
     """Return a uniform integer in [0, bound), without modulo bias."""
     size = np.uint64(bound)
@@ -95,6 +96,7 @@ def below(stream, bound):
 @kernel
 def add_normals(stream, scale, out):
     """Add independent normal numbers of standard deviation `scale`, from whole blocks."""
+    stream, out = borrow(stream), borrow(out)
     for j in range(0, out.size, 4):
         a, b, c, d = next_block(stream)
         radius, angle = scale * math.sqrt(-2.0 * math.log(unit(a))), 2.0 * math.pi * unit(b)
