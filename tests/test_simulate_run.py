@@ -6,6 +6,10 @@ import io
 import math
 import pickle
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -429,6 +433,51 @@ def test_page_runs(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].endswith("budget")
     assert printed[-1] == "True"
+
+
+def in_new_process(code: str) -> subprocess.Popen[str]:
+    """Start Python on some code."""
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+LONG = """
+from hockeystick import simulate
+a = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)
+p = simulate.Problem("linear", [[1.0]])
+print("started", flush=True)
+simulate.run(a, p, rounds=10**6, seed=1, num_runs=10**5)
+"""
+
+
+def test_ctrl_c_ends_a_long_run():
+    """An interrupt ends a run of 10^11 steps within seconds, with KeyboardInterrupt."""
+    with in_new_process(LONG) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+    assert "KeyboardInterrupt" in errors
+
+
+def test_extra_is_asked_for_by_name():
+    """Without numba the module imports, settings can be made, and a run asks for the extra."""
+    code = "import sys\nsys.modules['numba'] = None\n" + LONG.replace("10**6", "1").replace("10**5", "1")
+    with in_new_process(code) as process:
+        output, errors = process.communicate(timeout=60)
+    assert output.startswith("started")
+    assert "pip install 'hockeystick[simulate]'" in errors
+
+
+def test_a_million_rounds():
+    """A million rounds, or ten thousand local steps, need no more memory than one."""
+    problem = simulate.Problem("quadratic", [[1.0], [3.0]])
+    sgd = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=math.inf)
+    result = run(sgd, problem, rounds=10**6)
+    fixed_point = (0.1 * 3.0 + 0.9 * 0.1 * 1.0) / (1 - 0.9**2)  # of a step to 1 and then one to 3
+    assert result.last_iterates[0, 0] == pytest.approx(fixed_point, rel=1e-12)
+    fedavg = simulate.NoisyFedAvg(learning_rate=0.01, local_steps=10**4, clip_norm=math.inf)
+    assert run(fedavg, problem, rounds=2).last_iterates[0, 0] == pytest.approx(2.0, rel=1e-9)
 
 
 # What is refused
