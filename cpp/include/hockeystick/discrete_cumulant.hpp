@@ -32,14 +32,15 @@ class DiscreteCumulant final : public Cumulant {
             const double p = parameters[i], q = parameters[n + i];
             if (p == 0.0) continue;
             const double log_ratio = std::log(p) - std::log(q);
-            const double mixed = rate < 1.0 ? std::log1p(rate * (p / q - 1.0)) : log_ratio;
+            const double change = rate * (p / q - 1.0);  // near -1 it cancels, 1 - rate + rate p/q does not
+            const double log_mixed = change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * (p / q));
+            const double mixed = rate < 1.0 ? log_mixed : log_ratio;
             losses_.push_back(forward ? mixed : -mixed);
             log_masses_.push_back(std::log(q) + (forward ? mixed : 0.0));
             loss_error_ = detail::max(loss_error_, 8.0 * u * (2.0 + std::fabs(std::log(p)) + std::fabs(std::log(q))));
             highest_ = detail::max(highest_, losses_.back());
             variance_ += std::exp(log_masses_.back()) * losses_.back() * losses_.back();
         }
-        if (rate < 1.0) loss_error_ *= detail::max(1.0, rate / (1.0 - rate));
     }
 
     Moment log_moment(double c) const override {
