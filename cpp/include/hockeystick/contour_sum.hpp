@@ -140,8 +140,9 @@ class ContourSummer {
         s.log_unit = power + smoothed - t.c * eps;
         s.value = sign * scale * value;
         s.slope = -sign * scale * slope;
-        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
-        s.truncation = std::exp(line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
+        const double truncation = std::exp(line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
+        s.truncation = truncation * std::exp(of_unit);
+        s.rounding = scale * error + 1.01 * std::expm1(of_unit) * (std::fabs(s.value) + scale * error);
         s.alias = 0.0;
         return s;
     }
