@@ -102,6 +102,16 @@ def test_a_delta_just_below_the_largest_loss_is_not_zero(p, q, steps, eps):
         assert found is None or contained(found, float(mpmath.log(exact)))
 
 
+def test_lower_ends_among_the_subnormal_numbers_are_rounded_down():
+    """A lower end is not above delta where doubles are 5e-324 apart."""
+    for step in range(60):
+        eps = 37.5 + 0.02 * step
+        found = _core.contour_bracket([("gaussian", [1.0], 1.0, 1.0)], True, False, eps)
+        with mpmath.workdps(40):
+            exact = mpmath.ncdf(0.5 - mpmath.mpf(eps)) - mpmath.exp(eps) * mpmath.ncdf(-0.5 - mpmath.mpf(eps))
+            assert found["lower"] <= exact <= found["upper"]
+
+
 @pytest.mark.parametrize("rate", [1 - 2**-40, 1 - 2**-53])
 def test_a_sampling_rate_close_to_one_keeps_the_digits_of_losses(rate):
     """The rarest outcome's loss is log(1 - rate + rate p/q), a sum without cancellation."""

@@ -245,8 +245,9 @@ class Contour {
         r.log_upper = detail::min(detail::log_sum(s.log_unit + std::log(high), log_missing(line)), 0.0);
         r.log_lower -= 4.0 * u * (1.0 + std::fabs(s.log_unit));
         r.log_upper = detail::min(r.log_upper + 4.0 * u * (1.0 + std::fabs(s.log_unit)), 0.0);
-        r.lower = std::exp(r.log_lower) * (1.0 - 4.0 * u);
-        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + std::numeric_limits<double>::denorm_min(), 1.0);
+        constexpr double least = std::numeric_limits<double>::denorm_min();
+        r.lower = detail::max(std::exp(r.log_lower) * (1.0 - 4.0 * u) - least, 0.0);
+        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + least, 1.0);
         return r;
     }
 

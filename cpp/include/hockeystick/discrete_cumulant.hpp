@@ -59,10 +59,12 @@ class DiscreteCumulant final : public Cumulant {
         t.weights.resize(padded, 0.0);
         const FourierSums phi = oscillation(losses, t.weights, mean, h, n, kernels_, work_);
         if (phi.real.empty()) return false;
+        const double share = 2.0 * detail::min(t.error, 100.0);  // what logs of shares and of the mean err by
+        const double of_weights = std::exp(share) * std::expm1(share);
         for (std::size_t k = 1; k <= n; ++k) {
             const double omega = static_cast<double>(k) * h;
-            const double absolute = phi.error[k] + 2.0 * t.error * detail::min(2.0, omega * mean) +
-                                    omega * loss_error_ + 32.0 * u * detail::min(2.0, omega * mean);
+            const double absolute = phi.error[k] + of_weights * detail::min(2.0, omega * mean) + omega * loss_error_ +
+                                    32.0 * u * detail::min(2.0, omega * mean);
             nodes.multiply(k, count, phi.real[k] / t.total, phi.imag[k] / t.total, absolute);
         }
         return true;
