@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hockeystick as hs
 from hockeystick import _core
 
 WIDTH = 2e-3  # of log delta; ten times what is usual
@@ -81,6 +82,57 @@ def test_discrete_steps_agree_with_the_multinomial_law(weights, steps, share, fo
     if 1e-12 < exact < 0.5 and back is not None:
         assert back["lower"] - 1e-12 <= eps * (1 + 1e-12)
         assert back["upper"] + 1e-12 >= eps * (1 - 1e-9) or eps < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "steps", "eps"),
+    [
+        ([0.40200267173843385, 0.5979973282615662], [0.02130318395484184, 0.9786968160451581], 2, 5.875204383440651),
+        ([0.5871295440301211, 0.4128704559698789], [1.172710923906784e-227, 1.0], 3, 1565.9849646504745),
+        ([0.9747126806552654, 0.025287319344734605], [4.138936806690942e-70, 1.0], 3, 479.20471508035416),
+        ([0.75, 0.25], [0.25, 0.75], 4, 4 * math.log(3) * (1 - 2**-50)),
+    ],
+)
+def test_a_delta_just_below_the_largest_loss_is_not_zero(p, q, steps, eps):
+    """Within rounding of the largest loss the frequencies are beyond the digits of their angles, and the bracket says so."""
+    found = _core.contour_bracket([("discrete", [*p, *q], 1.0, float(steps))], True, False, eps)
+    with mpmath.workdps(50):
+        exact = discrete_delta(p, q, steps, mpmath.mpf(eps))
+        assert exact > 0
+        assert found is None or contained(found, float(mpmath.log(exact)))
+
+
+def test_lower_ends_among_the_subnormal_numbers_are_rounded_down():
+    """A lower end is not above delta where doubles are 5e-324 apart."""
+    for step in range(60):
+        eps = 37.5 + 0.02 * step
+        found = _core.contour_bracket([("gaussian", [1.0], 1.0, 1.0)], True, False, eps)
+        with mpmath.workdps(40):
+            exact = mpmath.ncdf(0.5 - mpmath.mpf(eps)) - mpmath.exp(eps) * mpmath.ncdf(-0.5 - mpmath.mpf(eps))
+            assert found["lower"] <= exact <= found["upper"]
+
+
+@pytest.mark.parametrize("rate", [1 - 2**-40, 1 - 2**-53])
+def test_a_sampling_rate_close_to_one_keeps_the_digits_of_losses(rate):
+    """The rarest outcome's loss is log(1 - rate + rate p/q), a sum without cancellation."""
+    p, q, steps = [1e-9, 1.0 - 1e-9], [0.4, 0.6], 5
+    mixed = [(1 - mpmath.mpf(rate)) * y + mpmath.mpf(rate) * x for x, y in zip(p, q, strict=True)]
+    found = _core.contour_bracket([("discrete", [*p, *q], rate, float(steps))], False, False, 30.0)
+    with mpmath.workdps(50):
+        exact = float(mpmath.log(discrete_delta(q, mixed, steps, mpmath.mpf(30))))
+    assert contained(found, exact)
+    assert found["log_upper"] - found["log_lower"] < WIDTH
+
+
+def test_discrete_laws_are_divided_by_their_sums():
+    """What a law may lack to 1, 1e-12, would else be multiplied by the steps: a billion of them."""
+    s, steps = 3e-5, 10**9
+    ends = []
+    for lack in (-9.9e-13, 0.0, 9.9e-13):
+        mechanism = hs.Discrete([0.5 + s, 0.5 - s + lack], [0.5 - s, 0.5 + s])
+        bracket = hs.Accountant("replace").compose(mechanism, steps).delta_bracket(0.0)
+        ends.append((bracket.lower, bracket.upper))
+    assert max(lower for lower, _ in ends) <= min(upper for _, upper in ends)
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.5, 3.0, 9.0])

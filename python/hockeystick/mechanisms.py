@@ -205,7 +205,9 @@ class Discrete(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency
-        return "discrete", [*self.p, *self.q], 1.0
+        # what a vector lacks to 1 would be multiplied by the steps
+        p, q = ([mass / math.fsum(law) for mass in law] for law in (self.p, self.q))
+        return "discrete", [*p, *q], 1.0
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ class Contour {
         const auto log_unit = [&](const Line& line) { return line.level->log_unit(line.k, line.of, eps); };
         Line best = make_line(k);
         const double most = log_unit(best) + most_growth;
-        for (int less = 4; best.nodes > few && less <= 20; less += 4) {
+        for (int less = 4; best.nodes > few && less <= 20 && k - less >= Level::first_positive; less += 4) {
             const Line next = make_line(k - less);
             if (!(next.nodes < best.nodes && log_unit(next) <= most)) break;
             best = next;
@@ -188,6 +188,7 @@ class Contour {
     template <class Ask> static ContourResult with_less_tilt(int k, const Ask& ask) {
         ContourResult best;
         for (const int less : lower_tilts) {
+            if (k - less < Level::first_positive) break;
             const ContourResult found = ask(k - less);
             best = narrower(best, found);
             if (!found.usable || !found.spoilt()) break;
@@ -256,9 +257,12 @@ class Contour {
         r.missing = std::exp(log_missing(line) - s.log_unit) / value;
         r.nodes = line.table->n;
         r.tilt = line.table->c;
-        r.usable = std::isfinite(s.value) && std::isfinite(s.error() + smoothing);
+        r.usable = std::isfinite(s.value) && std::isfinite(s.error() + smoothing) && possible(s);
         return r;
     }
+
+    // S is a sum of terms >= 0 but for these errors: elsewhere something is wrong.
+    static bool possible(const Sum& s) { return s.value + s.truncation + s.rounding >= 0.0; }
 
     static double log_missing(const Line& line) { return std::log(line.of.times) + line.level->log_missing() + 1e-9; }
 
@@ -273,8 +277,9 @@ class Contour {
         r.log_upper = detail::min(detail::log_sum(s.log_unit + std::log(high), log_missing(line)), 0.0);
         r.log_lower -= 4.0 * u * (1.0 + std::fabs(s.log_unit));
         r.log_upper = detail::min(r.log_upper + 4.0 * u * (1.0 + std::fabs(s.log_unit)), 0.0);
-        r.lower = std::exp(r.log_lower) * (1.0 - 4.0 * u);
-        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + std::numeric_limits<double>::denorm_min(), 1.0);
+        constexpr double least = std::numeric_limits<double>::denorm_min();
+        r.lower = detail::max(std::exp(r.log_lower) * (1.0 - 4.0 * u) - least, 0.0);
+        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + least, 1.0);
         return r;
     }
 
@@ -312,6 +317,7 @@ class Contour {
             const Sum s = sum_(line, eps);
             const double log_target = std::log(delta) - s.log_unit;
             const double other = s.truncation + s.rounding + 4.0 * u * (2.0 + std::fabs(s.log_unit)) * s.value;
+            if (!possible(s)) return false;
             if (above) return s.value + other + std::exp(log_missing(line) - s.log_unit) <= std::exp(log_target);
             const double raised = detail::alias_of(line, eps, s.log_unit) + sum_.smoothing_of(line, eps);
             return s.value - raised - other >= std::exp(log_target);

@@ -95,7 +95,8 @@ class ContourSummer {
         const ContourSum density = sum(line, eps, t.density_re, t.density_im, t.density_abs);
         const double value = (t.c > 0.0 ? density.value : -density.value) + density.rounding;
         // beyond omega the integral of e^{-variance omega^2/2} is less than that over variance omega
-        return std::exp(0.125 * variance) * (variance * value + density.truncation) * (1.0 + 1e-12);
+        const double most = max(variance * value + density.truncation, 0.0);
+        return std::exp(0.125 * variance) * most * (1.0 + 1e-12);
     }
 
     // Where the sum is delta; infinity if that is not found.
@@ -140,8 +141,9 @@ class ContourSummer {
         s.log_unit = power + smoothed - t.c * eps;
         s.value = sign * scale * value;
         s.slope = -sign * scale * slope;
-        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
-        s.truncation = std::exp(line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
+        const double truncation = std::exp(line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
+        s.truncation = truncation * std::exp(of_unit);
+        s.rounding = scale * error + 1.01 * std::expm1(of_unit) * (std::fabs(s.value) + scale * error);
         s.alias = 0.0;
         return s;
     }

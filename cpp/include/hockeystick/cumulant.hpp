@@ -29,8 +29,8 @@ struct NodeTable {
         const double above_one = 2.0 * re + (re * re + im * im);
         const double log_size = re > -0.3 ? 0.5 * std::log1p(above_one) : std::log(std::hypot(1.0 + re, im));
         const double size = std::exp(log_size);
-        const bool lost_all = !(size > absolute);
-        log_abs[k] += count * (lost_all ? std::log(absolute) : detail::min(log_size, 0.0));
+        const bool lost_all = !(size > absolute && absolute < 1.0);
+        log_abs[k] += count * detail::min(lost_all ? std::log(absolute) : log_size, 0.0);
         phase[k] += lost_all ? 0.0 : count * std::atan2(im, 1.0 + re);
         error[k] += count * (lost_all ? 2.0 : absolute / size);
     }

@@ -32,14 +32,15 @@ class DiscreteCumulant final : public Cumulant {
             const double p = parameters[i], q = parameters[n + i];
             if (p == 0.0) continue;
             const double log_ratio = std::log(p) - std::log(q);
-            const double mixed = rate < 1.0 ? std::log1p(rate * (p / q - 1.0)) : log_ratio;
+            const double change = rate * (p / q - 1.0);  // near -1 it cancels, 1 - rate + rate p/q does not
+            const double log_mixed = change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * (p / q));
+            const double mixed = rate < 1.0 ? log_mixed : log_ratio;
             losses_.push_back(forward ? mixed : -mixed);
             log_masses_.push_back(std::log(q) + (forward ? mixed : 0.0));
             loss_error_ = detail::max(loss_error_, 8.0 * u * (2.0 + std::fabs(std::log(p)) + std::fabs(std::log(q))));
             highest_ = detail::max(highest_, losses_.back());
             variance_ += std::exp(log_masses_.back()) * losses_.back() * losses_.back();
         }
-        if (rate < 1.0) loss_error_ *= detail::max(1.0, rate / (1.0 - rate));
     }
 
     Moment log_moment(double c) const override {
@@ -58,10 +59,12 @@ class DiscreteCumulant final : public Cumulant {
         t.weights.resize(padded, 0.0);
         const FourierSums phi = oscillation(losses, t.weights, mean, h, n, kernels_, work_);
         if (phi.real.empty()) return false;
+        const double share = 2.0 * detail::min(t.error, 100.0);  // what logs of shares and of the mean err by
+        const double of_weights = std::exp(share) * std::expm1(share);
         for (std::size_t k = 1; k <= n; ++k) {
             const double omega = static_cast<double>(k) * h;
-            const double absolute = phi.error[k] + 2.0 * t.error * detail::min(2.0, omega * mean) +
-                                    omega * loss_error_ + 32.0 * u * detail::min(2.0, omega * mean);
+            const double absolute = phi.error[k] + of_weights * detail::min(2.0, omega * mean) + omega * loss_error_ +
+                                    32.0 * u * detail::min(2.0, omega * mean);
             nodes.multiply(k, count, phi.real[k] / t.total, phi.imag[k] / t.total, absolute);
         }
         return true;

@@ -137,8 +137,10 @@ inline double log1p_positive(double y) {
 }
 
 // cos and sin by the Taylor polynomials of degree 16 and 17 on |x| <= pi/4 (what they leave out is below 2e-18), after taking
-// out multiples of pi/2 in three parts of 33 bits, which is exact for |x| < 2^20; beyond, the error is that of a relative u of x.
-inline void cos_sin(double x, double& cosine, double& sine) {
+// out multiples of pi/2 in three parts of 33 bits, which is exact for |x| < 2^20; beyond, the error is that of a relative 3u of x,
+// or less; where that is all there is to know, they are those of 0.
+inline void cos_sin(double angle, double& cosine, double& sine) {
+    const double x = angle > 0x1p53 || angle < -0x1p53 ? 0.0 : angle;
     const double shifted = x * 0.6366197723675814 + round_magic;  // 2/pi
     const double n = shifted - round_magic;
     const double r =

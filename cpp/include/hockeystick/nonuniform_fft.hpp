@@ -77,7 +77,8 @@ inline FourierSums oscillation(const std::vector<double>& losses, const std::vec
         f = nonuniform_transform(losses.data(), weights.data(), points, h, n, kernels);
         const double total = kernels.sum(weights.data(), points);
         for (double& x : f.real) x -= total;
-        for (std::size_t k = 0; k <= n; ++k) f.error[k] += 4.0 * u * static_cast<double>(k) * h * mean;
+        const double summing = u * (static_cast<double>(points) / 8.0 + 8.0);
+        for (std::size_t k = 0; k <= n; ++k) f.error[k] += summing + 4.0 * u * static_cast<double>(k) * h * mean;
         return f;
     }
     for (auto* array : {&f.real, &f.imag, &f.error}) array->assign(n + 1, 0.0);

@@ -71,14 +71,16 @@ class SampledGaussianCumulant final : public Cumulant {
         Grid grid = grids_.certified_grid(grids_.make_range(exponent(c)), reach, 0.95);
         if (grid.losses.empty()) return false;
         const Digits lost = grids_.digits(grid);
+        const std::size_t points = grid.losses.size();
         grids_.keep_heavy(grid);
         const FourierSums phi = oscillation(grid.losses, grid.weights, lost.loss, h, n, kernels_, work_);
         if (phi.real.empty()) return false;
         const double sign = remove_ ? 1.0 : -1.0;
+        const double summing = static_cast<double>(points) / 8.0;  // of the total
         for (std::size_t k = 1; k <= n; ++k) {
             const double re = phi.real[k] / grid.total, im = sign * phi.imag[k] / grid.total;
             const double omega = static_cast<double>(k) * h;
-            const double absolute = u * (32.0 * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
+            const double absolute = u * ((32.0 + summing) * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
                                          2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
                                     grid.quadrature + phi.error[k];
             nodes.multiply(k, count, re, im, absolute);
