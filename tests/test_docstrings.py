@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import re
 
@@ -11,7 +12,11 @@ import pytest
 
 import hockeystick as hs
 
-MODULES = (hs, hs.federated, hs.last_iterate, hs.published)
+ADAPTERS = [
+    importlib.import_module(f"hockeystick.interop.{name}")
+    for name in ("dp_accounting", "events", "flower", "opacus", "pfl", "prv", "riskcal")
+]
+MODULES = (hs, hs.federated, hs.last_iterate, hs.published, *ADAPTERS)
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)
@@ -21,16 +26,18 @@ PUBLIC = sorted(
     }.items()
 )
 CLASSES = [
-    (name, getattr(hs, name))
-    for name in hs.__all__
-    if inspect.isclass(getattr(hs, name)) and "Examples\n" in (getattr(hs, name).__doc__ or "")
+    (f"{module.__name__}.{name}", getattr(module, name))
+    for module in (hs, *ADAPTERS)
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]
 
 
 @pytest.mark.parametrize(("name", "function"), [*PUBLIC, *CLASSES], ids=[name for name, _ in [*PUBLIC, *CLASSES]])
 def test_examples_run(name, function):
     """Every public function has an example, and it prints what it says."""
-    test = doctest.DocTestParser().get_doctest(function.__doc__, {}, name, None, 0)
+    names = dict(vars(inspect.getmodule(function) or hs))
+    test = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)
     assert test.examples
     report: list[str] = []
     assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)

@@ -36,6 +36,7 @@ from hockeystick.kernels import (
 from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
+    DiscretePairs,
     FixedSizeSampled,
     Gaussian,
     Laplace,
@@ -50,6 +51,7 @@ __all__ = [
     "ApproximateDP",
     "Bracket",
     "Discrete",
+    "DiscretePairs",
     "DpsgdParameters",
     "Explanation",
     "FixedSizeSampled",
