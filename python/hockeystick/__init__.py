@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
     raise
 
 from hockeystick import federated, last_iterate, published
-from hockeystick._config import show_config
+from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
 from hockeystick.calibration import calibrate
@@ -77,6 +77,8 @@ __all__ = [
     "gdp_epsilon",
     "gdp_rdp",
     "gdp_trade_off",
+    "get_cmake_dir",
+    "get_include",
     "laplace_theta",
     "last_iterate",
     "log_q",
