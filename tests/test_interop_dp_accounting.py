@@ -19,6 +19,7 @@ suite = pytest.importorskip("dp_accounting.pld.pld_privacy_accountant_test")
 
 from dp_accounting import privacy_accountant_test
 from dp_accounting.pld import privacy_loss_distribution as plds
+from dp_accounting.pld.pld_pmf import SparsePLDPmf
 
 from hockeystick.interop import dp_accounting as adapter
 
@@ -268,6 +269,18 @@ def test_a_distribution_of_theirs_is_composed(add):
     answers = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.05), 50).explain(eps=1.0).directions
     truth = answers["add" if add else "remove"]
     assert truth.lower <= composed.delta(1.0) <= truth.upper * 1.01
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.9])
+def test_few_atoms_come_back_as_they_are(noise):
+    """Randomised response as two atoms on a grid that holds them is randomised response."""
+    loss = math.log((2 - noise) / noise)
+    theirs = plds.PrivacyLossDistribution(SparsePLDPmf({-1: noise / 2, 1: 1 - noise / 2}, loss, 0.0, True))
+    back = hs.Accountant("replace").compose(adapter.from_pld(theirs), 3)
+    ours = hs.Accountant("replace").compose(hs.RandomizedResponse(noise, 2), 3)
+    for eps in (0.0, 0.5 * loss, 2.5 * loss):
+        assert back.delta(eps) == pytest.approx(ours.delta(eps), rel=1e-5)
+        assert back.delta_bracket(eps).lower <= ours.delta(eps)
 
 
 def test_rounding_of_a_distribution_is_raised():

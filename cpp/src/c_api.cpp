@@ -119,7 +119,20 @@ hs::Accountant training(double noise, double rate, double steps) {
 
 hs_bracket bracket(const hs::Enclosure& found) { return {found.lower, found.upper}; }
 
-// Pairs are given by p, then q.
+// All brackets or none. The accountant checks the numbers.
+template <class Query>
+hs_status answer(const hs_accountant* accountant, const double* x, const char* name, size_t n, hs_bracket* out,
+                 const Query& query) {
+    return guarded([&] {
+        require_pointer(accountant, "accountant");
+        require_array(x, n, name);
+        require_array(out, n, "out");
+        std::vector<hs_bracket> found;
+        for (size_t i = 0; i < n; ++i) found.push_back(bracket(query(accountant->accountant, x[i])));
+        std::copy(found.begin(), found.end(), out);
+    });
+}
+
 void require_distribution(const double* x, size_t n, const char* name) {
     double sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
@@ -243,25 +256,8 @@ hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, con
 }
 
 hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out) {
-    return guarded([&] {
-        require_pointer(accountant, "accountant");
-        require_array(eps, n, "eps");
-        require_array(out, n, "out");
-        std::vector<hs_bracket> found;
-        for (size_t i = 0; i < n; ++i) require_epsilon(eps[i], "eps");
-        for (size_t i = 0; i < n; ++i) found.push_back(bracket(accountant->accountant.delta(eps[i])));
-        std::copy(found.begin(), found.end(), out);
-    });
+    return answer(accountant, eps, "eps", n, out, [](const hs::Accountant& a, double x) { return a.delta(x); });
 }
-
 hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out) {
-    return guarded([&] {
-        require_pointer(accountant, "accountant");
-        require_array(delta, n, "delta");
-        require_array(out, n, "out");
-        std::vector<hs_bracket> found;
-        for (size_t i = 0; i < n; ++i) require_delta(delta[i]);
-        for (size_t i = 0; i < n; ++i) found.push_back(bracket(accountant->accountant.epsilon(delta[i])));
-        std::copy(found.begin(), found.end(), out);
-    });
+    return answer(accountant, delta, "delta", n, out, [](const hs::Accountant& a, double x) { return a.epsilon(x); });
 }

@@ -24,7 +24,7 @@ class Accountant {
 
     // Adds `count` equal steps. The caller checks the mechanism's parameters.
     void compose(const Mechanism& mechanism, double count = 1.0) {
-        if (!detail::count(count)) throw std::invalid_argument("count must be an integer in [1, 2^53]");
+        require(detail::count(count), "count must be an integer in [1, 2^53], not ", count);
         if (mechanism.rate == 0.0) return;
         for (LedgerEntry& entry : ledger_) {
             const Mechanism& other = entry.mechanism;
@@ -40,17 +40,24 @@ class Accountant {
 
     // delta(eps), eps >= 0.
     Enclosure delta(double eps) const {
-        if (!(eps >= 0.0)) throw std::invalid_argument("eps must be non-negative");
+        require(eps >= 0.0, "eps must be non-negative, not ", eps);
         return both({false, eps});
     }
 
     // The smallest epsilon >= 0 at which delta(epsilon) <= delta, 0 <= delta < 1.
     Enclosure epsilon(double delta) const {
-        if (!(delta >= 0.0 && delta < 1.0)) throw std::invalid_argument("delta must lie in [0, 1)");
+        require(delta >= 0.0 && delta < 1.0, "delta must lie in [0, 1), not ", delta);
         return both({true, delta});
     }
 
   private:
+    static void require(bool holds, const char* rule, double value) {
+        if (holds) return;
+        char text[32];
+        std::snprintf(text, sizeof text, "%.17g", value);
+        throw std::invalid_argument(std::string(rule) + text);
+    }
+
     static constexpr double tolerance = 1e-3, least_width = 1e-9;
 
     static bool narrow(const Enclosure& found, const detail::Question& question) {

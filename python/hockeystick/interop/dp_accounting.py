@@ -254,11 +254,11 @@ def _without_lowest(p: Array, excess: float) -> Array:
 
 
 def _raised(p: Array, losses: Array) -> tuple[Array, Array]:
-    """Raise the lowest losses to the first at which Q has no more than mass 1; drop points without mass."""
+    """Raise the lowest losses to the first at which Q has mass 1 at most, up to rounding; drop points without mass."""
     q = p * np.exp(-losses)
     q_from = np.cumsum(q[::-1])[::-1]
     p_below = np.cumsum(p) - p
-    fits = q_from + p_below * np.exp(-losses) <= 1.0 - 1e-14 * p.size
+    fits = q_from + p_below * np.exp(-losses) <= 1.0 + 5e-13  # half of what Discrete allows
     first = int(np.argmax(fits)) if fits.any() else p.size - 1
     p, losses = p[first:].copy(), losses[first:]
     p[0] += p_below[first]
