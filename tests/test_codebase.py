@@ -81,6 +81,25 @@ def test_coefficients_are_generated():
     run(sys.executable, "tests/reference/generate_coefficients.py", "--check")
 
 
+def test_import_is_light():
+    """The package needs NumPy alone: neither SciPy nor an extra nor a library that has an adapter is imported with it."""
+    heavy = {"scipy", "numba", "pyarrow", "matplotlib", "tqdm", "sklearn", "dp_accounting", "opacus", "torch"}
+    code = "import sys; before = set(sys.modules); import hockeystick; print(*(set(sys.modules) - before))"
+    assert not heavy & {name.split(".")[0] for name in run(sys.executable, "-c", code).split()}
+
+
+@pytest.mark.parametrize("module", ["dp_accounting", "numba"])
+def test_extras_are_asked_for_by_name(module):
+    """An adapter whose library is missing says what to install, dp_accounting's when it is first used."""
+    code = (
+        f"import sys; sys.modules['{module}'] = None\n"
+        f"import hockeystick.interop.{module} as adapter\n"
+        "adapter.HockeyStickAccountant()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"pip install 'hockeystick[{module.replace('_', '-')}]'" in result.stderr
+
+
 @pytest.mark.parametrize("header", sorted(CORE.glob("*.hpp")), ids=lambda path: path.name)
 def test_core_knows_no_python(header):
     """No header of the core includes Python, NumPy, iostream or anything local, or keeps a static variable."""
