@@ -3,8 +3,8 @@
 // The engines are asked in the order of the Python package, whose answers these brackets overlap: all Gaussian steps are one
 // (their mu rounded up for upper ends, down for lower ones); a single step has its exact formula (one_step.hpp); then the
 // contour (contour_ledger.hpp), where every step has a cumulant, and discretised losses (pld.hpp) where its bracket is not
-// narrow. The larger of both directions counts. Total variations, which compose to at most 1 - prod (1 - delta_j(0))^{T_j},
-// decide where epsilon is 0.
+// narrow; what holds without composing where neither is. The larger of both directions counts. Total variations, which
+// compose to at most 1 - prod (1 - delta_j(0))^{T_j}, decide where epsilon is 0.
 //
 // Needs pocketfft on the include path, as pld.hpp does. Throws std::invalid_argument, std::bad_alloc.
 #pragma once
@@ -58,6 +58,7 @@ class Accountant {
         throw std::invalid_argument(std::string(rule) + text);
     }
 
+    static constexpr double nearly_one = 1.0 + 1e-9;  // far more than the rounding of tails
     static constexpr double tolerance = 1e-3, least_width = 1e-9;
 
     static bool narrow(const Enclosure& found, const detail::Question& question) {
@@ -128,7 +129,44 @@ class Accountant {
         const Composition composition(std::move(losses), PldSettings{});
         const PldBracket grid =
             question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
-        return {detail::max(found.lower, grid.lower), detail::min(found.upper, grid.upper)};
+        found = {detail::max(found.lower, grid.lower), detail::min(found.upper, grid.upper)};
+        if (narrow(found, question)) return found;
+        found.upper = detail::min(found.upper, unsampled(steps, forward, question));
+        found.upper = detail::min(found.upper, near_the_largest_loss(steps, forward, question));
+        return found;
+    }
+
+    // Upper end for Gaussian steps as if none were sampled: sampling is a post-processing of that pair.
+    static double unsampled(const std::vector<LedgerEntry>& steps, bool forward, const detail::Question& question) {
+        double shift = 0.0;
+        for (const LedgerEntry& entry : steps) {
+            if (entry.mechanism.kind != "gaussian") return detail::infinity;
+            shift = std::hypot(shift, std::sqrt(entry.count) * entry.mechanism.parameters.at(0) * (1.0 + 0x1p-50));
+        }
+        const OneStep one({"gaussian", {shift * (1.0 + 0x1p-50)}, 1.0}, forward);
+        return (question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value)).upper;
+    }
+
+    // Upper end of delta just below the largest loss, where no grid is fine enough: each step must be as near to its own.
+    static double near_the_largest_loss(const std::vector<LedgerEntry>& steps, bool forward,
+                                        const detail::Question& question) {
+        double most = 0.0, size = 0.0, log_finite = 0.0, near = 1.0;
+        for (const LedgerEntry& entry : steps) {
+            const OneStep one(entry.mechanism, forward);
+            most += entry.count * one.highest().upper;
+            size += entry.count * std::fabs(one.highest().upper);
+            log_finite += entry.count * std::log1p(-one.infinite_mass().upper);
+        }
+        most += 1e-13 * size;
+        if (question.for_epsilon || !(question.value <= most && most < detail::infinity)) return detail::infinity;
+        const double gap = (most - question.value) * (1.0 + 0x1p-50);
+        for (const LedgerEntry& entry : steps) {
+            const Loss loss = make_loss(entry.mechanism, forward);
+            const double from = OneStep(loss).highest().lower - gap;
+            near *= std::pow(detail::min(loss->masses(from - 1e-13 * std::fabs(from)).p_above * nearly_one, 1.0),
+                             entry.count);
+        }
+        return -std::expm1(-gap) * near * nearly_one - std::expm1(log_finite) * nearly_one;
     }
 
     static double total_variation(const std::vector<LedgerEntry>& steps, bool forward) {
