@@ -6,10 +6,13 @@ import copy
 import math
 import pickle
 import unittest
+from collections import Counter
 
 import attr
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.interop import events
@@ -191,6 +194,46 @@ def test_refused_events(event, relation, reason):
     assert len(accountant.accountant) == 1
     with pytest.raises(events.UnsupportedEvent, match=reason):
         events.accountant_of(event, relation=adapter._RELATIONS[relation.name])
+
+
+LEAVES = st.sampled_from(
+    [
+        (dp.NoOpDpEvent(), {}),
+        (GAUSSIAN, {hs.Gaussian(1.5): 1}),
+        (LAPLACE, {hs.Laplace(2.0): 1}),
+        (dp.PoissonSampledDpEvent(0.1, GAUSSIAN), {hs.PoissonSampled(hs.Gaussian(1.5), 0.1): 1}),
+        (dp.PoissonSampledDpEvent(0.0, dp.NonPrivateDpEvent()), {}),
+        (EpsilonDeltaDpEvent(0.1, 1e-9), {hs.ApproximateDP(0.1, 1e-9): 1}),
+    ]
+)
+
+
+def composed(parts):
+    """Return the composition of (event, counts of mechanisms), with its counts."""
+    return dp.ComposedDpEvent([event for event, _ in parts]), dict(
+        sum((Counter(counts) for _, counts in parts), Counter())
+    )
+
+
+def repeated(part, count):
+    """Return an event repeated, with its counts."""
+    event, counts = part
+    return dp.SelfComposedDpEvent(event, count), {mechanism: count * n for mechanism, n in counts.items() if count}
+
+
+TREES = st.recursive(
+    LEAVES,
+    lambda trees: st.lists(trees, max_size=3).map(composed) | st.builds(repeated, trees, st.integers(0, 5)),
+    max_leaves=12,
+)
+
+
+@given(TREES)
+def test_trees_are_their_leaves(tree):
+    """However events are nested, each mechanism is composed as often as it stands there."""
+    event, counts = tree
+    assert dict(events.accountant_of(event).ledger) == counts
+    assert adapter.HockeyStickAccountant().supports(event)
 
 
 def test_events_as_named_tuples():

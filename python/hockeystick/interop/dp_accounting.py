@@ -158,13 +158,14 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     h = _checks.positive_scalar("value_discretization_interval", value_discretization_interval)
     composition = _engines.Composition(accountant.ledger, accountant.adjacency)
     symmetric = len(composition.directions()) == 1
-    total = privacy_loss_distribution.identity(h)
+    total = None
     for kind, parameters, rate, count in composition.entries(upper=True):
         mechanism = (kind, parameters, rate)
         directions = (True,) if symmetric else (True, False)
         step = privacy_loss_distribution.PrivacyLossDistribution(*(_dots(mechanism, up, h) for up in directions))
-        total = total.compose(step.self_compose(int(count)) if count > 1 else step)
-    return total
+        repeated = step.self_compose(int(count)) if count > 1 else step
+        total = repeated if total is None else total.compose(repeated)
+    return privacy_loss_distribution.identity(h) if total is None else total
 
 
 def _dots(mechanism: Core, forward: bool, h: float) -> Any:

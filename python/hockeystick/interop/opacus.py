@@ -71,7 +71,7 @@ class HockeyStickAccountant:
             self.history.append((noise_multiplier, sample_rate, 1))
 
     def get_epsilon(
-        self, delta: float, *, alphas: Any = None, eps_error: float | None = None, delta_error: float | None = None
+        self, delta: float, alphas: Any = None, *, eps_error: float | None = None, delta_error: float | None = None
     ) -> float:
         """Return the certified upper end of epsilon.
 
