@@ -73,3 +73,15 @@ def test_plain_install(tmp_path):
         program = tmp_path / "from_c"
         run("cc", PROJECT / "from_c.c", *flags, f"-Wl,-rpath,{moved / 'lib'}", "-o", program)
         assert run(program) == run(tmp_path / "downstream" / "from_c")
+
+
+@needs_cmake
+def test_headers_without_a_transform(tmp_path):
+    """Without pocketfft the headers are installed, and a program that needs no transform builds against them."""
+    options = ["-DHOCKEYSTICK_PYTHON=OFF", "-DPOCKETFFT_INCLUDE_DIR=/nowhere", f"-DCMAKE_INSTALL_PREFIX={tmp_path}"]
+    run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options)
+    run(CMAKE, "--build", tmp_path / "library", "--target", "install")
+    assert not list(tmp_path.glob("lib/*hockeystick_c*"))
+    downstream = build(tmp_path / "downstream", tmp_path / "lib" / "cmake" / "hockeystick")
+    assert float(run(downstream / "kernels").split()[0]) == pytest.approx(0.1269367375066439458, rel=1e-14)
+    assert not (downstream / "from_c").exists()
