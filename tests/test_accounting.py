@@ -32,6 +32,7 @@ REPLACED = [
     hs.Laplace(6.0),
     hs.RandomizedResponse(0.8, 3),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False),
+    hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
 ]
 
 
@@ -120,8 +121,9 @@ def test_pairs_for_each_direction():
         assert directions["add"].upper == both.delta(0.5)
         assert directions["remove"].upper < directions["add"].upper
     assert hs.Accountant.from_state_dict(json.loads(json.dumps(both.state_dict()))).ledger == both.ledger
-    with pytest.raises(ValueError, match="rdp has no bound"):
-        both.rdp(2.0)
+    for refused in (both, composed((SAMPLED, 1), adjacency="replace")):
+        with pytest.raises(ValueError, match="rdp has no bound"):
+            refused.rdp(2.0)
     with pytest.raises(TypeError, match="add must be Discrete, not 1"):
         hs.DiscretePairs(weak, 1)
 
@@ -412,7 +414,7 @@ def test_forced_contour_without_answer(monkeypatch):
 
 def test_contour_is_asked_first(monkeypatch):
     """A narrow contour bracket is the answer; a wide one is intersected with that of discretised losses."""
-    pld = composed((SAMPLED, 2)).delta_bracket(0.5)
+    pld = composed((SAMPLED, 2), engine="pld").delta_bracket(0.5)
     narrow = _engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
     monkeypatch.setattr(_engines, "_contour", lambda *_: narrow)
     accountant = composed((SAMPLED, 2))

@@ -119,6 +119,7 @@ CASES = [
     (0, [("gaussian", (2.0, 5), hs.Gaussian(2.0))]),
     (1, [("gaussian", (2.0, 1), hs.Gaussian(2.0)), ("laplace", (5.0, 3), hs.Laplace(5.0))]),
     (0, [("laplace", (3.0, 1), hs.Laplace(3.0))]),
+    (1, [("poisson_gaussian", (2.0, 0.1, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.1))]),
     (0, [("poisson_gaussian", (1.0, 0.01, 1000), hs.PoissonSampled(hs.Gaussian(1.0), 0.01))]),
     (
         0,
@@ -201,7 +202,7 @@ def test_refused_numbers(library, call, message):
 @pytest.mark.parametrize(
     ("adjacency", "kind", "arguments", "message"),
     [
-        (1, "poisson_gaussian", (1.0, 0.1, 1), "no proven dominating pair"),
+        (1, "poisson_laplace", (1.0, 0.1, 1), "no proven pair"),
         (0, "gaussian", (1.0, 0.5), "count must be an integer"),
         (0, "laplace", (-1.0, 1), "noise_multiplier must be positive"),
         (0, "approximate_dp", (601.0, 0.0, 1), "epsilon must lie in"),

@@ -16,7 +16,7 @@ ADAPTERS = [
     importlib.import_module(f"hockeystick.interop.{name}")
     for name in ("dp_accounting", "events", "flower", "opacus", "pfl", "prv", "riskcal")
 ]
-MODULES = (hs, hs.federated, hs.last_iterate, hs.published, *ADAPTERS)
+MODULES = (hs, hs.audit, hs.federated, hs.last_iterate, hs.published, *ADAPTERS)
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)

@@ -289,7 +289,7 @@ BAD = [
     (TypeError, "mechanism must be", lambda: hs.PrivacyLossDistribution.from_mechanism(1.0)),
     (ValueError, "interval must be positive", lambda: compose(hs.Gaussian(1.0), interval=0.0)),
     (ValueError, "adjacency must be one of", lambda: compose(hs.Gaussian(1.0), adjacency="remove")),
-    (ValueError, "not supported", lambda: compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.1), adjacency="replace")),
+    (ValueError, "not supported", lambda: compose(hs.PoissonSampled(hs.Laplace(1.0), 0.1), adjacency="replace")),
     (ValueError, "not supported", lambda: compose(hs.RandomizedResponse(0.5, 3))),
     (ValueError, "not supported", lambda: compose(hs.FixedSizeSampled(hs.Gaussian(1.0), 9, 1, replacement=False))),
     (ValueError, "count must be an integer in", lambda: compose(hs.Gaussian(1.0), 0)),

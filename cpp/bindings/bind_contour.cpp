@@ -23,7 +23,8 @@ py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forwa
     return py::dict(py::arg("lower") = r.lower, py::arg("upper") = r.upper, py::arg("log_lower") = r.log_lower,
                     py::arg("log_upper") = r.log_upper, py::arg("alias") = r.alias,
                     py::arg("truncation") = r.truncation, py::arg("rounding") = r.rounding,
-                    py::arg("missing") = r.missing, py::arg("nodes") = r.nodes, py::arg("tilt") = r.tilt);
+                    py::arg("smoothing") = r.smoothing, py::arg("missing") = r.missing, py::arg("nodes") = r.nodes,
+                    py::arg("tilt") = r.tilt);
 }
 
 using NodeRow = std::tuple<double, double, double, double>;

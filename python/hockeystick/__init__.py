@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import federated, last_iterate, published
+from hockeystick import audit, federated, last_iterate, published
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -62,6 +62,7 @@ __all__ = [
     "RandomizedResponse",
     "ShiftedInterpolation",
     "__version__",
+    "audit",
     "calibrate",
     "contraction_sum",
     "dpsgd_delta",

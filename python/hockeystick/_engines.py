@@ -166,7 +166,7 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
     found = _core.contour_bracket(entries, forward, *question)
     if found is None:
         return None
-    shares = {name: found[name] for name in ("alias", "truncation", "rounding", "missing")}
+    shares = {name: found[name] for name in ("alias", "truncation", "rounding", "smoothing", "missing")}
     method = f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}"
     log_delta = None if question.for_epsilon else found["log_upper"]
     return Answer(found["lower"], found["upper"], method, shares, log_delta=log_delta)

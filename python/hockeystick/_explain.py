@@ -40,8 +40,8 @@ class Explanation:
     directions : mapping
         The bracket of each direction that was computed.
     shares : mapping
-        Relative errors of delta in the winning direction, by origin ("alias", "truncation", "quadrature", "rounding"),
-        as far as the engine tells them apart.
+        Relative errors of delta in the winning direction, by origin ("alias", "truncation", "rounding", "smoothing",
+        "missing"), as far as the engine tells them apart.
     assumptions : tuple of str
         What must be true of the algorithm for the number to hold.
     """

@@ -251,7 +251,7 @@ class DiscretePairs(Mechanism):
 class PoissonSampled(Mechanism):
     """A mechanism run on a Poisson sample: each record is in it independently.
 
-    Only under ``adjacency="add_or_remove"``.
+    Under ``adjacency="replace"`` only Gaussian noise.
 
     Parameters
     ----------
@@ -262,8 +262,9 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    Zhu, Dong and Wang 2022. For replacement of a record, the pair that is believed to dominate
-    (Lebeda, Regehr, Kamath and Steinke 2024) has no proof that we know, so it is refused.
+    Zhu, Dong and Wang 2022. Where a record is replaced, with r = 1/noise_multiplier and N(m) the normal law of mean m and
+    variance 1, the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates, and is attained; the proof is in
+    replaced_loss.hpp.
 
     Examples
     --------
@@ -283,10 +284,12 @@ class PoissonSampled(Mechanism):
         object.__setattr__(self, "sampling_rate", _checks.probability_scalar("sampling_rate", self.sampling_rate))
 
     def _core(self, adjacency: Adjacency) -> Core:
-        if adjacency != "add_or_remove":
-            raise _refuse(self, adjacency, "no dominating pair is proven; use FixedSizeSampled or add_or_remove")
         kind, parameters, _ = self.mechanism._core(adjacency)
-        return kind, parameters, self.sampling_rate
+        if adjacency == "add_or_remove" or self.sampling_rate in (0.0, 1.0):
+            return kind, parameters, self.sampling_rate
+        if not isinstance(self.mechanism, Gaussian):
+            raise _refuse(self, adjacency, "a dominating pair is proven for Gaussian noise only")
+        return "replaced_gaussian", [1.0 / self.mechanism.noise_multiplier, self.sampling_rate], 1.0
 
 
 @dataclass(frozen=True)

@@ -83,15 +83,16 @@ def by_quadratic_programming(rho: Sequence[float], gamma: Sequence[float], gap: 
     ]
     start = np.maximum(np.asarray(gamma, dtype=float), 0.0)
     start[0] += rho[0] * gap
-    found = minimize(
-        lambda s: s @ s,
-        start,
-        jac=lambda s: 2 * s,
-        bounds=[(0, None)] * n,
-        constraints=constraints if n > 1 else constraints[1:],
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    if not found.success:
-        raise ArithmeticError(found.message)
-    return float(found.fun)
+    for tolerance in (1e-14, 1e-11):  # the solver gives up where the last digits ask for more than rounding allows
+        found = minimize(
+            lambda s: s @ s,
+            start,
+            jac=lambda s: 2 * s,
+            bounds=[(0, None)] * n,
+            constraints=constraints if n > 1 else constraints[1:],
+            method="SLSQP",
+            options={"ftol": tolerance, "maxiter": 500},
+        )
+        if found.success:
+            return float(found.fun)
+    raise ArithmeticError(found.message)

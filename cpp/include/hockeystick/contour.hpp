@@ -12,6 +12,10 @@
 //   truncation  (1/pi) e^{K(c) - c eps} phi(omega)/omega beyond the last node, phi(omega) = prod_j sup_{omega' >= omega}
 //               |phi_j(omega')|^{T_j} from Cumulant::log_decay, because |s(s+1)| >= omega^2.
 //   rounding    and quadrature: Cumulant says what M(c + i omega) errs by, relatively; it is multiplied by T.
+//   smoothing   none, or one more step, a Gaussian of shift tau, which makes the terms decay like e^{-tau^2 omega^2/2}. It
+//               raises delta, by no more than tau^2 e^{tau^2/8} p(eps), p the density of the smoothed loss under P, which is
+//               the same integral without 1/(s(s+1)): d theta_y(r)/dr = phi(y/r - r/2), and for r <= tau
+//               phi(y/r - r/2)/r <= (tau/r) e^{tau^2/8} times the same at tau; integrate r dr from 0 to tau.
 //   missing     P-mass that the cumulants left out: delta rises by at most T times it, and never falls.
 //
 // The tilt is where Chernoff's bound is smallest; h comes from the alias bound, in powers of sqrt 2; the number of nodes from
@@ -21,26 +25,19 @@
 // epsilon(delta): Newton's iteration in log delta, whose slope comes from the same nodes; then both ends are moved until
 // the certificate says that they are on their side.
 //
-// Where atoms or few, rare large losses keep phi from decaying, the work is out of proportion: then `usable` is false.
+// Where atoms or few, rare large losses keep phi from decaying, the sum without smoothing is out of proportion, or wide;
+// then smoothing is chosen for a width of about 1e-4, relatively: second order in tau where the loss has a density.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 
+#include <hockeystick/contour_result.hpp>
 #include <hockeystick/contour_sum.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
-
-struct ContourResult {
-    bool usable = false;
-    double lower = 0.0, upper = 0.0;                                      // of delta or epsilon
-    double log_lower = 0.0, log_upper = 0.0;                              // of delta
-    double alias = 0.0, truncation = 0.0, rounding = 0.0, missing = 0.0;  // relative, of delta, or of 1 - delta
-    std::size_t nodes = 0;
-    double tilt = 0.0;
-};
 
 // One direction of a ledger, repeated. Not for several threads at once.
 class Contour {
@@ -54,24 +51,19 @@ class Contour {
     // delta(eps) after `times` repetitions.
     ContourResult delta(double times, double eps) {
         const Level& usual = at_cut(usual_cut);
-        if (eps >= times * usual.highest() * (1.0 + 1e-14)) return nothing();
+        if (eps >= times * usual.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const int k = usual.best_tilt(times, eps);
-        if (!has_cut_) return delta(usual, k, times, eps);
-        const int tight = tight_cut(times, usual.log_chernoff(k, times, eps) - 8.0);
-        const Level& level = at_cut(std::max(tight + margin, usual_cut));
-        const ContourResult first = delta(level, &level == &usual ? k : level.best_tilt(times, eps), times, eps);
-        if (first.usable && narrow_enough(first)) return first;
-        const Level& closer = at_cut(tight);
-        return narrower(first, delta(closer, closer.best_tilt(times, eps), times, eps));
+        const int tight = has_cut_ ? tight_cut(times, usual.log_chernoff(k, {times}, eps) - 8.0) : usual_cut;
+        return sharp_or_smooth(tight, [&](const Level& level, double width) {
+            return delta(level, &level == &usual ? k : level.best_tilt(times, eps), times, eps, width);
+        });
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta) {
-        const int tight = tight_cut(times, std::log(delta));
-        const ContourResult first = epsilon(at_cut(std::max(tight + margin, usual_cut)), times, delta);
-        if (!has_cut_ || (first.usable && narrow_enough(first))) return first;
-        const ContourResult second = epsilon(at_cut(tight), times, delta);
-        return narrower(first, second);
+        const int tight = has_cut_ ? tight_cut(times, std::log(delta)) : usual_cut;
+        return sharp_or_smooth(tight,
+                               [&](const Level& level, double width) { return epsilon(level, times, delta, width); });
     }
 
     // Whether Chernoff's bound alone says that delta(eps) <= e^{log_delta}.
@@ -96,11 +88,27 @@ class Contour {
     using Level = detail::ContourLevel;
     using Line = detail::ContourLine;
     using Sum = detail::ContourSum;
+    using Repeated = detail::Repeated;
     static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
 
     // Where large losses are heavy at the best tilt up to the cut, the cut itself is an error: a lower tilt has less of it.
     static constexpr int lower_tilts[] = {0, 4, 8, 13, 20};
-    static bool spoilt(const ContourResult& r) { return r.rounding > 1e-6; }
+    // What smoothing may widen a bracket by, relatively, where the loss has a density; then less, for where it has atoms.
+    static constexpr double smoothed_widths[] = {1e-4, 4e-6};
+
+    // The best of ask(level, width) with cuts from the usual to the tight one; `width` is 0 without smoothing.
+    template <class Ask> ContourResult sharp_or_smooth(int tight, const Ask& ask) {
+        const Level& level = at_cut(std::max(tight + margin, usual_cut));
+        ContourResult best = ask(level, 0.0);
+        if (best.narrower_than(1e-6)) return best;
+        const Level& closer = at_cut(tight);
+        if (&closer != &level) best = narrower(best, ask(closer, 0.0));
+        for (const double width : smoothed_widths) {
+            if (best.narrower_than(1e-3)) break;
+            best = narrower(best, ask(closer, width));
+        }
+        return best;
+    }
 
     const Level& at_cut(int cut) {
         auto& level = levels_[has_cut_ ? cut : 0];
@@ -115,48 +123,61 @@ class Contour {
         return static_cast<int>(std::ceil(detail::min(std::sqrt(-2.0 * detail::min(mass, -1.0)), 1e6)));
     }
 
-    static bool narrow_enough(const ContourResult& r) { return relative_width(r) < 1e-6; }
-
-    static double relative_width(const ContourResult& r) {
-        if (r.upper == r.lower) return 0.0;
-        return r.upper < 1e-290 ? r.log_upper - r.log_lower : (r.upper - r.lower) / r.upper;
+    // By what smoothing adds to delta or to epsilon where p is c (c + 1) delta, on a grid, that nodes may be shared.
+    static double smoothing_for(double c, double width) {
+        return width > 0.0 ? std::exp2(0.5 * std::floor(std::log2(width / std::fabs(c * (c + 1.0))))) : 0.0;
     }
 
-    static const ContourResult& narrower(const ContourResult& x, const ContourResult& y) {
-        return !x.usable || (y.usable && relative_width(y) < relative_width(x)) ? y : x;
-    }
-
-    static ContourResult nothing() {
-        ContourResult r;
-        r.usable = true;
-        r.log_lower = r.log_upper = -detail::infinity;
-        return r;
-    }
-
-    ContourResult delta(const Level& level, int k, double times, double eps) {
-        const double bound = level.log_chernoff(k, times, eps);
-        if (bound > -0.7) {  // delta is large, or all of it: look from the other side
-            const int other = level.best_complement(times, eps);
-            const double below = level.log_chernoff(other, times, eps);
-            if (below < bound) return complement(level, other, times, eps, below);
-        }
-        ContourResult best;
-        for (const int less : lower_tilts) {
-            const ContourResult found = delta_at(level, k - less, times, eps, bound - 3.0);
-            best = narrower(best, found);
-            if (!found.usable || !spoilt(found)) break;
+    // The line at tilt k, or at lower ones while these need fewer nodes. Few, rare large losses make the best tilt stand
+    // where Chernoff's bound has a bend, whose alias asks for a long period. The sum's unit may grow by e^4 for that.
+    template <class MakeLine> static Line fewest_nodes(int k, double eps, const MakeLine& make_line) {
+        constexpr double few = 800.0, most_growth = 4.0;
+        const auto log_unit = [&](const Line& line) { return line.level->log_unit(line.k, line.of, eps); };
+        Line best = make_line(k);
+        const double most = log_unit(best) + most_growth;
+        for (int less = 4; best.nodes > few && less <= 20; less += 4) {
+            const Line next = make_line(k - less);
+            if (!(next.nodes < best.nodes && log_unit(next) <= most)) break;
+            best = next;
         }
         return best;
     }
 
-    ContourResult delta_at(const Level& level, int k, double times, double eps, double log_value) {
+    ContourResult delta(const Level& level, int k, double times, double eps, double width) {
+        const double bound = level.log_chernoff(k, {times}, eps);
+        if (bound > -0.7) {  // delta is large, or all of it: look from the other side
+            const int other = level.best_complement(times, eps);
+            const double below = level.log_chernoff(other, {times}, eps);
+            if (below < bound) return complement(level, other, times, eps, below, width);
+        }
+        return with_less_tilt(k, [&](int less) { return delta_at(level, less, times, eps, bound - 3.0, width); });
+    }
+
+    template <class Ask> static ContourResult with_less_tilt(int k, const Ask& ask) {
+        ContourResult best;
+        for (const int less : lower_tilts) {
+            const ContourResult found = ask(k - less);
+            best = narrower(best, found);
+            if (!found.usable || !found.spoilt()) break;
+        }
+        return best;
+    }
+
+    // What alias and truncation may be, each, relatively.
+    static double log_tolerance(double width) { return width > 0.0 ? -14.0 : -28.0; }
+
+    ContourResult delta_at(const Level& level, int k, double times, double eps, double log_value, double width) {
+        const auto make_line = [&](int tilt) {
+            const Repeated of{times, smoothing_for(level.at(tilt).c, width)};
+            return detail::choose_line(level, tilt, of, eps, log_value + log_tolerance(width));
+        };
         ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            const Line line = detail::choose_line(level, k, times, eps, log_value);
-            if (!line.usable()) return best;
-            const Sum s = sum_(line, times, eps);
-            best = narrower(best, delta_result(line, s, times, eps));
-            if (relative_width(best) < 1e-10 || !(s.value > 0.0)) break;
+            Line line = fewest_nodes(k, eps, make_line);
+            if (!line.prepare()) return best;
+            const Sum s = sum_(line, eps);
+            best = narrower(best, delta_result(line, s, eps));
+            if (best.relative_width() < detail::max(1e-10, 2.0 * width) || !(s.value > 0.0)) break;
             const double next = s.log_unit + std::log(s.value) - 1.0;
             if (!(next < log_value - 0.5)) break;
             log_value = next;
@@ -164,59 +185,60 @@ class Contour {
         return best;
     }
 
-    ContourResult epsilon(const Level& level, double times, double delta) {
+    ContourResult epsilon(const Level& level, double times, double delta, double width) {
         const double log_delta = std::log(delta);
         const int best = level.best_tilt_for(times, log_delta);
-        const double most = level.chernoff_epsilon(best, times, log_delta);
-        if (!(most > 0.0)) return at_zero(level, times, delta);
-        ContourResult result;
-        for (const int less : lower_tilts) {
-            const ContourResult found = epsilon_at(level, best - less, times, delta, most);
-            result = narrower(result, found);
-            if (!found.usable || !spoilt(found)) break;
-        }
-        return result;
+        const double most = level.chernoff_epsilon(best, {times}, log_delta);
+        if (!(most > 0.0)) return at_zero(level, times, delta, width);
+        return with_less_tilt(best, [&](int k) { return epsilon_at(level, k, times, delta, most, width); });
     }
 
-    ContourResult epsilon_at(const Level& level, int k, double times, double delta, double most) {
+    ContourResult epsilon_at(const Level& level, int k, double times, double delta, double most, double width) {
         const double log_delta = std::log(delta);
         ContourResult best;
         double at = most;
         for (int attempt = 0; attempt < 2; ++attempt) {  // Chernoff's epsilon is too large to judge the errors by
-            const Line line = detail::choose_line(level, k, times, at, log_delta);
-            if (!line.usable()) return best;
-            const double root = sum_.root(line, times, log_delta, at);
-            if (root <= 0.0) return at_zero(level, times, delta);
+            Line line = fewest_nodes(k, at, [&](int tilt) {
+                const double c = level.at(tilt).c, allowed = width > 0.0 ? detail::max(width * at, 1e-10) : 0.0;
+                return detail::choose_line(level, tilt, {times, smoothing_for(c, c * allowed)}, at,
+                                           log_delta + log_tolerance(width));
+            });
+            if (!line.prepare()) return best;
+            const double root = sum_.root(line, log_delta, at);
+            if (root <= 0.0) return at_zero(level, times, delta, width);
             if (!(root < detail::infinity)) return best;
-            const ContourResult found = ends(line, times, delta, root);
-            best = narrower(best, found);
-            if (found.alias + found.truncation < 1e-10) break;
+            best = narrower(best, ends(line, delta, root));
+            if (best.relative_width() < detail::max(1e-10, 2.0 * width)) break;
             at = root;
         }
         return best;
     }
 
-    static ContourResult shares(const Line& line, const Sum& s, double times) {
+    static ContourResult shares(const Line& line, const Sum& s, double smoothing) {
         const double value = detail::max(std::fabs(s.value), std::numeric_limits<double>::min());
         ContourResult r;
         r.alias = s.alias / value;
         r.truncation = s.truncation / value;
         r.rounding = s.rounding / value;
-        r.missing = std::exp(std::log(times / value) + line.level->log_missing() - s.log_unit);
+        r.smoothing = smoothing / value;
+        r.missing = std::exp(log_missing(line) - s.log_unit) / value;
         r.nodes = line.table->n;
         r.tilt = line.table->c;
-        r.usable = std::isfinite(s.value) && std::isfinite(s.error());
+        r.usable = std::isfinite(s.value) && std::isfinite(s.error() + smoothing);
         return r;
     }
 
-    static ContourResult delta_result(const Line& line, Sum s, double times, double eps) {
-        s.alias = detail::alias_of(line, times, eps, s.log_unit);
-        ContourResult r = shares(line, s, times);
+    static double log_missing(const Line& line) { return std::log(line.of.times) + line.level->log_missing() + 1e-9; }
+
+    ContourResult delta_result(const Line& line, Sum s, double eps) {
+        s.alias = detail::alias_of(line, eps, s.log_unit);
+        const double smoothing = sum_.smoothing_of(line, eps);
+        ContourResult r = shares(line, s, smoothing);
         const double other = s.truncation + s.rounding;
-        const double low = detail::max(s.value - s.alias - other, 0.0), high = detail::max(s.value + other, 0.0);
-        const double log_missing = std::log(times) + line.level->log_missing() + 1e-9;
+        const double low = detail::max(s.value - s.alias - smoothing - other, 0.0);
+        const double high = detail::max(s.value + other, 0.0);
         r.log_lower = detail::min(s.log_unit + std::log(low), 0.0);
-        r.log_upper = detail::min(detail::log_sum(s.log_unit + std::log(high), log_missing), 0.0);
+        r.log_upper = detail::min(detail::log_sum(s.log_unit + std::log(high), log_missing(line)), 0.0);
         r.log_lower -= 4.0 * u * (1.0 + std::fabs(s.log_unit));
         r.log_upper = detail::min(r.log_upper + 4.0 * u * (1.0 + std::fabs(s.log_unit)), 0.0);
         r.lower = std::exp(r.log_lower) * (1.0 - 4.0 * u);
@@ -225,15 +247,18 @@ class Contour {
     }
 
     // By 1 - delta, of which S is an upper bound but for the other errors.
-    ContourResult complement(const Level& level, int k, double times, double eps, double log_value) {
-        const Line line = detail::choose_line(level, k, times, eps, detail::max(log_value, -40.0) - 3.0);
-        if (!line.usable()) return {};
-        Sum s = sum_(line, times, eps);
-        s.alias = detail::alias_of(line, times, eps, s.log_unit);
-        ContourResult r = shares(line, s, times);
+    ContourResult complement(const Level& level, int k, double times, double eps, double log_value, double width) {
+        const double c = level.at(k).c;
+        const double log_allowed = detail::max(log_value, -40.0) - 3.0 + log_tolerance(width);
+        Line line = detail::choose_line(level, k, {times, smoothing_for(c, width)}, eps, log_allowed);
+        if (!line.prepare()) return {};
+        Sum s = sum_(line, eps);
+        s.alias = detail::alias_of(line, eps, s.log_unit);
+        const double smoothing = sum_.smoothing_of(line, eps);
+        ContourResult r = shares(line, s, smoothing);
         const double unit = std::exp(s.log_unit), other = unit * (s.truncation + s.rounding);
         const double low = detail::max(unit * (s.value - s.alias) - other, 0.0);
-        const double high = unit * s.value + other + 1.01 * times * std::exp(level.log_missing());
+        const double high = unit * (s.value + smoothing) + other + 1.01 * std::exp(log_missing(line));
         r.lower = detail::max(1.0 - high - 2.0 * u, 0.0);
         r.upper = detail::min(1.0 - low + 2.0 * u, 1.0);
         r.log_lower = std::log1p(-detail::min(high, 1.0));
@@ -242,26 +267,27 @@ class Contour {
     }
 
     // Says only whether epsilon is 0.
-    ContourResult at_zero(const Level& level, double times, double delta) {
-        ContourResult r = this->delta(level, level.best_tilt(times, 0.0), times, 0.0);
+    ContourResult at_zero(const Level& level, double times, double delta, double width) {
+        ContourResult r = this->delta(level, level.best_tilt(times, 0.0), times, 0.0, width);
         r.usable = r.usable && r.upper <= delta;
         r.lower = r.upper = 0.0;
         return r;
     }
 
     // Moves both ends from the root until the certificate holds.
-    ContourResult ends(const Line& line, double times, double delta, double root) {
-        const double log_missing = std::log(times) + line.level->log_missing() + 1e-9;
+    ContourResult ends(const Line& line, double delta, double root) {
         const auto on_side = [&](double eps, bool above) {  // is delta(eps) certainly on that side of delta?
-            const Sum s = sum_(line, times, eps);
+            const Sum s = sum_(line, eps);
             const double log_target = std::log(delta) - s.log_unit;
             const double other = s.truncation + s.rounding + 4.0 * u * (2.0 + std::fabs(s.log_unit)) * s.value;
-            if (above) return s.value + other + std::exp(log_missing - s.log_unit) <= std::exp(log_target);
-            return s.value - detail::alias_of(line, times, eps, s.log_unit) - other >= std::exp(log_target);
+            if (above) return s.value + other + std::exp(log_missing(line) - s.log_unit) <= std::exp(log_target);
+            const double raised = detail::alias_of(line, eps, s.log_unit) + sum_.smoothing_of(line, eps);
+            return s.value - raised - other >= std::exp(log_target);
         };
-        Sum s = sum_(line, times, root);
-        s.alias = detail::alias_of(line, times, root, s.log_unit);
-        ContourResult r = shares(line, s, times);
+        Sum s = sum_(line, root);
+        s.alias = detail::alias_of(line, root, s.log_unit);
+        const double smoothing = sum_.smoothing_of(line, root);
+        ContourResult r = shares(line, s, smoothing);
         if (!(r.usable && s.value > 0.0)) return {};
         const double relative = s.error() / s.value + r.missing + 8.0 * u * (2.0 + std::fabs(s.log_unit));
         const double step = detail::max(relative * s.value / std::fabs(s.slope), 2.0 * u * root);
@@ -269,8 +295,8 @@ class Contour {
         double reach = step;
         for (int k = 0; k < 24 && !r.usable; ++k, reach *= 2.0) r.usable = on_side(r.upper = root + reach, true);
         bool found = false;
-        reach = step;
-        for (int k = 0; k < 24 && !found && root > reach; ++k, reach *= 2.0)
+        reach = step + smoothing / std::fabs(s.slope);
+        for (int k = 0; k < 24 && !found && root > reach; ++k, reach *= 1.0 + (k % 2 == 0 ? 0.1 : 1.0))
             found = on_side(r.lower = root - reach, false);
         if (!found) r.lower = 0.0;
         return r;

@@ -8,11 +8,12 @@ namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 namespace detail {
 
-// The sum at tilt k, `times` repetitions, eps.
+// The sum at tilt k.
 struct AliasOf {
     const ContourLevel& level;
     int k;
-    double times, eps;
+    Repeated of;
+    double eps;
 
     // Calls visit(|c' - c|, log of Chernoff's bound at c') for tilts on one side (+1: c' > c, the terms n > 0), from near to far,
     // until it returns false; then for the end of the range, c' = 0 (where the bound is 1) or c' = -1 (e^eps).
@@ -24,7 +25,7 @@ struct AliasOf {
         for (int offset = 1; offset <= 2 * ContourLevel::reach; offset += 1 + offset / 3) {
             const int other = k + direction * offset;
             if (other < first || other > last) break;
-            if (!visit(std::fabs(level.at(other).c - c), level.log_chernoff(other, times, eps))) break;
+            if (!visit(std::fabs(level.at(other).c - c), level.log_chernoff(other, of, eps))) break;
         }
         if (!positive || direction < 0) {
             const bool at_zero = positive || direction > 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <hockeystick/elementary.hpp>
+#include <hockeystick/gridding.hpp>
 
 namespace hockeystick {
 
@@ -60,6 +61,7 @@ struct Kernels {
     void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
     void (*path_bound)(const Cells&, double, double*, double*);
     void (*shift_bound)(const double*, const double*, std::size_t, const Shift&, double*);
+    void (*spread)(const Spread&, double*, double*);
 };
 
 }  // namespace contour
@@ -282,8 +284,8 @@ inline void shift_bound(const double* __restrict exponents, const double* __rest
 }
 
 // Those compiled with the caller's own flags.
-inline constexpr contour::Kernels own_kernels = {tilt,   mix,         largest,   sum,      dot,        weigh,
-                                                 centre, digits_lost, oscillate, evaluate, path_bound, shift_bound};
+inline constexpr contour::Kernels own_kernels = {
+    tilt, mix, largest, sum, dot, weigh, centre, digits_lost, oscillate, evaluate, path_bound, shift_bound, spread};
 
 }  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <hockeystick/contour.hpp>
+#include <hockeystick/discrete_cumulant.hpp>
 #include <hockeystick/mechanism.hpp>
 #include <hockeystick/sampled_gaussian.hpp>
 
@@ -25,12 +26,15 @@ inline bool is_sampled_gaussian(const Mechanism& mechanism) {
 inline bool has_cumulant(const Mechanism& mechanism) {
     if (is_sampled_gaussian(mechanism))
         return SampledGaussianCumulant::covers(1.0 / mechanism.parameters.at(0), mechanism.rate);
+    if (mechanism.kind == "discrete") return DiscreteCumulant::covers(mechanism.parameters);
     return mechanism.rate == 1.0 && (mechanism.kind == "gaussian" || mechanism.kind == "laplace");
 }
 
 // Of a mechanism that has one; `cut` as in sampled_gaussian.hpp.
 inline std::unique_ptr<Cumulant> make_cumulant(const Mechanism& mechanism, bool forward, double cut,
                                                const contour::Kernels& kernels) {
+    if (mechanism.kind == "discrete")
+        return std::make_unique<DiscreteCumulant>(mechanism.parameters, mechanism.rate, forward, kernels);
     const double shift = mechanism.parameters.at(0);
     if (mechanism.kind == "laplace") return std::make_unique<LaplaceCumulant>(shift);
     if (mechanism.rate == 1.0) return std::make_unique<GaussianCumulant>(shift);

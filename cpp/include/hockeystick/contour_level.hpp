@@ -3,6 +3,7 @@
 // Tilts, frequencies and node spacings lie on fixed grids, so that what is kept for a tilt depends on nothing else.
 #pragma once
 
+#include <complex>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -21,6 +22,11 @@ struct ContourPart {
 };
 
 namespace detail {
+
+// What is composed: a ledger `times` over, and one Gaussian step of shift `smoothing`, if that is not 0.
+struct Repeated {
+    double times, smoothing = 0.0;
+};
 
 inline double log_sum(double x, double y) {
     const double most = max(x, y), least = min(x, y);
@@ -88,32 +94,37 @@ class ContourLevel {
         return t;
     }
 
-    double log_unit(int k, double times, double eps) const {
+    double log_unit(int k, const Repeated& of, double eps) const {
         const Tilt& t = at(k);
-        return times * (t.value + t.error) - t.c * eps;
+        return of.times * (t.value + t.error) + of_smoothing(t.c, of) - t.c * eps;
+    }
+    static double of_smoothing(double c, const Repeated& of) {
+        return 0.5 * of.smoothing * of.smoothing * c * (c + 1.0);
     }
 
     // log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
-    double log_chernoff(int k, double times, double eps) const { return log_unit(k, times, eps) + at(k).log_constant; }
+    double log_chernoff(int k, const Repeated& of, double eps) const {
+        return log_unit(k, of, eps) + at(k).log_constant;
+    }
     // Chernoff's bound of epsilon at delta.
-    double chernoff_epsilon(int k, double times, double log_delta) const {
-        return (log_chernoff(k, times, 0.0) - log_delta) / at(k).c;
+    double chernoff_epsilon(int k, const Repeated& of, double log_delta) const {
+        return (log_chernoff(k, of, 0.0) - log_delta) / at(k).c;
     }
 
     template <class Enough = bool (*)(double)>
     int best_tilt(double times, double eps, const Enough& enough = never) const {
-        const auto bound = [&](int k) { return log_chernoff(k, times, eps); };
+        const auto bound = [&](int k) { return log_chernoff(k, {times}, eps); };
         const double spread = times * variance_;
         return lowest_point(bound, number(max(eps / spread, 1.0 / std::sqrt(spread))), first_positive, last_positive,
                             enough);
     }
     int best_tilt_for(double times, double log_delta) const {
-        const auto bound = [&](int k) { return chernoff_epsilon(k, times, log_delta); };
+        const auto bound = [&](int k) { return chernoff_epsilon(k, {times}, log_delta); };
         const double guess = std::sqrt(2.0 * (1.0 - log_delta) / (times * variance_));
         return lowest_point(bound, number(guess), first_positive, last_positive);
     }
     int best_complement(double times, double eps) const {
-        const auto bound = [&](int k) { return log_chernoff(k, times, eps); };
+        const auto bound = [&](int k) { return log_chernoff(k, {times}, eps); };
         return lowest_point(bound, middle, lowest, middle + reach);
     }
 
@@ -133,18 +144,23 @@ class ContourLevel {
     struct Table {
         NodeTable nodes;
         std::vector<double> kernel_re, kernel_im, slope_re, slope_im, kernel_abs;
+        std::vector<double> density_re, density_im, density_abs;  // where there is smoothing
         double c, h;
         std::size_t n, padded;
         bool usable;
     };
 
-    // Nodes of spacing 2^{-j/2} up to frequency(i).
-    const Table& table(int k, int j, int i) const {
-        const auto key = std::make_tuple(k, j, i);
+    // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by.
+    const Table& table(int k, int j, int i, double smoothing) const {
+        const auto key = std::make_tuple(k, j, i, smoothing);
         const auto found = tables_.find(key);
         if (found != tables_.end()) return *found->second;
         auto made = std::make_unique<Table>();
         fill(*made, tilt(k), std::exp2(-0.5 * j), frequency(i));
+        if (made->usable) {
+            set_kernels(*made, smoothing);
+            pad(*made);
+        }
         return *tables_.emplace(key, std::move(made)).first->second;
     }
 
@@ -172,10 +188,7 @@ class ContourLevel {
         t.usable = wanted <= std::exp2(log2_most_nodes);
         if (!t.usable) return;
         const std::size_t n = t.n = static_cast<std::size_t>(wanted) + 1;
-        t.padded = (n + contour::lanes - 1) / contour::lanes * contour::lanes;
-        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
-                            &t.slope_im, &t.kernel_abs})
-            array->assign(n, 0.0);
+        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error}) array->assign(n, 0.0);
         for (const ContourPart& part : parts_) {
             if (!part.cumulant->add_nodes(c, h, wanted * h, part.count, t.nodes)) {
                 t.usable = false;
@@ -185,20 +198,43 @@ class ContourLevel {
         const double summing = static_cast<double>(parts_.size()) * 4e-16;  // twice that, lest phases cancel
         for (std::size_t k = 0; k < n; ++k)
             t.nodes.error[k] += summing * (std::fabs(t.nodes.log_abs[k]) + std::fabs(t.nodes.phase[k]));
-        for (std::size_t k = 0; k < n; ++k) {
-            const double omega = static_cast<double>(k) * h;
-            const double half = k == 0 ? 0.5 : 1.0;
+    }
+
+    // The factors of the terms, with e^{smoothing^2 (s(s+1) - c(c+1))/2}: 1/(s(s+1)), 1/(s+1), and 1 for the density.
+    static void set_kernels(Table& t, double smoothing) {
+        const double c = t.c, variance = smoothing * smoothing;
+        for (auto* array : {&t.kernel_re, &t.kernel_im, &t.slope_re, &t.slope_im, &t.kernel_abs})
+            array->assign(t.n, 0.0);
+        if (smoothing > 0.0)
+            for (auto* array : {&t.density_re, &t.density_im, &t.density_abs}) array->assign(t.n, 0.0);
+        for (std::size_t k = 0; k < t.n; ++k) {
+            const double omega = static_cast<double>(k) * t.h;
+            const double turn = variance * omega * (c + 0.5), fall = 0.5 * variance * omega * omega;
+            const double half = (k == 0 ? 0.5 : 1.0) * std::exp(-fall);
+            const std::complex<double> factor = half * std::complex<double>(std::cos(turn), std::sin(turn));
             const double a = c * (c + 1.0) - omega * omega, b = omega * (2.0 * c + 1.0);
             const double square = a * a + b * b, next = (c + 1.0) * (c + 1.0) + omega * omega;
-            t.kernel_re[k] = half * a / square;
-            t.kernel_im[k] = -half * b / square;
-            t.kernel_abs[k] = half / std::sqrt(square);
-            t.slope_re[k] = half * (c + 1.0) / next;
-            t.slope_im[k] = -half * omega / next;
+            const double safe = half * (1.0 + fall + std::fabs(turn));  // an error of u times that is allowed for
+            const std::complex<double> kernel = factor * std::complex<double>(a, -b) / square;
+            const std::complex<double> slope = factor * std::complex<double>(c + 1.0, -omega) / next;
+            t.kernel_re[k] = kernel.real();
+            t.kernel_im[k] = kernel.imag();
+            t.kernel_abs[k] = safe / std::sqrt(square);
+            t.slope_re[k] = slope.real();
+            t.slope_im[k] = slope.imag();
+            if (smoothing == 0.0) continue;
+            t.density_re[k] = factor.real();
+            t.density_im[k] = factor.imag();
+            t.density_abs[k] = safe;
         }
+    }
+
+    // Nodes of no weight at the end.
+    static void pad(Table& t) {
+        t.padded = (t.n + contour::lanes - 1) / contour::lanes * contour::lanes;
         for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
-                            &t.slope_im, &t.kernel_abs})
-            array->resize(t.padded, 0.0);  // nodes of no weight
+                            &t.slope_im, &t.kernel_abs, &t.density_re, &t.density_im, &t.density_abs})
+            array->resize(t.padded, 0.0);
     }
 
     static constexpr std::size_t page_size = 64;
@@ -207,7 +243,7 @@ class ContourLevel {
     double log_missing_ = -infinity, highest_ = 0.0, variance_ = 0.0;
     mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
     mutable std::map<std::pair<int, int>, double> decays_;
-    mutable std::map<std::tuple<int, int, int>, std::unique_ptr<Table>> tables_;
+    mutable std::map<std::tuple<int, int, int, double>, std::unique_ptr<Table>> tables_;
 };
 
 }  // namespace detail

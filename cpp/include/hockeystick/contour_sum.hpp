@@ -12,13 +12,22 @@ namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
 namespace detail {
 
-// A line Re s = c with its nodes.
+// A line Re s = c with its nodes: of spacing 2^{-j/2} up to frequency(i).
 struct ContourLine {
     const ContourLevel* level;
     int k;
+    Repeated of;
+    int j = 0, i = 0;
+    double nodes = infinity;  // how many these are
+    double log_last = 0.0;    // log decay beyond the last node
     const ContourLevel::Table* table = nullptr;
-    double log_last = 0.0;  // log decay of one repetition beyond the last node
-    bool usable() const { return table && table->usable; }
+
+    // Makes the nodes; false where that is out of proportion.
+    bool prepare() {
+        if (nodes > std::exp2(ContourLevel::log2_most_nodes)) return false;
+        table = &level->table(k, j, i, of.smoothing);
+        return table->usable;
+    }
 };
 
 struct ContourSum {
@@ -28,34 +37,43 @@ struct ContourSum {
     double error() const { return alias + truncation + rounding; }
 };
 
-// The coarsest nodes whose alias, and the first of them whose truncation, is below the tolerance of e^{log_value}.
-inline ContourLine choose_line(const ContourLevel& level, int k, double times, double eps, double log_value) {
-    ContourLine line{&level, k};
-    constexpr double log_tolerance = -28.0;  // alias and truncation, each, relatively: 7e-13
-    const double log_allowed = log_value + log_tolerance;
-    const double period = needed_period({level, k, times, eps}, log_allowed);
-    if (!(period < 1e200 && period > 1e-200)) return line;
-    const int j = static_cast<int>(std::ceil(2.0 * std::log2(period / (2.0 * pi))));
-    const double log_unit = level.log_unit(k, times, eps);
-    const auto enough = [&](int i) {
-        return times * level.log_decay(k, i) - std::log(pi * ContourLevel::frequency(i)) + log_unit <= log_allowed;
+// The first frequency beyond which the rest is below e^{log_allowed}: smoothing alone tells, or else the losses' own decay.
+inline void choose_last(ContourLine& line, double log_unit, double log_allowed) {
+    const auto log_decay = [&](int i) {
+        const double turn = line.of.smoothing * ContourLevel::frequency(i);
+        return turn > 0.0 ? -0.5 * turn * turn : line.of.times * line.level->log_decay(line.k, i);
     };
-    const double width = std::sqrt(max(2.0 * (log_unit - log_allowed), 1.0) / (times * level.variance()));
-    const int first = -2 * j, last = first + 4 * ContourLevel::log2_most_nodes;  // omega from h to 2^17 h
+    const auto enough = [&](int i) {
+        return log_decay(i) - std::log(pi * ContourLevel::frequency(i)) + log_unit <= log_allowed;
+    };
+    const double smoothing = line.of.smoothing;
+    const double variance = smoothing > 0.0 ? smoothing * smoothing : line.of.times * line.level->variance();
+    const double width = std::sqrt(max(2.0 * (log_unit - log_allowed), 1.0) / variance);
+    const int first = -2 * line.j, last = first + 4 * ContourLevel::log2_most_nodes;  // omega from h
     int i = static_cast<int>(4.0 * std::log2(min(max(width, 1e-60), 1e60)));
     i = i < first ? first : i > last ? last : i;
     while (i <= last && !enough(i)) i += 4;
-    if (i > last) return line;
+    if (i > last) return;
     while (i - 4 >= first && enough(i - 4)) i -= 4;
     while (i - 1 >= first && enough(i - 1)) --i;
-    line.table = &level.table(k, j, i);
-    line.log_last = level.log_decay(k, i);
+    line.i = i;
+    line.nodes = ContourLevel::frequency(i) * std::exp2(0.5 * line.j);
+    line.log_last = log_decay(i);
+}
+
+// The coarsest nodes whose alias, and the first of them whose truncation, is below e^{log_allowed}.
+inline ContourLine choose_line(const ContourLevel& level, int k, const Repeated& of, double eps, double log_allowed) {
+    ContourLine line{&level, k, of};
+    const double period = needed_period({level, k, of, eps}, log_allowed);
+    if (!(period < 1e200 && period > 1e-200)) return line;
+    line.j = static_cast<int>(std::ceil(2.0 * std::log2(period / (2.0 * pi))));
+    choose_last(line, level.log_unit(k, of, eps), log_allowed);
     return line;
 }
 
 // The alias of that sum, in its units.
-inline double alias_of(const ContourLine& line, double times, double eps, double log_unit) {
-    return alias_error({*line.level, line.k, times, eps}, 2.0 * pi / line.table->h, log_unit);
+inline double alias_of(const ContourLine& line, double eps, double log_unit) {
+    return alias_error({*line.level, line.k, line.of, eps}, 2.0 * pi / line.table->h, log_unit);
 }
 
 // Sums, one after the other, in the same memory.
@@ -64,45 +82,26 @@ class ContourSummer {
     explicit ContourSummer(const contour::Kernels& kernels) : kernels_(kernels) {}
 
     // S and its errors, the alias left out.
-    ContourSum operator()(const ContourLine& line, double times, double eps) {
+    ContourSum operator()(const ContourLine& line, double eps) {
         const ContourLevel::Table& t = *line.table;
-        const std::size_t n = t.padded;
-        terms_.resize(n);
-        slopes_.resize(n);
-        errors_.resize(n);
-        const contour::Nodes nodes{t.nodes.log_abs.data(),
-                                   t.nodes.phase.data(),
-                                   t.nodes.error.data(),
-                                   t.kernel_re.data(),
-                                   t.kernel_im.data(),
-                                   t.slope_re.data(),
-                                   t.slope_im.data(),
-                                   t.kernel_abs.data(),
-                                   t.h,
-                                   n};
-        work_ += static_cast<double>(n);
-        kernels_.evaluate(nodes, times, eps, terms_.data(), slopes_.data(), errors_.data());
-        const double value = kernels_.sum(terms_.data(), n);
-        const double slope = kernels_.sum(slopes_.data(), n);
-        const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
-        const ContourLevel::Tilt& m = line.level->at(line.k);
-        const double sign = t.c > 0.0 ? 1.0 : -1.0, scale = t.h / pi;
-        const double of_unit =
-            times * m.error + 4.0 * unit_roundoff * (std::fabs(times * m.value) + std::fabs(t.c * eps) + 8.0);
-        ContourSum s;
-        s.log_unit = times * m.value - t.c * eps;
-        s.value = sign * scale * value;
-        s.slope = -sign * scale * slope;
-        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
-        s.truncation = std::exp(times * line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
-        s.alias = 0.0;
-        return s;
+        return sum(line, eps, t.kernel_re, t.kernel_im, t.kernel_abs);
+    }
+
+    // What smoothing adds to delta, at most, in units of e^{log_unit}.
+    double smoothing_of(const ContourLine& line, double eps) {
+        const double variance = line.of.smoothing * line.of.smoothing;
+        if (variance == 0.0) return 0.0;
+        const ContourLevel::Table& t = *line.table;
+        const ContourSum density = sum(line, eps, t.density_re, t.density_im, t.density_abs);
+        const double value = (t.c > 0.0 ? density.value : -density.value) + density.rounding;
+        // beyond omega the integral of e^{-variance omega^2/2} is less than that over variance omega
+        return std::exp(0.125 * variance) * (variance * value + density.truncation) * (1.0 + 1e-12);
     }
 
     // Where the sum is delta; infinity if that is not found.
-    double root(const ContourLine& line, double times, double log_delta, double start) {
+    double root(const ContourLine& line, double log_delta, double start) {
         const auto f = [&](double eps) {
-            const ContourSum s = (*this)(line, times, eps);
+            const ContourSum s = (*this)(line, eps);
             if (!(s.value > 0.0)) return ValueSlope{-1e3, -1.0};
             return ValueSlope{s.log_unit + std::log(s.value) - log_delta, s.slope / s.value};
         };
@@ -116,6 +115,37 @@ class ContourSummer {
     double work() const { return work_; }  // nodes visited so far
 
   private:
+    using Factors = std::vector<double>;
+
+    ContourSum sum(const ContourLine& line, double eps, const Factors& re, const Factors& im, const Factors& size) {
+        const ContourLevel::Table& t = *line.table;
+        const std::size_t n = t.padded;
+        terms_.resize(n);
+        slopes_.resize(n);
+        errors_.resize(n);
+        const contour::Nodes nodes{
+            t.nodes.log_abs.data(), t.nodes.phase.data(), t.nodes.error.data(), re.data(), im.data(),
+            t.slope_re.data(),      t.slope_im.data(),    size.data(),          t.h,       n};
+        work_ += static_cast<double>(n);
+        kernels_.evaluate(nodes, line.of.times, eps, terms_.data(), slopes_.data(), errors_.data());
+        const double value = kernels_.sum(terms_.data(), n);
+        const double slope = kernels_.sum(slopes_.data(), n);
+        const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
+        const ContourLevel::Tilt& m = line.level->at(line.k);
+        const double sign = t.c > 0.0 ? 1.0 : -1.0, scale = t.h / pi;
+        const double power = line.of.times * m.value, smoothed = ContourLevel::of_smoothing(t.c, line.of);
+        const double sizes = std::fabs(power) + std::fabs(smoothed) + std::fabs(t.c * eps) + 8.0;
+        const double of_unit = line.of.times * m.error + 4.0 * unit_roundoff * sizes;
+        ContourSum s;
+        s.log_unit = power + smoothed - t.c * eps;
+        s.value = sign * scale * value;
+        s.slope = -sign * scale * slope;
+        s.rounding = scale * error + 1.01 * of_unit * std::fabs(s.value);
+        s.truncation = std::exp(line.log_last) / (pi * static_cast<double>(t.n - 1) * t.h);
+        s.alias = 0.0;
+        return s;
+    }
+
     const contour::Kernels& kernels_;
     std::vector<double> terms_, slopes_, errors_;
     double work_ = 0.0;

@@ -22,6 +22,18 @@ inline namespace HOCKEYSTICK_ISA {
 struct NodeTable {
     std::vector<double> log_abs, phase;
     std::vector<double> error;  // relative, of phi: quadrature and rounding
+
+    // Multiplies phi(k h) by (1 + re + i im)^count, where re + i im is known up to `absolute`.
+    void multiply(std::size_t k, double count, double re, double im, double absolute) {
+        // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
+        const double above_one = 2.0 * re + (re * re + im * im);
+        const double log_size = re > -0.3 ? 0.5 * std::log1p(above_one) : std::log(std::hypot(1.0 + re, im));
+        const double size = std::exp(log_size);
+        const bool lost_all = !(size > absolute);
+        log_abs[k] += count * (lost_all ? std::log(absolute) : detail::min(log_size, 0.0));
+        phase[k] += lost_all ? 0.0 : count * std::atan2(im, 1.0 + re);
+        error[k] += count * (lost_all ? 2.0 : absolute / size);
+    }
 };
 
 class Cumulant {

@@ -8,8 +8,7 @@
 //                 (Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex
 //                 in e^eps, so it is a pair's own: the masses are the pieces', with an atom at L = 0 between them.
 //
-// Poisson sampling under replacement of a record is left out: that ((1-q)N(0)+qN(1), (1-q)N(0)+qN(-1)) dominates is,
-// to our knowledge, a conjecture (Lebeda, Regehr, Kamath and Steinke 2024).
+// Poisson sampling of a Gaussian under replacement of a record is in replaced_loss.hpp.
 //
 // Errors and cost as in privacy_loss.hpp.
 #pragma once

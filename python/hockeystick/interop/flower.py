@@ -279,7 +279,7 @@ def _settings(config: Any) -> dict[str, Any]:
     relation, method = (_word(config, name) for name in ("neighboring_relation", "sampling_method"))
     _checks.choice("neighboring_relation", relation, tuple(_RELATIONS))
     _checks.choice("sampling_method", method, _SAMPLING)
-    if (method == "without-replacement") != (_RELATIONS[relation] == "replace") and method != "no-amplification":
+    if method == "without-replacement" and _RELATIONS[relation] != "replace":
         msg = f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}"
         raise ValueError(msg)
     limit = config.max_epsilon

@@ -1,0 +1,40 @@
+// What the contour engine (contour.hpp) answers.
+#pragma once
+
+#include <cstddef>
+
+#include <hockeystick/elementary.hpp>
+
+namespace hockeystick {
+inline namespace HOCKEYSTICK_ISA {
+
+struct ContourResult {
+    bool usable = false;
+    double lower = 0.0, upper = 0.0;          // of delta or epsilon
+    double log_lower = 0.0, log_upper = 0.0;  // of delta
+    // relative, of delta, or of 1 - delta
+    double alias = 0.0, truncation = 0.0, rounding = 0.0, smoothing = 0.0, missing = 0.0;
+    std::size_t nodes = 0;
+    double tilt = 0.0;
+
+    static ContourResult of_zero() {
+        ContourResult r;
+        r.usable = true;
+        r.log_lower = r.log_upper = -detail::infinity;
+        return r;
+    }
+
+    double relative_width() const {
+        if (upper == lower) return 0.0;
+        return upper < 1e-290 ? log_upper - log_lower : (upper - lower) / upper;
+    }
+    bool narrower_than(double width) const { return usable && relative_width() < width; }
+    bool spoilt() const { return rounding > 1e-6; }  // by the cut, where losses up to it are heavy
+};
+
+inline const ContourResult& narrower(const ContourResult& x, const ContourResult& y) {
+    return !x.usable || (y.usable && y.relative_width() < x.relative_width()) ? y : x;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick

@@ -1,0 +1,104 @@
+// The cumulant of a pair of discrete distributions, M(s) = sum_i p_i (p_i/q_i)^s: its atoms never decay, so that the contour
+// engine smooths them (contour.hpp). Poisson-sampled: P = (1 - rate) Q + rate P0, whose losses are log1p(rate (p0_i/q_i - 1)).
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include <hockeystick/cumulant.hpp>
+#include <hockeystick/nonuniform_fft.hpp>
+
+namespace hockeystick {
+inline namespace HOCKEYSTICK_ISA {
+
+class DiscreteCumulant final : public Cumulant {
+  public:
+    static constexpr std::size_t most_atoms = 4096;
+
+    // Whether no outcome has mass under one distribution only: `parameters` are p, then q.
+    static bool covers(const std::vector<double>& parameters) {
+        const std::size_t n = parameters.size() / 2;
+        for (std::size_t i = 0; i < n; ++i)
+            if (!(parameters[i] == 0.0 && parameters[n + i] == 0.0) &&
+                !(parameters[i] > least_mass && parameters[n + i] > least_mass))
+                return false;
+        return n <= most_atoms;
+    }
+
+    DiscreteCumulant(const std::vector<double>& parameters, double rate, bool forward, const contour::Kernels& kernels)
+        : kernels_(kernels) {
+        const std::size_t n = parameters.size() / 2;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double p = parameters[i], q = parameters[n + i];
+            if (p == 0.0) continue;
+            const double log_ratio = std::log(p) - std::log(q);
+            const double mixed = rate < 1.0 ? std::log1p(rate * (p / q - 1.0)) : log_ratio;
+            losses_.push_back(forward ? mixed : -mixed);
+            log_masses_.push_back(std::log(q) + (forward ? mixed : 0.0));
+            loss_error_ = detail::max(loss_error_, 8.0 * u * (2.0 + std::fabs(std::log(p)) + std::fabs(std::log(q))));
+            highest_ = detail::max(highest_, losses_.back());
+            variance_ += std::exp(log_masses_.back()) * losses_.back() * losses_.back();
+        }
+        if (rate < 1.0) loss_error_ *= detail::max(1.0, rate / (1.0 - rate));
+    }
+
+    Moment log_moment(double c) const override {
+        const Tilted t = tilted(c);
+        return {t.top + std::log(t.total), t.error};
+    }
+    double log_decay(double, double) const override { return 0.0; }
+    bool add_nodes(double c, double h, double, double count, NodeTable& nodes) const override {
+        const std::size_t n = nodes.log_abs.size() - 1;
+        Tilted t = tilted(c);
+        double mean = 0.0;
+        for (std::size_t i = 0; i < losses_.size(); ++i) mean += t.weights[i] * std::fabs(losses_[i]) / t.total;
+        const std::size_t padded = (losses_.size() + contour::lanes - 1) / contour::lanes * contour::lanes;
+        std::vector<double> losses = losses_;
+        losses.resize(padded, 0.0);
+        t.weights.resize(padded, 0.0);
+        const FourierSums phi = oscillation(losses, t.weights, mean, h, n, kernels_, work_);
+        if (phi.real.empty()) return false;
+        for (std::size_t k = 1; k <= n; ++k) {
+            const double omega = static_cast<double>(k) * h;
+            const double absolute = phi.error[k] + 2.0 * t.error * detail::min(2.0, omega * mean) +
+                                    omega * loss_error_ + 32.0 * u * detail::min(2.0, omega * mean);
+            nodes.multiply(k, count, phi.real[k] / t.total, phi.imag[k] / t.total, absolute);
+        }
+        return true;
+    }
+    double log_variance() const override {
+        return std::log(detail::max(variance_, std::numeric_limits<double>::min()));
+    }
+    double highest() const override { return highest_ + loss_error_; }
+    double work() const override { return work_; }
+
+  private:
+    static constexpr double u = detail::unit_roundoff, least_mass = 1e-290;
+
+    struct Tilted {
+        std::vector<double> weights;  // in units of e^top
+        double top, total;
+        double error;  // of each weight and of the total, relatively
+    };
+
+    Tilted tilted(double c) const {
+        Tilted t{std::vector<double>(losses_.size()), -detail::infinity, 0.0, 0.0};
+        double largest = 0.0;
+        for (std::size_t i = 0; i < losses_.size(); ++i) {
+            t.weights[i] = log_masses_[i] + c * losses_[i];
+            t.top = detail::max(t.top, t.weights[i]);
+            largest = detail::max(largest, std::fabs(log_masses_[i]) + std::fabs(c * losses_[i]));
+        }
+        for (double& weight : t.weights) t.total += weight = std::exp(weight - t.top);
+        t.error = (1.0 + std::fabs(c)) * loss_error_ + u * (8.0 + 4.0 * largest + static_cast<double>(losses_.size()));
+        return t;
+    }
+
+    const contour::Kernels& kernels_;
+    std::vector<double> losses_, log_masses_;
+    double loss_error_ = 0.0, highest_ = 0.0, variance_ = 0.0;
+    mutable double work_ = 0.0;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick
