@@ -109,6 +109,44 @@ def test_bounded_losses():
     assert added[:3] == (0.0, 0.0, "beyond the largest loss")
 
 
+def test_pairs_for_each_direction():
+    """Each direction is answered by its own pair, alone or composed: a pair with its reverse is Discrete, the larger counts."""
+    strong, weak = hs.Discrete([0.7, 0.3], [0.2, 0.8]), hs.Discrete([0.5, 0.5], [0.4, 0.6])
+    reverse = hs.Discrete(strong.q, strong.p)
+    for count in (1, 20):
+        plain = composed((strong, count))
+        found, expected = (
+            composed((hs.DiscretePairs(strong, reverse), count)).delta_bracket(0.5),
+            plain.delta_bracket(0.5),
+        )
+        assert found.lower <= expected.upper
+        assert expected.lower <= found.upper <= expected.upper * (1 + 1e-3)
+        both = composed((hs.DiscretePairs(weak, strong), count))
+        directions = both.explain(eps=0.5).directions
+        assert directions["add"].upper == both.delta(0.5)
+        assert directions["remove"].upper < directions["add"].upper
+    assert hs.Accountant.from_state_dict(json.loads(json.dumps(both.state_dict()))).ledger == both.ledger
+    for refused in (both, composed((SAMPLED, 1), adjacency="replace")):
+        with pytest.raises(ValueError, match="rdp has no bound"):
+            refused.rdp(2.0)
+    with pytest.raises(TypeError, match="add must be Discrete, not 1"):
+        hs.DiscretePairs(weak, 1)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9])
+def test_just_below_the_largest_loss(gap):
+    """Two Laplace steps of noise 1, below their largest loss 2: both atoms, one atom with a density, or two densities."""
+    with mp.workdps(30):
+        eps = 2.0 - gap
+        short = mp.mpf(2) - mp.mpf(eps)
+        density = lambda x: mp.exp(-x / 2) / 4
+        one = mp.quad(lambda x: density(x) * -mp.expm1(x - short), [0, short])
+        two = mp.quad(lambda x: x / 16 * mp.exp(-x / 2) * -mp.expm1(x - short), [0, short])
+        truth = -mp.expm1(-short) / 4 + one + two
+        bracket = composed((hs.Laplace(1.0), 2)).delta_bracket(eps)
+        assert bracket.lower <= truth <= bracket.upper <= truth * (1 + 4 * gap + 1e-3)
+
+
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 def test_order_does_not_matter(adjacency):
     """The same steps in any order and grouping give the same brackets, or brackets of the same number."""

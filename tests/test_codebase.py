@@ -16,7 +16,7 @@ import hockeystick as hs
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "cpp" / "include" / "hockeystick"
-CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *(ROOT / "tests" / "embed").glob("*.cpp")])
+CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *CORE.glob("*.h"), *(ROOT / "tests" / "embed").glob("*.c*")])
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -81,6 +81,25 @@ def test_coefficients_are_generated():
     run(sys.executable, "tests/reference/generate_coefficients.py", "--check")
 
 
+def test_import_is_light():
+    """The package needs NumPy alone: neither SciPy nor an extra nor a library that has an adapter is imported with it."""
+    heavy = {"scipy", "numba", "pyarrow", "matplotlib", "tqdm", "sklearn", "dp_accounting", "opacus", "torch"}
+    code = "import sys; before = set(sys.modules); import hockeystick; print(*(set(sys.modules) - before))"
+    assert not heavy & {name.split(".")[0] for name in run(sys.executable, "-c", code).split()}
+
+
+@pytest.mark.parametrize("module", ["dp_accounting", "numba"])
+def test_extras_are_asked_for_by_name(module):
+    """An adapter whose library is missing says what to install, dp_accounting's when it is first used."""
+    code = (
+        f"import sys; sys.modules['{module}'] = None\n"
+        f"import hockeystick.interop.{module} as adapter\n"
+        "adapter.HockeyStickAccountant()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"pip install 'hockeystick[{module.replace('_', '-')}]'" in result.stderr
+
+
 @pytest.mark.parametrize("header", sorted(CORE.glob("*.hpp")), ids=lambda path: path.name)
 def test_core_knows_no_python(header):
     """No header of the core includes Python, NumPy, iostream or anything local, or keeps a static variable."""
@@ -114,9 +133,9 @@ def test_each_header_stands_alone(tmp_path):
 
 @needs_compiler
 def test_core_embeds(tmp_path):
-    """A downstream program includes the core in two units, links, and gets the same numbers."""
+    """A downstream program without pocketfft includes the core in two units, links, and gets the same numbers."""
     program = tmp_path / "program"
-    units = sorted((ROOT / "tests" / "embed").glob("*.cpp"))
+    units = [ROOT / "tests" / "embed" / name for name in ("kernels.cpp", "other.cpp")]
     run(COMPILER, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Icpp/include", *units, "-pthread", "-o", program)
     theta, eps = map(float, run(program).split())
     assert theta == pytest.approx(0.1269367375066439458, rel=1e-14)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import re
 
@@ -12,7 +13,22 @@ import pytest
 import hockeystick as hs
 from hockeystick import simulate
 
-MODULES = (hs, hs.audit, hs.distortion, hs.federated, hs.isrl, hs.last_iterate, hs.published, hs.utility, simulate)
+ADAPTERS = [
+    importlib.import_module(f"hockeystick.interop.{name}")
+    for name in ("dp_accounting", "events", "flower", "opacus", "pfl", "prv", "riskcal")
+]
+MODULES = (
+    hs,
+    hs.audit,
+    hs.distortion,
+    hs.federated,
+    hs.isrl,
+    hs.last_iterate,
+    hs.published,
+    hs.utility,
+    simulate,
+    *ADAPTERS,
+)
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)
@@ -22,8 +38,8 @@ PUBLIC = sorted(
     }.items()
 )
 CLASSES = [
-    (name, getattr(module, name))
-    for module in (hs, simulate)
+    (f"{module.__name__}.{name}", getattr(module, name))
+    for module in (hs, simulate, *ADAPTERS)
     for name in module.__all__
     if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]
@@ -32,7 +48,8 @@ CLASSES = [
 @pytest.mark.parametrize(("name", "function"), [*PUBLIC, *CLASSES], ids=[name for name, _ in [*PUBLIC, *CLASSES]])
 def test_examples_run(name, function):
     """Every public function has an example, and it prints what it says."""
-    test = doctest.DocTestParser().get_doctest(function.__doc__, {}, name, None, 0)
+    names = dict(vars(inspect.getmodule(function) or hs))
+    test = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)
     assert test.examples
     report: list[str] = []
     assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)

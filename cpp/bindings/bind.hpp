@@ -5,6 +5,7 @@
 
 #include "pybind.hpp"
 
+void bind_capsules(py::module_& m);
 void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_contraction(py::module_& m);
 void bind_dpsgd(py::module_& m, const hockeystick::contour::Kernels& kernels);

@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
     raise
 
 from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
-from hockeystick._config import show_config
+from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
 from hockeystick.calibration import calibrate
@@ -36,6 +36,7 @@ from hockeystick.kernels import (
 from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
+    DiscretePairs,
     FixedSizeSampled,
     Gaussian,
     Laplace,
@@ -50,6 +51,7 @@ __all__ = [
     "ApproximateDP",
     "Bracket",
     "Discrete",
+    "DiscretePairs",
     "DpsgdParameters",
     "Explanation",
     "FixedSizeSampled",
@@ -77,6 +79,8 @@ __all__ = [
     "gdp_epsilon",
     "gdp_rdp",
     "gdp_trade_off",
+    "get_cmake_dir",
+    "get_include",
     "isrl",
     "laplace_theta",
     "last_iterate",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from hockeystick import _core
@@ -31,3 +33,41 @@ def show_config() -> dict[str, str | int]:
         "threads": thread_count(None),
         "numpy": np.__version__,
     }
+
+
+def get_include() -> str:
+    """Return the folder of the C++ headers and of hockeystick/c_api.h, for a compiler's include path.
+
+    pocketfft, which ``hockeystick/pld.hpp`` and ``hockeystick/accountant.hpp`` include, is in ``hockeystick/pocketfft`` there.
+
+    Returns
+    -------
+    str
+        An absolute path.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from pathlib import Path
+    >>> (Path(hs.get_include()) / "hockeystick" / "hockeystick.hpp").exists()
+    True
+    """
+    return str(Path(_core.__file__).parent / "include")
+
+
+def get_cmake_dir() -> str:
+    """Return the folder that ``find_package(hockeystick CONFIG)`` needs as hockeystick_DIR.
+
+    Returns
+    -------
+    str
+        An absolute path.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from pathlib import Path
+    >>> (Path(hs.get_cmake_dir()) / "hockeystickConfig.cmake").exists()
+    True
+    """
+    return str(Path(_core.__file__).parent / "lib" / "cmake" / "hockeystick")

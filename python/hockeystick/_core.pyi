@@ -103,6 +103,7 @@ def trusted_aggregator_bounds(cells: collections.abc.Sequence[typing.Annotated[n
     ...
 def trusted_aggregator_random_stop(cells: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], rounds: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], convex: bool, threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...
+__pyx_capi__: dict
 __version__: str = '0.1.0'
 gaussian_epsilon: numpy.ufunc
 instruction_set: str = 'portable'

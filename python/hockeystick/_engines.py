@@ -23,6 +23,7 @@ Ask: TypeAlias = "Callable[[list[Entry], bool, Question], Answer | None]"
 SMALLEST_EPSILON_WIDTH = 1e-9
 SMALLEST_NORMAL = 1e-300  # above it deltas have all their digits
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
+NEARLY_ONE = 1 + 1e-9  # far more than the rounding of tails
 
 
 class Question(NamedTuple):
@@ -114,7 +115,7 @@ def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
         half = len(parameters) // 2
         pair = list(zip(parameters[:half], parameters[half:], strict=True))
         return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
-    return rate == 1.0  # Gaussian, Laplace, and the symmetric curve of a fixed-size sample
+    return rate == 1.0 and kind != "discrete_pairs"  # Gaussian, Laplace, and the symmetric curve of a fixed-size sample
 
 
 def _one_direction(
@@ -132,6 +133,7 @@ def _one_direction(
             best = _better(best, _both_ends(pld, composition, forward, question, upper_only=upper_only))
     if engine == "auto" and not best.narrow_enough(question):
         best = _better(best, _unsampled(composition, forward, question))
+        best = _better(best, _near_the_largest_loss(composition, forward, question))
     if engine == "contour" and best.method == "none":
         msg = f"engine='contour' has no answer for this composition at {question.value}; use engine='auto'"
         raise ValueError(msg)
@@ -217,6 +219,21 @@ def _unsampled(composition: Composition, forward: bool, question: Question) -> A
     mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in entries)) * UP
     upper = _core.one_step_bracket("gaussian", [mu], 1.0, forward, *question)[1]
     return Answer(0.0, upper, "gaussian closed form, without the sampling", {})
+
+
+def _near_the_largest_loss(composition: Composition, forward: bool, question: Question) -> Answer | None:
+    """Bound delta just below the largest loss, where no grid is fine enough: each step must be as near to its own."""
+    entries = composition.entries(upper=True)
+    most, infinite = _limits(entries, forward)
+    if question.for_epsilon or not question.value <= most[1] < math.inf:
+        return None
+    gap = (most[1] - question.value) * UP
+    near = 1.0
+    for kind, parameters, rate, count in entries:
+        highest = _core.one_step_limits(kind, parameters, rate, forward)[0]
+        above = _core.one_step_masses(kind, parameters, rate, forward, highest - gap - abs(highest) * (UP - 1))[1]
+        near *= min(above * NEARLY_ONE, 1.0) ** count
+    return Answer(0.0, min(-math.expm1(-gap) * near * NEARLY_ONE + infinite[1], 1.0), "near the largest loss", {})
 
 
 def _width(lower: float, upper: float) -> float:

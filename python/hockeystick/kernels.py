@@ -8,6 +8,7 @@ of a call: seconds for ten million elements of the two inverses.
 
 from __future__ import annotations
 
+from hockeystick import _core
 from hockeystick._core import (
     document_ufunc,
     gaussian_epsilon,
@@ -21,6 +22,8 @@ from hockeystick._core import (
 )
 
 __all__ = ["gaussian_epsilon", "laplace_theta", "log_q", "log_theta", "q", "q_inv", "theta", "theta_inverse"]
+
+__pyx_capi__ = _core.__pyx_capi__  # the C functions, for kernels.pxd, SciPy and numba
 
 document_ufunc(
     q,

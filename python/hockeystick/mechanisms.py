@@ -7,6 +7,7 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -16,6 +17,7 @@ from hockeystick import _checks
 __all__ = [
     "ApproximateDP",
     "Discrete",
+    "DiscretePairs",
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
@@ -196,7 +198,7 @@ class Discrete(Mechanism):
                 msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
                 raise ValueError(msg)
             if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
-                msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {getattr(self, name)!r}"
+                msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(getattr(self, name))}"
                 raise ValueError(msg)
             object.__setattr__(self, name, tuple(array.tolist()))
         if len(self.p) != len(self.q):
@@ -208,6 +210,43 @@ class Discrete(Mechanism):
         # what a vector lacks to 1 would be multiplied by the steps
         p, q = ([mass / math.fsum(law) for mass in law] for law in (self.p, self.q))
         return "discrete", [*p, *q], 1.0
+
+
+@dataclass(frozen=True)
+class DiscretePairs(Mechanism):
+    """A dominating pair of discrete distributions for each direction.
+
+    For what is known only by its privacy losses, such as a mechanism of one's own; `Discrete` is one whose second pair is
+    the reverse of the first.
+
+    Parameters
+    ----------
+    remove, add : Discrete
+        Their p and q: the pair that dominates a data set with the record against the one without, and the pair that
+        dominates without against with. Under replacement, either order of the two data sets.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> pair = hs.Discrete([0.5, 0.5], [0.25, 0.75])
+    >>> hs.DiscretePairs(pair, hs.Discrete(pair.q, pair.p)).add.p
+    (0.25, 0.75)
+    """
+
+    remove: Discrete
+    add: Discrete
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        for name in ("remove", "add"):
+            if not isinstance(getattr(self, name), Discrete):
+                msg = f"{name} must be Discrete, not {getattr(self, name)!r}"
+                raise TypeError(msg)
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency
+        outcomes = float(len(self.remove.p))
+        return "discrete_pairs", [outcomes, *self.remove.p, *self.remove.q, *self.add.p, *self.add.q], 1.0
 
 
 @dataclass(frozen=True)

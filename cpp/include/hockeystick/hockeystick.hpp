@@ -1,4 +1,4 @@
-// Everything that an embedder may include, but pld.hpp, which needs pocketfft on the include path.
+// Everything that an embedder may include, but pld.hpp and accountant.hpp, which need pocketfft on the include path.
 #pragma once
 
 #include <hockeystick/aggregator_bounds.hpp>

@@ -106,8 +106,9 @@ class DiscreteLoss final : public PrivacyLoss {
     LossErrors errors_;
 };
 
-// A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "fixed_size_gaussian"
-// (shift, batch over data set size), "replaced_gaussian" (shift of one record, Poisson rate); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q), the direction
+// A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "discrete_pairs" (the length of
+// the forward p, then p and q of the forward pair and of the reverse one), "fixed_size_gaussian" (shift, batch over data set
+// size), "replaced_gaussian" (shift of one record, Poisson rate); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q), the direction
 // called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
 struct Mechanism {
     std::string kind;
@@ -123,6 +124,12 @@ inline Loss base_loss(const Mechanism& mechanism, bool forward) {
     if (mechanism.kind == "laplace") return std::make_shared<LaplaceLoss>(x.at(0));
     if (mechanism.kind == "fixed_size_gaussian") return std::make_shared<FixedSizeLoss>(x.at(0), x.at(1));
     if (mechanism.kind == "replaced_gaussian") return std::make_shared<ReplacedGaussianLoss>(x.at(0), x.at(1));
+    if (mechanism.kind == "discrete_pairs") {
+        const auto outcomes = static_cast<std::ptrdiff_t>(x.at(0));
+        const auto from = x.begin() + 1 + (forward ? 0 : 2 * outcomes), to = forward ? from + 2 * outcomes : x.end();
+        const auto middle = from + (to - from) / 2;
+        return std::make_shared<DiscreteLoss>(std::vector<double>(from, middle), std::vector<double>(middle, to));
+    }
     if (mechanism.kind != "discrete") throw std::invalid_argument("unknown mechanism kind " + mechanism.kind);
     const auto half = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
     const std::vector<double> p(x.begin(), half), q(half, x.end());

@@ -1,0 +1,97 @@
+/* hockeystick for C, and for whatever calls C: kernels, DP-SGD, and an accountant.
+ *
+ * Natural logarithms throughout. Functions that return an hs_status never let an exception out; on anything but HS_OK the
+ * results are untouched and hs_last_error_message() says which argument, its value and its domain. Scalar kernels
+ * return NaN outside their domains instead.
+ *
+ * Handles are opaque: made by ..._create, freed by ..._destroy, which takes NULL. Queries of one handle may run in several
+ * threads at once; composing may not. Within one ABI version functions and codes are only added, never changed. */
+#ifndef HOCKEYSTICK_C_API_H
+#define HOCKEYSTICK_C_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32) && defined(HOCKEYSTICK_BUILDS_C_API)
+#define HS_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define HS_API __declspec(dllimport)
+#else
+#define HS_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HS_ABI_VERSION 1
+
+typedef int32_t hs_status;
+#define HS_OK 0
+#define HS_INVALID_ARGUMENT 1
+#define HS_OUT_OF_MEMORY 2
+#define HS_INTERNAL_ERROR 3 /* a bug in hockeystick */
+
+#define HS_ADD_OR_REMOVE 0
+#define HS_REPLACE 1 /* sensitivities are twice those of adding or removing */
+
+/* Certified ends: the truth lies between them, rounding included. */
+typedef struct {
+    double lower, upper;
+} hs_bracket;
+
+typedef struct hs_accountant hs_accountant;
+
+HS_API int32_t hs_abi_version(void);            /* HS_ABI_VERSION of the library that runs */
+HS_API const char* hs_version(void);            /* "major.minor.patch" */
+HS_API const char* hs_last_error_message(void); /* of this thread; "" if there was none; until its next error */
+
+/* Kernels, as hockeystick.q, .theta and so on in Python. */
+HS_API double hs_q(double x);
+HS_API double hs_log_q(double x);
+HS_API double hs_q_inv(double p);
+HS_API double hs_theta(double eps, double r);
+HS_API double hs_log_theta(double eps, double r);
+HS_API double hs_laplace_theta(double eps, double r);
+HS_API double hs_theta_inverse(double eps, double delta);
+HS_API double hs_gaussian_epsilon(double r, double delta);
+
+/* The same for n elements, by the best instruction set of the machine. `out` overlaps no input. */
+HS_API hs_status hs_q_batch(const double* x, double* out, size_t n);
+HS_API hs_status hs_log_q_batch(const double* x, double* out, size_t n);
+HS_API hs_status hs_q_inv_batch(const double* p, double* out, size_t n);
+HS_API hs_status hs_theta_batch(const double* eps, const double* r, double* out, size_t n);
+HS_API hs_status hs_log_theta_batch(const double* eps, const double* r, double* out, size_t n);
+HS_API hs_status hs_laplace_theta_batch(const double* eps, const double* r, double* out, size_t n);
+
+/* DP-SGD: Gaussian noise on Poisson samples, add-or-remove adjacency; steps is a whole number in [1, 2^53]. */
+HS_API hs_status hs_dpsgd_delta(double noise_multiplier, double sampling_rate, double steps, double eps,
+                                hs_bracket* out);
+HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate, double steps, double delta,
+                                  hs_bracket* out);
+/* The least noise multiplier whose certified epsilon does not exceed the budget. */
+HS_API hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double epsilon, double delta,
+                                           double* out);
+
+/* An accountant: mechanisms as in Python, each `count` times, a whole number in [1, 2^53]. */
+HS_API hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out);
+HS_API void hs_accountant_destroy(hs_accountant* accountant);
+HS_API hs_status hs_accountant_gaussian(hs_accountant* accountant, double noise_multiplier, double count);
+HS_API hs_status hs_accountant_laplace(hs_accountant* accountant, double noise_multiplier, double count);
+HS_API hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, double noise_multiplier,
+                                                double sampling_rate, double count);
+HS_API hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
+                                               double count);
+HS_API hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon, double delta, double count);
+/* Two distributions over n outcomes, each summing to 1 within 1e-12. */
+HS_API hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, const double* q, size_t n,
+                                        double count);
+/* Brackets of delta at n eps >= 0, and of epsilon at n deltas in [0, 1). */
+HS_API hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out);
+HS_API hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,16 @@
+# Headers, the C library, and what find_package and pkg-config read; under ${root}, the package in a wheel.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY cpp/include/hockeystick DESTINATION ${root}include)
+install(TARGETS hockeystick EXPORT hockeystick)
+if(TARGET hockeystick_c)
+    install(FILES ${POCKETFFT_HEADER} LICENSES/pocketfft.txt DESTINATION ${root}include/hockeystick/pocketfft)
+    install(TARGETS hockeystick_c EXPORT hockeystick
+        LIBRARY DESTINATION ${root}lib ARCHIVE DESTINATION ${root}lib RUNTIME DESTINATION ${root}bin)
+endif()
+install(EXPORT hockeystick NAMESPACE hockeystick:: FILE hockeystickTargets.cmake DESTINATION ${root}lib/cmake/hockeystick)
+write_basic_package_version_file(hockeystickConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(cpp/package/hockeystick.pc.in hockeystick.pc @ONLY)
+install(FILES cpp/package/hockeystickConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/hockeystickConfigVersion.cmake
+    DESTINATION ${root}lib/cmake/hockeystick)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hockeystick.pc DESTINATION ${root}lib/pkgconfig)

@@ -1,0 +1,22 @@
+# The batch kernels once per instruction set: the x86-64 levels that the compiler knows, and its own baseline.
+set(flags_v2 -march=x86-64-v2)
+set(flags_v3 -march=x86-64-v3)
+set(flags_v4 -march=x86-64-v4 -mprefer-vector-width=512)
+set(levels portable)
+add_library(kernels STATIC cpp/src/dispatch.cpp)
+target_link_libraries(kernels PRIVATE hockeystick)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^([xX]86_64|[aA][mM][dD]64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND NOT MSVC
+        AND NOT CMAKE_OSX_ARCHITECTURES MATCHES "arm64")
+    check_cxx_compiler_flag("-march=x86-64-v4 -mprefer-vector-width=512" HOCKEYSTICK_KNOWS_LEVELS)  # GCC 11, Clang 12
+    if(HOCKEYSTICK_KNOWS_LEVELS)
+        list(APPEND levels v2 v3 v4)
+        target_compile_definitions(kernels PRIVATE HOCKEYSTICK_X86_64)
+    endif()
+endif()
+foreach(level IN LISTS levels)
+    add_library(kernels_${level} OBJECT cpp/src/batch_kernels.cpp)
+    target_compile_definitions(kernels_${level} PRIVATE HOCKEYSTICK_ISA=${level} HOCKEYSTICK_KERNELS=kernels_${level})
+    target_compile_options(kernels_${level} PRIVATE ${kernel_flags} ${flags_${level}} ${warnings})
+    target_link_libraries(kernels_${level} PRIVATE hockeystick)
+    target_sources(kernels PRIVATE $<TARGET_OBJECTS:kernels_${level}>)
+endforeach()

@@ -1,0 +1,267 @@
+"""dp_accounting: our accountant behind its `PrivacyAccountant`, and its privacy loss distributions to and fro.
+
+.. code-block:: python
+
+    accountant = HockeyStickAccountant()  # was: dp_accounting.pld.PLDAccountant()
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hockeystick import _checks, _core, _engines
+from hockeystick._checks import Array
+from hockeystick.accounting import Accountant
+from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
+from hockeystick.mechanisms import Core, Discrete, DiscretePairs
+
+NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
+
+try:
+    from dp_accounting import NeighboringRelation, PrivacyAccountant
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+except ImportError:  # asked for when first needed
+
+    class PrivacyAccountant:  # type: ignore[no-redef]
+        """Stands in for the base class where dp_accounting is not installed."""
+
+        def __init__(self, *_: Any) -> None:
+            raise ImportError(NEED)
+
+    NeighboringRelation = pld_pmf = privacy_loss_distribution = None
+
+
+__all__ = ["HockeyStickAccountant", "from_pld", "to_pld"]
+
+_RELATIONS: Mapping[str, Relation] = {
+    "ADD_OR_REMOVE_ONE": "add_or_remove",
+    "REPLACE_ONE": "replace",
+    "REPLACE_SPECIAL": "replace_special",
+}
+LARGEST_GRID = 4_000_000  # points
+TAIL = math.exp(-50.0)  # mass that `to_pld` sends to infinity in each step
+
+
+class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
+    """A dp_accounting `PrivacyAccountant` whose numbers are certified upper bounds.
+
+    Parameters
+    ----------
+    neighboring_relation : dp_accounting.NeighboringRelation, optional
+        ADD_OR_REMOVE_ONE by default.
+
+    Notes
+    -----
+    Which events are known, and how they are recognised: `hockeystick.interop.events`. `accountant` is the one of
+    hockeystick behind it, for brackets and explanations.
+
+    Examples
+    --------
+    >>> import dp_accounting as dp
+    >>> event = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
+    >>> print(f"{HockeyStickAccountant().compose(event, 1000).get_epsilon(1e-5):.3f}")
+    1.828
+    """
+
+    def __init__(self, neighboring_relation: Any = None) -> None:
+        """Start with nothing composed."""
+        if neighboring_relation is None:
+            neighboring_relation = getattr(NeighboringRelation, "ADD_OR_REMOVE_ONE", None)
+        super().__init__(neighboring_relation)
+        if not isinstance(neighboring_relation, NeighboringRelation):
+            msg = f"neighboring_relation must be a NeighboringRelation, not {neighboring_relation!r}"
+            raise TypeError(msg)
+        self._relation = _RELATIONS[neighboring_relation.name]
+        self.accountant = Accountant(adjacency_of(self._relation))
+
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        try:
+            steps = [(mechanism, times * count) for mechanism, times in steps_of(event, self._relation)]
+            for mechanism, times in steps:  # refused before anything is changed
+                _checks.count_scalar("count", self.accountant.ledger.get(mechanism, 0) + times, 0)
+        except UnsupportedEvent as error:
+            return self.CompositionErrorDetails(error.event, error.reason)
+        if do_compose:
+            for mechanism, times in steps:
+                self.accountant.compose(mechanism, times)
+        return None
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """Return the certified upper end of epsilon.
+
+        Parameters
+        ----------
+        target_delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            Infinity if an event was not private.
+        """
+        if NON_PRIVATE in self.accountant.ledger:
+            return math.inf
+        return 0.0 if target_delta == 1 else float(self.accountant.epsilon(target_delta))
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """Return the certified upper end of delta.
+
+        Parameters
+        ----------
+        target_epsilon : float
+            Non-negative.
+
+        Returns
+        -------
+        float
+            1 if an event was not private.
+        """
+        return float(self.accountant.delta(target_epsilon))
+
+
+def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-4) -> Any:
+    """Return an accountant's ledger as a privacy loss distribution of dp_accounting.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        Of hockeystick; the `accountant` of a `HockeyStickAccountant` is one.
+    value_discretization_interval : float
+        Grid step of the privacy loss, positive.
+
+    Returns
+    -------
+    dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        Pessimistic: each step connects the dots of our certified deltas. Composed by dp_accounting, whose transforms
+        are in doubles and not certified.
+
+    Raises
+    ------
+    ValueError
+        If the interval is not positive, or needs more than 4 million points for a step.
+    ImportError
+        If dp_accounting is not installed.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> pld = to_pld(hs.Accountant().compose(hs.Laplace(2.0), 4))
+    >>> print(f"{pld.get_epsilon_for_delta(0.01):.2f}")
+    1.85
+    """
+    if pld_pmf is None:
+        raise ImportError(NEED)
+    h = _checks.positive_scalar("value_discretization_interval", value_discretization_interval)
+    composition = _engines.Composition(accountant.ledger, accountant.adjacency)
+    symmetric = len(composition.directions()) == 1
+    total = None
+    for kind, parameters, rate, count in composition.entries(upper=True):
+        mechanism = (kind, parameters, rate)
+        directions = (True,) if symmetric else (True, False)
+        step = privacy_loss_distribution.PrivacyLossDistribution(*(_dots(mechanism, up, h) for up in directions))
+        repeated = step.self_compose(int(count)) if count > 1 else step
+        total = repeated if total is None else total.compose(repeated)
+    return privacy_loss_distribution.identity(h) if total is None else total
+
+
+def _dots(mechanism: Core, forward: bool, h: float) -> Any:
+    """Return one direction of one step on the grid."""
+    bottom, top = (-_highest(mechanism, not forward), _highest(mechanism, forward))
+    if (top - bottom) / h > LARGEST_GRID:
+        msg = f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
+        raise ValueError(msg)
+    first, last = math.floor(bottom / h), math.ceil(top / h)
+    deltas = [_delta(mechanism, forward, i * h) for i in range(first, last + 1)]
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(h, first, last, np.minimum.accumulate(deltas))
+
+
+def _highest(mechanism: Core, forward: bool) -> float:
+    """Return a loss beyond which there is nothing, or next to nothing."""
+    _, most, _, infinite = _core.one_step_limits(*mechanism, forward)
+    spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
+    return max(min(most, _core.one_step_bracket(*mechanism, forward, True, spared)[1]), 0.0)
+
+
+def _delta(mechanism: Core, forward: bool, eps: float) -> float:
+    """Return the upper end of delta, at a negative eps by that of the other direction."""
+    if eps >= 0:
+        return float(_core.one_step_bracket(*mechanism, forward, False, eps)[1])
+    other = _core.one_step_bracket(*mechanism, not forward, False, -eps)[1]
+    return float(min((-math.expm1(eps) + math.exp(eps) * other) * (1 + 2.0**-50), 1.0))
+
+
+def from_pld(pld: Any) -> DiscretePairs:
+    """Return a privacy loss distribution of dp_accounting as a mechanism of ours.
+
+    Parameters
+    ----------
+    pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        A pessimistic one.
+
+    Returns
+    -------
+    DiscretePairs
+        A pair of discrete distributions for each direction, dominating wherever the distribution did. Mass that rounding
+        has lost goes to infinite loss; losses so low that they do not fit a pair are raised.
+
+    Raises
+    ------
+    ValueError
+        If the distribution is optimistic, which bounds nothing from above, or has no mass.
+    TypeError
+        If it is not one of dp_accounting.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from dp_accounting.pld import privacy_loss_distribution
+    >>> step = from_pld(privacy_loss_distribution.from_laplace_mechanism(2.0))
+    >>> print(f"{hs.Accountant().compose(step, 4).epsilon(0.01):.2f}")
+    1.85
+    """
+    pmfs = [getattr(pld, name, None) for name in ("_pmf_remove", "_pmf_add")]
+    if None in pmfs:
+        msg = f"pld must be a PrivacyLossDistribution of dp_accounting, not {pld!r}"
+        raise TypeError(msg)
+    return DiscretePairs(*(_pair(pmf.to_dense_pmf()) for pmf in pmfs if pmf is not None))
+
+
+def _pair(pmf: Any) -> Discrete:
+    """Return P and Q on the grid's losses, infinite loss, and outcomes of Q alone."""
+    if not pmf._pessimistic_estimate:
+        msg = "pld must be pessimistic: an optimistic one bounds nothing from above"
+        raise ValueError(msg)
+    p = np.maximum(np.asarray(pmf._probs, dtype=np.float64), 0.0)
+    losses = (pmf._lower_loss + np.arange(p.size)) * pmf._discretization
+    p, losses = _raised(p, losses)
+    infinite = max(float(pmf._infinity_mass), 1.0 - math.fsum(p), 0.0)
+    p = _without_lowest(p, math.fsum([*p, infinite, -1.0]))
+    q = p * np.exp(-losses) * (1.0 - 1e-15)
+    return Discrete([*p, infinite, 0.0], [*q, 0.0, max(1.0 - math.fsum(q), 0.0)])
+
+
+def _without_lowest(p: Array, excess: float) -> Array:
+    """Take what the masses exceed 1 by, through rounding, from the lowest losses: at any epsilon above them delta stays."""
+    if excess <= 0.0:
+        return p
+    total = np.cumsum(p)
+    last = min(int(np.searchsorted(total, excess)), p.size - 1)
+    rest = np.maximum(total[last] - excess, 0.0)
+    return np.concatenate([np.zeros(last), [rest], p[last + 1 :]])
+
+
+def _raised(p: Array, losses: Array) -> tuple[Array, Array]:
+    """Raise the lowest losses to the first at which Q has mass 1 at most, up to rounding; drop points without mass."""
+    q = p * np.exp(-losses)
+    q_from = np.cumsum(q[::-1])[::-1]
+    p_below = np.cumsum(p) - p
+    fits = q_from + p_below * np.exp(-losses) <= 1.0 + 5e-13  # half of what Discrete allows
+    first = int(np.argmax(fits)) if fits.any() else p.size - 1
+    p, losses = p[first:].copy(), losses[first:]
+    p[0] += p_below[first]
+    kept = p > 0
+    return p[kept], losses[kept]

@@ -1,0 +1,241 @@
+"""Events of dp_accounting as mechanisms, read by class name and fields; dp_accounting itself is not needed.
+
+An event is one of its `DpEvent` objects, or what its `to_named_tuple` returns. The name of the class and the whole set
+of its fields must be known, since releases disagree about both under one version number: whatever else there is (a
+new field, too) is unsupported rather than guessed.
+
+Three relations: "add_or_remove", "replace", and "replace_special", in which a record is replaced by a special one that
+contributes nothing (Kairouz et al. 2021, Definition 1.1). Noise added to sums, with Poisson sampling too, leaks under the
+third exactly what it leaks under the first: given the other records' coins, the two data sets differ by one summand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from hockeystick import _checks
+from hockeystick.accounting import Accountant
+from hockeystick.mechanisms import (
+    Adjacency,
+    ApproximateDP,
+    Discrete,
+    FixedSizeSampled,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    PoissonSampled,
+    RandomizedResponse,
+)
+
+__all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
+
+Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
+Steps: TypeAlias = list[tuple[Mechanism, int]]
+
+NON_PRIVATE = ApproximateDP(0.0, 1.0)  # delta is 1 at every epsilon
+
+
+class UnsupportedEvent(ValueError):
+    """An event for which there is no mechanism.
+
+    Attributes
+    ----------
+    event : object
+        The innermost one that is to blame.
+    reason : str
+        Why.
+    """
+
+    def __init__(self, event: Any, reason: str) -> None:
+        """Keep both."""
+        super().__init__(f"{event!r} is not supported: {reason}")
+        self.event = event
+        self.reason = reason
+
+
+def adjacency_of(relation: Relation) -> Adjacency:
+    """Return the adjacency whose pairs are those of a relation."""
+    return "replace" if relation == "replace" else "add_or_remove"
+
+
+def accountant_of(event: Any, *, relation: Relation = "add_or_remove") -> Accountant:
+    """Return an accountant that has composed an event.
+
+    Parameters
+    ----------
+    event : DpEvent or named tuple
+        An event of dp_accounting (jax_privacy's are such), or what its `to_named_tuple` returns.
+    relation : {"add_or_remove", "replace", "replace_special"}
+        Which data sets are adjacent.
+
+    Returns
+    -------
+    Accountant
+        Every answer of which is certified.
+
+    Raises
+    ------
+    UnsupportedEvent
+        A ValueError, if the event is unknown, or has no proven dominating pair under this relation.
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> event = namedtuple("Event", "module_name class_name noise_multiplier")
+    >>> accountant_of(event("dp_accounting.dp_event", "GaussianDpEvent", 2.0)).ledger
+    mappingproxy({Gaussian(noise_multiplier=2.0): 1})
+    """
+    accountant = Accountant(adjacency_of(relation))
+    for mechanism, count in steps_of(event, relation):
+        accountant.compose(mechanism, count)
+    return accountant
+
+
+def steps_of(event: Any, relation: Relation) -> Steps:
+    """Return the mechanisms of an event, each with its count.
+
+    Parameters
+    ----------
+    event : DpEvent or named tuple
+        As for `accountant_of`.
+    relation : {"add_or_remove", "replace", "replace_special"}
+        Which data sets are adjacent.
+
+    Returns
+    -------
+    list of (Mechanism, int)
+        Empty if nothing leaks; `ApproximateDP(0, 1)` stands for what is not private at all.
+
+    Raises
+    ------
+    UnsupportedEvent
+        As for `accountant_of`.
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> event = namedtuple("Event", "class_name noise_multiplier")
+    >>> steps_of(event("LaplaceDpEvent", 2.0), "replace")
+    [(Laplace(noise_multiplier=2.0), 1)]
+    """
+    name, values = _structure(event)
+    fields, read = _READERS.get(name, ((), None))
+    if read is None:
+        raise UnsupportedEvent(event, f"hockeystick knows no mechanism for {name}")
+    if set(values) != set(fields):
+        expected = ", ".join(fields) or "none"
+        raise UnsupportedEvent(event, f"the fields of {name} must be {expected}, not {', '.join(values) or 'none'}")
+    try:
+        steps = read(relation, *(values[field] for field in fields))
+        for mechanism, _ in steps:
+            mechanism._core(adjacency_of(relation))
+    except UnsupportedEvent:
+        raise
+    except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency
+        raise UnsupportedEvent(event, str(error)) from error
+    return steps
+
+
+def _structure(event: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name of an event's class and its fields."""
+    attributes = getattr(type(event), "__attrs_attrs__", None)
+    if attributes is not None:
+        return type(event).__name__, {field.name: getattr(event, field.name) for field in attributes}
+    named = getattr(event, "class_name", None)
+    if isinstance(event, tuple) and isinstance(named, (str, bytes)):
+        name = named.decode() if isinstance(named, bytes) else named
+        fields = [field for field in getattr(event, "_fields", ()) if field not in ("module_name", "class_name")]
+        return name, {field: getattr(event, field) for field in fields}
+    return type(event).__name__, vars(event) if hasattr(event, "__dict__") else {}
+
+
+def _noise(kind: Callable[[float], Mechanism]) -> Callable[[Relation, float], Steps]:
+    def read(relation: Relation, noise_multiplier: float) -> Steps:
+        del relation
+        return [(NON_PRIVATE if noise_multiplier == 0 else kind(noise_multiplier), 1)]
+
+    return read
+
+
+def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
+    if num_buckets == 1:
+        return []
+    response = RandomizedResponse(noise_parameter, num_buckets)
+    if relation != "replace_special":
+        return [(response, 1)]
+    other = response.noise_parameter / response.num_buckets  # the special record answers uniformly
+    rest = 1.0 / response.num_buckets
+    answer = Discrete([1.0 - (num_buckets - 1) * other, (num_buckets - 1) * other], [rest, 1.0 - rest])
+    return [(answer, 1)]
+
+
+def _approximate(relation: Relation, epsilon: float, delta: float) -> Steps:
+    del relation
+    return [(NON_PRIVATE if epsilon == math.inf or delta == 1 else ApproximateDP(epsilon, delta), 1)]
+
+
+def _pure(relation: Relation, epsilon: float) -> Steps:
+    return _approximate(relation, epsilon, 0.0)
+
+
+def _repeated(relation: Relation, event: Any, count: int) -> Steps:
+    count = _checks.count_scalar("count", count, 0)
+    return [(mechanism, times * count) for mechanism, times in steps_of(event, relation) if count]
+
+
+def _composed(relation: Relation, events: Sequence[Any]) -> Steps:
+    return [step for event in events for step in steps_of(event, relation)]
+
+
+def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Steps:
+    inner = steps_of(event, relation)
+    if sampling_probability == 0 or not inner:
+        return []
+    if sampling_probability == 1:
+        return inner
+    if NON_PRIVATE in dict(inner):
+        return [(NON_PRIVATE, 1)]
+    sampled = PoissonSampled(_one(inner), sampling_probability)
+    if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
+        msg = "the special record is as good as none only in a sum"
+        raise ValueError(msg)
+    return [(sampled, 1)]
+
+
+def _fixed_size(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
+    inner = steps_of(event, relation)
+    if not inner:
+        return []
+    if NON_PRIVATE in dict(inner):
+        return [(NON_PRIVATE, 1)]
+    return [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement=False), 1)]
+
+
+def _one(steps: Steps) -> Mechanism:
+    """Return what is run on one sample as one mechanism: Gaussian releases of the same sample are one, of less noise."""
+    if len(steps) == 1 and steps[0][1] == 1:
+        return steps[0][0]
+    if not all(isinstance(mechanism, Gaussian) for mechanism, _ in steps):
+        msg = "several releases of one sample are known as one mechanism only if all are Gaussian"
+        raise ValueError(msg)
+    shift = math.hypot(*(math.sqrt(count) / mechanism.noise_multiplier for mechanism, count in steps))  # type: ignore[attr-defined]
+    return Gaussian((1.0 - 2.0**-50) / shift)  # less noise than rounding may have added
+
+
+Reader: TypeAlias = tuple[tuple[str, ...], Callable[..., Steps]]
+_READERS: dict[str, Reader] = {
+    "NoOpDpEvent": ((), lambda _: []),
+    "NonPrivateDpEvent": ((), lambda _: [(NON_PRIVATE, 1)]),
+    "GaussianDpEvent": (("noise_multiplier",), _noise(Gaussian)),
+    "LaplaceDpEvent": (("noise_multiplier",), _noise(Laplace)),
+    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
+    "EpsilonDeltaDpEvent": (("epsilon", "delta"), _approximate),
+    "ExponentialMechanismDpEvent": (("epsilon",), _pure),
+    "PermuteAndFlipDpEvent": (("epsilon",), _pure),
+    "SelfComposedDpEvent": (("event", "count"), _repeated),
+    "ComposedDpEvent": (("events",), _composed),
+    "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
+    "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _fixed_size),
+}

@@ -1,0 +1,299 @@
+"""Flower: client-level accounting in the shape of its `PrivacyAccountant` protocol; Flower itself is not imported.
+
+.. code-block:: python
+
+    accountant = Accountant(config)  # was: RdpAccountant(config)
+
+`config` and events may be Flower's `PrivacyConfig` and `GaussianPrivacyEvent`, or anything with the same attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from hockeystick import _checks
+from hockeystick import accounting as _accounting
+from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+
+__all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"]
+
+SCHEMA_VERSION, BACKEND = 1, "hockeystick"
+_RELATIONS: Mapping[str, Adjacency] = {"add-or-remove-one": "add_or_remove", "replace-one": "replace"}
+_SAMPLING = ("poisson", "without-replacement", "no-amplification")
+
+
+@dataclass(frozen=True)
+class PrivacyConfig:
+    """What stays the same over a training.
+
+    Parameters
+    ----------
+    target_delta : float
+        Delta of reports and limits, in (0, 1).
+    population_size : int
+        Clients from which each round samples.
+    neighboring_relation : {"add-or-remove-one", "replace-one"}
+        Which populations are adjacent, by one client.
+    sampling_method : {"poisson", "without-replacement", "no-amplification"}
+        How each round samples.
+    max_epsilon : float, optional
+        Limit for `Accountant.would_exceed`.
+    """
+
+    target_delta: float
+    population_size: int
+    neighboring_relation: str
+    sampling_method: str
+    max_epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class GaussianPrivacyEvent:
+    """A round with Gaussian noise on the sum of clipped updates.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Noise standard deviation over clip norm.
+    sample_size : int
+        Clients in the round; with Poisson sampling their expected number.
+    population_size : int
+        That of the configuration.
+    """
+
+    noise_multiplier: float
+    sample_size: int
+    population_size: int
+
+
+class PrivacySpent(NamedTuple):
+    """What was spent.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Certified upper end of epsilon, at delta.
+    num_releases : int
+        Rounds so far.
+    accounting_method : str
+        "hockeystick".
+    optimal_order : None
+        There are no orders.
+    """
+
+    epsilon: float
+    delta: float
+    num_releases: int
+    accounting_method: str
+    optimal_order: None = None
+
+
+class Accountant:
+    """Privacy of a federated training by rounds; every epsilon is a certified upper bound.
+
+    Parameters
+    ----------
+    config : PrivacyConfig
+        Flower's or this module's.
+
+    Raises
+    ------
+    ValueError
+        If a value of the configuration is outside its domain or unknown, or sampling and relation do not fit.
+
+    Examples
+    --------
+    >>> config = PrivacyConfig(1e-5, 10_000, "add-or-remove-one", "poisson", max_epsilon=2.0)
+    >>> accountant = Accountant(config)
+    >>> round_ = GaussianPrivacyEvent(noise_multiplier=1.0, sample_size=100, population_size=10_000)
+    >>> accountant.compose(round_, 1000)
+    >>> print(f"{accountant.get_privacy_spent().epsilon:.3f}", accountant.would_exceed(round_, count=500))
+    1.828 True
+    """
+
+    def __init__(self, config: Any) -> None:
+        """Check the configuration."""
+        self._config = config
+        self._settings = _settings(config)
+        self._compositions: list[tuple[dict[str, Any], int]] = []
+        self._accountant = self._empty()
+
+    @property
+    def config(self) -> Any:
+        """The configuration, as it was given."""
+        return self._config
+
+    @property
+    def num_releases(self) -> int:
+        """Rounds so far."""
+        return len(self._accountant)
+
+    @property
+    def accountant(self) -> _accounting.Accountant:
+        """Hockeystick's accountant, for brackets and explanations."""
+        return self._accountant
+
+    def compose(self, event: Any, count: int = 1) -> None:
+        """Add rounds.
+
+        Parameters
+        ----------
+        event : GaussianPrivacyEvent
+            Flower's or this module's.
+        count : int
+            How many, at least 1.
+
+        Raises
+        ------
+        ValueError
+            If something is outside its domain, or the population is not that of the configuration; nothing is added.
+        """
+        fields, mechanism = self._round(event)
+        self._accountant.compose(mechanism, count)
+        self._compositions.append((fields, count))
+
+    def get_epsilon(self, delta: float) -> float:
+        """Return the certified upper end of epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        """
+        return float(self._accountant.epsilon(delta))
+
+    def get_delta(self, epsilon: float) -> float:
+        """Return the certified upper end of delta.
+
+        Parameters
+        ----------
+        epsilon : float
+            Non-negative.
+        """
+        return float(self._accountant.delta(epsilon))
+
+    def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
+        """Return what was spent.
+
+        Parameters
+        ----------
+        delta : float, optional
+            That of the configuration by default.
+        """
+        delta = self._settings["target_delta"] if delta is None else delta
+        return PrivacySpent(self.get_epsilon(delta), delta, self.num_releases, BACKEND)
+
+    def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
+        """Say whether rounds would leave the budget; nothing is composed.
+
+        Parameters
+        ----------
+        event : GaussianPrivacyEvent
+            What each round would be.
+        max_epsilon : float, optional
+            Budget at the configuration's delta; that of the configuration by default.
+        count : int
+            How many rounds, at least 1.
+
+        Raises
+        ------
+        ValueError
+            If there is no budget, or something is outside its domain.
+        """
+        limit = self._settings["max_epsilon"] if max_epsilon is None else max_epsilon
+        if limit is None:
+            msg = "max_epsilon must be given, here or in the configuration"
+            raise ValueError(msg)
+        _, mechanism = self._round(event)
+        delta = self._settings["target_delta"]
+        return self._accountant.would_exceed(mechanism, count, epsilon=limit, delta=delta)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the configuration and the rounds as plain JSON values."""
+        compositions = [{"event": dict(event), "count": count} for event, count in self._compositions]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "backend": BACKEND,
+            "config": dict(self._settings),
+            "compositions": compositions,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the rounds of a state.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, perhaps through JSON, under the same configuration.
+
+        Raises
+        ------
+        ValueError
+            If version, backend or configuration differ, or something is missing or wrong; nothing is changed.
+        """
+        expected = {"schema_version": SCHEMA_VERSION, "backend": BACKEND, "config": self._settings}
+        for key, value in expected.items():
+            if state.get(key) != value:
+                msg = f"{key} of state must be {value!r}, not {state.get(key)!r}"
+                raise ValueError(msg)
+        restored = type(self)(self._config)
+        try:
+            for entry in state["compositions"]:
+                restored.compose(GaussianPrivacyEvent(**entry["event"]), entry["count"])
+        except (KeyError, TypeError) as error:
+            msg = f"compositions of state must be events with counts: {error}"
+            raise ValueError(msg) from error
+        self._compositions, self._accountant = restored._compositions, restored._accountant
+
+    def _empty(self) -> _accounting.Accountant:
+        return _accounting.Accountant(_RELATIONS[self._settings["neighboring_relation"]])
+
+    def _round(self, event: Any) -> tuple[dict[str, Any], Mechanism]:
+        """Return an event as plain values and as a mechanism."""
+        population = self._settings["population_size"]
+        if event.population_size != population:
+            msg = f"population_size must be that of the configuration, {population}, not {event.population_size!r}"
+            raise ValueError(msg)
+        size = _checks.count_scalar("sample_size", event.sample_size)
+        if size > population:
+            msg = f"sample_size must be at most population_size ({population}), not {size}"
+            raise ValueError(msg)
+        noise = Gaussian(event.noise_multiplier)
+        fields = {"noise_multiplier": noise.noise_multiplier, "sample_size": size, "population_size": population}
+        return fields, _sampled(noise, size, population, self._settings["sampling_method"])
+
+
+def _sampled(noise: Gaussian, size: int, population: int, method: str) -> Mechanism:
+    if method == "poisson":
+        return PoissonSampled(noise, size / population)
+    if method == "without-replacement":
+        return FixedSizeSampled(noise, population, size, replacement=False)
+    return noise
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """Return a configuration as plain values, checked."""
+    relation, method = (_word(config, name) for name in ("neighboring_relation", "sampling_method"))
+    _checks.choice("neighboring_relation", relation, tuple(_RELATIONS))
+    _checks.choice("sampling_method", method, _SAMPLING)
+    if method == "without-replacement" and _RELATIONS[relation] != "replace":
+        msg = f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}"
+        raise ValueError(msg)
+    limit = config.max_epsilon
+    if limit is not None:
+        limit = _checks.positive_scalar("max_epsilon", limit)
+    return {
+        "target_delta": _checks.scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        "population_size": _checks.count_scalar("population_size", config.population_size),
+        "neighboring_relation": relation,
+        "sampling_method": method,
+        "max_epsilon": limit,
+    }
+
+
+def _word(config: Any, name: str) -> Any:
+    value = getattr(config, name)
+    return value.value if isinstance(value, Enum) else value

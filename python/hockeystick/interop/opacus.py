@@ -1,0 +1,188 @@
+"""Opacus: our accountant in the shape of its `IAccountant`; neither Opacus nor torch is imported.
+
+.. code-block:: python
+
+    from opacus.accountants import register_accountant
+    register_accountant("hockeystick", HockeyStickAccountant)
+    engine = PrivacyEngine(accountant="hockeystick")  # get_noise_multiplier(..., accountant="hockeystick") likewise
+
+The name must be "hockeystick": the engine asks the accountant for it when it calibrates.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import lru_cache
+from typing import Any
+
+from hockeystick.accounting import Accountant
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+
+__all__ = ["HockeyStickAccountant"]
+
+
+class HockeyStickAccountant:
+    """An Opacus accountant whose epsilon is a certified upper bound.
+
+    Attributes
+    ----------
+    history : list of (float, float, int)
+        Noise multiplier, sampling rate, steps. All that there is: it may be replaced at will.
+
+    Notes
+    -----
+    Gaussian noise on Poisson samples, add-or-remove adjacency, whatever `PrivacyEngine.make_private` was told: with
+    ``poisson_sampling=False`` Opacus trains on shuffled batches, for which this is not the truth.
+
+    Examples
+    --------
+    >>> accountant = HockeyStickAccountant()
+    >>> for _ in range(1000):
+    ...     accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    >>> print(f"{accountant.get_epsilon(1e-5):.3f}")
+    1.828
+    """
+
+    def __init__(self) -> None:
+        """Start with an empty history."""
+        self.history: list[tuple[float, float, int]] = []
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Record one step of the optimiser.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Noise standard deviation over clip norm; 0 is no noise.
+        sample_rate : float
+            Probability of each record, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain; the history is as before.
+        """
+        _step(noise_multiplier, sample_rate)
+        if self.history and tuple(self.history[-1][:2]) == (noise_multiplier, sample_rate):
+            self.history[-1] = (noise_multiplier, sample_rate, self.history[-1][2] + 1)
+        else:
+            self.history.append((noise_multiplier, sample_rate, 1))
+
+    def get_epsilon(
+        self, delta: float, alphas: Any = None, *, eps_error: float | None = None, delta_error: float | None = None
+    ) -> float:
+        """Return the certified upper end of epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        alphas, eps_error, delta_error : optional
+            Taken, because other accountants of Opacus take them, and not needed.
+
+        Returns
+        -------
+        float
+            Infinity if a step had no noise.
+        """
+        del alphas, eps_error, delta_error
+        return _epsilon(tuple(map(tuple, self.history)), delta)
+
+    def accountant(self) -> Accountant:
+        """Return hockeystick's accountant of this history, for brackets, trade-off functions and explanations.
+
+        Raises
+        ------
+        ValueError
+            If an entry of the history is outside its domain, or has no noise.
+        """
+        return _composed(self.history)
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return sum(steps for _, _, steps in self.history)
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """Return the name to register."""
+        return "hockeystick"
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what a DPOptimizer calls after each step.
+
+        Parameters
+        ----------
+        sample_rate : float
+            Of one batch; accumulated batches count as one larger one.
+        """
+
+        def hook(optimizer: Any) -> None:
+            self.step(
+                noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate * optimizer.accumulated_iterations
+            )
+
+        return hook
+
+    def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
+        """Return the history and the name of the mechanism.
+
+        Parameters
+        ----------
+        destination : mutable mapping, optional
+            Where to put them.
+        """
+        destination = {} if destination is None else destination
+        destination.update(history=copy.deepcopy(self.history), mechanism=self.mechanism())
+        return destination
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take the history of a state.
+
+        Parameters
+        ----------
+        state_dict : mapping
+            What `state_dict` returned, perhaps through JSON.
+
+        Raises
+        ------
+        ValueError
+            If it is empty, lacks something, or is of another mechanism.
+        """
+        if not state_dict or not {"history", "mechanism"} <= set(state_dict):
+            msg = f"state_dict must have history and mechanism, not {state_dict!r}"
+            raise ValueError(msg)
+        if state_dict["mechanism"] != self.mechanism():
+            msg = f"state_dict must be of mechanism {self.mechanism()!r}, not {state_dict['mechanism']!r}"
+            raise ValueError(msg)
+        history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
+        for noise, rate, _ in history:
+            _step(noise, rate)
+        self.history = history
+
+
+def _step(noise_multiplier: float, sample_rate: float) -> PoissonSampled | None:
+    """Return one step as a mechanism, or None if it has no noise."""
+    sampled = PoissonSampled(Gaussian(noise_multiplier if noise_multiplier != 0 else 1.0), sample_rate)
+    return sampled if noise_multiplier != 0 else None
+
+
+def _composed(history: Any) -> Accountant:
+    accountant = Accountant()
+    for noise_multiplier, sample_rate, steps in history:
+        mechanism = _step(noise_multiplier, sample_rate)
+        if mechanism is None:
+            msg = "history must have noise in every step, to be composed"
+            raise ValueError(msg)
+        accountant.compose(mechanism, steps)
+    return accountant
+
+
+@lru_cache(maxsize=256)
+def _epsilon(history: tuple[tuple[float, float, int], ...], delta: float) -> float:
+    """Return epsilon, remembered by the value of the history."""
+    if any(_step(noise, rate) is None and rate > 0 and steps > 0 for noise, rate, steps in history):
+        return math.inf
+    noisy = [entry for entry in history if entry[0] != 0]
+    return float(_composed(noisy).epsilon(delta))

@@ -1,0 +1,226 @@
+"""prv_accountant: its `PRVAccountant`, answering (lower, estimate, upper), with its mechanisms or ours.
+
+.. code-block:: python
+
+    from hockeystick.interop.prv import PRVAccountant  # was: from prv_accountant import PRVAccountant
+
+Neither needs nor imports prv_accountant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from hockeystick.accounting import Accountant
+from hockeystick.dpsgd import dpsgd_noise_multiplier
+from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, Mechanism, PoissonSampled
+from hockeystick.pld import Bracket
+
+__all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
+
+Triple: TypeAlias = tuple[float, float, float]
+
+
+class PRVAccountant:
+    """Certified triples for a composition of given mechanisms, in one direction of call: counts come with the question.
+
+    Parameters
+    ----------
+    prvs : mechanism or sequence of mechanisms
+        Of hockeystick, or of prv_accountant: PoissonSubsampledGaussianMechanism, GaussianMechanism, LaplaceMechanism,
+        PureDPMechanism, ApproximateDPMechanism, recognised by name and attributes.
+    eps_error, delta_error, max_self_compositions, eps_max : optional
+        Taken, because prv_accountant takes them, and not needed: brackets are as narrow as the engines make them,
+        counts have no limit.
+
+    Raises
+    ------
+    TypeError
+        If a mechanism is not known.
+
+    Notes
+    -----
+    Add-or-remove adjacency, both directions; prv_accountant computes one of them. The estimate is the middle of the
+    certified bracket.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    >>> low, estimate, up = PRVAccountant(step).compute_epsilon(1e-5, 1000)
+    >>> print(f"{low:.3f} {estimate:.3f} {up:.3f}")
+    1.828 1.828 1.828
+    """
+
+    def __init__(
+        self,
+        prvs: Any,
+        eps_error: float | None = None,
+        delta_error: float | None = None,
+        max_self_compositions: Any = None,
+        eps_max: float | None = None,
+    ) -> None:
+        """Take the mechanisms."""
+        del eps_error, delta_error, max_self_compositions, eps_max
+        several = isinstance(prvs, Sequence)
+        self.mechanisms = [mechanism_of(prv) for prv in (prvs if several else [prvs])]
+
+    def accountant(self, num_self_compositions: int | Sequence[int] | None = None) -> Accountant:
+        """Return hockeystick's accountant of these counts.
+
+        Parameters
+        ----------
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed, 1 by default.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many counts as mechanisms.
+        """
+        counts = [1] * len(self.mechanisms) if num_self_compositions is None else num_self_compositions
+        counts = list(counts) if isinstance(counts, Sequence) else [counts]
+        if len(counts) != len(self.mechanisms):
+            msg = f"num_self_compositions must have {len(self.mechanisms)} counts, not {len(counts)}"
+            raise ValueError(msg)
+        accountant = Accountant()
+        for mechanism, count in zip(self.mechanisms, counts, strict=True):
+            accountant.compose(mechanism, count)
+        return accountant
+
+    def compute_epsilon(self, delta: float, num_self_compositions: int | Sequence[int] | None = None) -> Triple:
+        """Return lower end, estimate and upper end of epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed, 1 by default.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain.
+        """
+        return _triple(self.accountant(num_self_compositions).epsilon_bracket(delta))
+
+    def compute_delta(self, epsilon: float, num_self_compositions: int | Sequence[int] | None = None) -> Triple:
+        """Return lower end, estimate and upper end of delta.
+
+        Parameters
+        ----------
+        epsilon : float
+            Non-negative.
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed, 1 by default.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain.
+        """
+        return _triple(self.accountant(num_self_compositions).delta_bracket(epsilon))
+
+
+class DPSGDAccountant(PRVAccountant):
+    """DP-SGD in prv_accountant's words.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Noise standard deviation over clip norm.
+    sampling_probability : float
+        Of each record, in [0, 1].
+    max_steps, eps_error, delta_error : optional
+        Taken, and not needed.
+    """
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        sampling_probability: float,
+        max_steps: int | None = None,
+        eps_error: float | None = None,
+        delta_error: float | None = None,
+    ) -> None:
+        """Take the mechanism."""
+        step = PoissonSampled(Gaussian(float(noise_multiplier)), float(sampling_probability))
+        super().__init__(step, eps_error, delta_error, max_steps)
+
+    def compute_epsilon(self, delta: float, num_steps: Any) -> Triple:  # type: ignore[override]
+        """Return lower end, estimate and upper end of epsilon after a number of steps.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        num_steps : int
+            At least 1.
+        """
+        return super().compute_epsilon(delta, num_steps)
+
+
+def find_noise_multiplier(  # noqa: PLR0917, the order is theirs
+    sampling_probability: float,
+    num_steps: int,
+    target_epsilon: float,
+    target_delta: float,
+    eps_error: float | None = None,
+    mu_max: float | None = None,
+) -> float:
+    """Return the least noise multiplier of DP-SGD whose certified epsilon does not exceed the target.
+
+    Parameters
+    ----------
+    sampling_probability, num_steps, target_epsilon, target_delta : float
+        As sampling_rate, steps, epsilon and delta of `hockeystick.dpsgd_noise_multiplier`.
+    eps_error, mu_max : optional
+        Taken, and not needed.
+
+    Returns
+    -------
+    float
+        Infinity if no noise will do.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Examples
+    --------
+    >>> print(f"{find_noise_multiplier(0.01, 1000, 2.0, 1e-5):.3f}")
+    0.959
+    """
+    del eps_error, mu_max
+    return float(dpsgd_noise_multiplier(sampling_probability, num_steps, target_epsilon, target_delta))
+
+
+def mechanism_of(prv: Any) -> Mechanism:
+    """Return a random variable of prv_accountant as a mechanism; ours as they are."""
+    name = type(prv).__name__
+    if isinstance(prv, Mechanism):
+        return prv
+    if name == "PoissonSubsampledGaussianMechanism" and _has(prv, "p", "sigma"):
+        return PoissonSampled(Gaussian(float(prv.sigma)), float(prv.p))
+    if name == "GaussianMechanism" and _has(prv, "mu"):
+        return Gaussian((1.0 - 2.0**-52) / float(prv.mu))  # mu holds a rounding
+    if name == "LaplaceMechanism" and _has(prv, "mu"):
+        return Laplace((1.0 - 2.0**-52) / float(prv.mu))
+    if name == "PureDPMechanism" and _has(prv, "eps"):
+        return ApproximateDP(float(prv.eps), 0.0)
+    if name == "ApproximateDPMechanism" and _has(prv, "pure_dp", "delta"):
+        return ApproximateDP(float(prv.pure_dp.eps), float(prv.delta))
+    msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {prv!r}"
+    raise TypeError(msg)
+
+
+def _has(prv: Any, *attributes: str) -> bool:
+    return set(vars(prv)) == set(attributes)
+
+
+def _triple(bracket: Bracket) -> Triple:
+    lower, upper = bracket.lower, bracket.upper
+    return lower, upper if lower == upper else lower + 0.5 * (upper - lower), upper

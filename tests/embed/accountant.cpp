@@ -1,0 +1,12 @@
+// A training in C++: 1000 steps of DP-SGD, then one release with Laplace noise. Prints certified ends.
+#include <hockeystick/accountant.hpp>
+
+#include <cstdio>
+
+int main() {
+    hockeystick::Accountant training;
+    training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);  // shift: one over the noise multiplier; sampling rate
+    training.compose({"laplace", {1.0 / 20.0}, 1.0});
+    const hockeystick::Enclosure epsilon = training.epsilon(1e-5), delta = training.delta(2.0);
+    std::printf("%.17g %.17g %.17g %.17g\n", epsilon.lower, epsilon.upper, delta.lower, delta.upper);
+}

@@ -1,0 +1,143 @@
+"""Flower: rounds, budgets, and states through JSON."""
+
+from __future__ import annotations
+
+import enum
+import json
+import types
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.interop.flower import Accountant, GaussianPrivacyEvent, PrivacyConfig
+
+POISSON = PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson", max_epsilon=2.0)
+ROUND = GaussianPrivacyEvent(1.0, 10, 1000)
+
+
+@pytest.mark.parametrize(
+    ("relation", "method", "mechanism"),
+    [
+        ("add-or-remove-one", "poisson", hs.PoissonSampled(hs.Gaussian(1.0), 0.01)),
+        ("replace-one", "without-replacement", hs.FixedSizeSampled(hs.Gaussian(1.0), 1000, 10, replacement=False)),
+        ("add-or-remove-one", "no-amplification", hs.Gaussian(1.0)),
+        ("replace-one", "no-amplification", hs.Gaussian(1.0)),
+        ("replace-one", "poisson", hs.PoissonSampled(hs.Gaussian(1.0), 0.01)),
+    ],
+)
+def test_models(relation, method, mechanism):
+    """Each sampling method is the mechanism that it says."""
+    accountant = Accountant(PrivacyConfig(1e-5, 1000, relation, method))
+    accountant.compose(ROUND, 3)
+    assert dict(accountant.accountant.ledger) == {mechanism: 3}
+    assert accountant.accountant.adjacency == ("replace" if relation == "replace-one" else "add_or_remove")
+    spent = accountant.get_privacy_spent()
+    assert spent == (accountant.get_epsilon(1e-5), 1e-5, 3, "hockeystick", None)
+    assert accountant.get_delta(spent.epsilon) <= 1e-5 * (1 + 1e-9)
+
+
+def test_budget():
+    """The largest number of rounds that does not exceed the budget is that of dpsgd_steps; asking composes nothing."""
+    most = int(hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-5))
+    accountant = Accountant(POISSON)
+    assert not accountant.would_exceed(ROUND, count=most)
+    assert accountant.would_exceed(ROUND, count=most + 1)
+    assert accountant.num_releases == 0
+    accountant.compose(ROUND, most)
+    assert accountant.would_exceed(ROUND)
+    assert not accountant.would_exceed(ROUND, max_epsilon=3.0)
+    with pytest.raises(ValueError, match="max_epsilon must be given"):
+        Accountant(PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson")).would_exceed(ROUND)
+
+
+def test_enumerations_and_foreign_classes():
+    """Flower's own configuration and events, whose words are enumerations, are taken by their attributes."""
+    relation = enum.Enum("NeighboringRelation", {"ADD": "add-or-remove-one"})
+    method = enum.Enum("SamplingMethod", {"POISSON": "poisson"})
+    config = types.SimpleNamespace(
+        target_delta=1e-5,
+        population_size=1000,
+        neighboring_relation=relation.ADD,
+        sampling_method=method.POISSON,
+        max_epsilon=None,
+    )
+    foreign, own = Accountant(config), Accountant(POISSON)
+    for accountant in (foreign, own):
+        accountant.compose(ROUND, 10)
+    assert foreign.config is config
+    assert foreign.get_epsilon(1e-5) == own.get_epsilon(1e-5)
+
+
+def test_state_goes_through_json():
+    """A restored accountant goes on as if nothing had happened."""
+    accountant = Accountant(POISSON)
+    accountant.compose(ROUND, 10)
+    accountant.compose(GaussianPrivacyEvent(2.0, 20, 1000))
+    restored = Accountant(POISSON)
+    restored.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert restored.state_dict() == accountant.state_dict()
+    for each in (accountant, restored):
+        each.compose(ROUND)
+    assert restored.get_epsilon(1e-5) == accountant.get_epsilon(1e-5)
+    assert restored.num_releases == 12
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"schema_version": 2}, "schema_version of state must be 1, not 2"),
+        ({"backend": "dp-accounting-rdp"}, "backend of state must be"),
+        ({"config": {}}, "config of state must be"),
+        ({"compositions": [{"event": {}, "count": 1}]}, "compositions of state must be"),
+        (
+            {
+                "compositions": [
+                    {"event": {"noise_multiplier": 1.0, "sample_size": 1, "population_size": 9}, "count": 1}
+                ]
+            },
+            "population",
+        ),
+    ],
+)
+def test_refused_states(change, match):
+    """A state of another version, backend or configuration, or a broken one, changes nothing."""
+    accountant = Accountant(POISSON)
+    accountant.compose(ROUND)
+    state = accountant.state_dict()
+    with pytest.raises(ValueError, match=match):
+        accountant.load_state_dict({**state, **change})
+    assert accountant.state_dict() == state
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ((0.0, 10, 1000), "noise_multiplier must be positive"),
+        ((1.0, 0, 1000), "sample_size must be an integer"),
+        ((1.0, 1001, 1000), "sample_size must be at most population_size"),
+        ((1.0, 10, 999), "population_size must be that of the configuration"),
+    ],
+)
+def test_refused_rounds(fields, match):
+    """A round outside its domain raises and is not counted."""
+    accountant = Accountant(POISSON)
+    with pytest.raises(ValueError, match=match):
+        accountant.compose(GaussianPrivacyEvent(*fields))
+    assert accountant.num_releases == len(accountant.state_dict()["compositions"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ((1.0, 1000, "add-or-remove-one", "poisson"), "target_delta must lie in"),
+        ((1e-5, 0, "add-or-remove-one", "poisson"), "population_size must be an integer"),
+        ((1e-5, 1000, "replace", "poisson"), "neighboring_relation must be one of"),
+        ((1e-5, 1000, "replace-one", "shuffled"), "sampling_method must be one of"),
+        ((1e-5, 1000, "add-or-remove-one", "without-replacement"), "no proven bound"),
+        ((1e-5, 1000, "add-or-remove-one", "poisson", float("nan")), "max_epsilon must be positive"),
+    ],
+)
+def test_refused_configurations(fields, match):
+    """A configuration that is incomplete, unknown or unproven is refused."""
+    with pytest.raises(ValueError, match=match):
+        Accountant(PrivacyConfig(*fields))

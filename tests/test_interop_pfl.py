@@ -1,0 +1,53 @@
+"""pfl-research: the third of epsilon, delta and noise."""
+
+from __future__ import annotations
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.interop.pfl import PrivacyAccountant
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "Laplace"])
+def test_the_third_follows(mechanism):
+    """From noise and delta comes epsilon, from epsilon and noise delta, from the budget the noise, each within the others."""
+    given = {"num_compositions": 200, "sampling_probability": 0.02, "mechanism": mechanism}
+    first = PrivacyAccountant(**given, delta=1e-5, noise_parameter=1.5)
+    kind = hs.Gaussian if mechanism == "gaussian" else hs.Laplace
+    ours = hs.Accountant().compose(hs.PoissonSampled(kind(1.5), 0.02), 200)
+    assert first.epsilon == ours.epsilon(1e-5)
+    second = PrivacyAccountant(**given, epsilon=first.epsilon, noise_parameter=1.5)
+    assert second.delta == pytest.approx(1e-5, rel=1e-2)
+    third = PrivacyAccountant(**given, epsilon=first.epsilon, delta=1e-5)
+    assert third.accountant().epsilon(1e-5) <= first.epsilon
+    assert third.noise_parameter == pytest.approx(1.5, rel=1e-2)
+    all_three = PrivacyAccountant(**given, epsilon=first.epsilon, delta=1e-5, noise_parameter=2.0, noise_scale=0.5)
+    assert all_three.cohort_noise_parameter == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"noise_parameter": None}, "at most one of"),
+        ({"epsilon": 0.1, "delta": 1e-5}, "noise_parameter must be large enough for epsilon=0.1"),
+        ({"num_compositions": 0, "delta": 1e-5}, "num_compositions must be an integer"),
+        ({"sampling_probability": 2.0, "delta": 1e-5}, "sampling_probability must lie in"),
+        ({"mechanism": "skellam", "delta": 1e-5}, "mechanism must be one of"),
+        ({"noise_scale": 0.0, "delta": 1e-5}, "noise_scale must lie in"),
+        ({"noise_parameter": -1.0, "delta": 1e-5}, "noise_multiplier must be positive"),
+        ({"delta": 1.5}, "delta must lie in"),
+    ],
+)
+def test_refused(change, match):
+    """What is outside its domain, undetermined or contradictory is refused."""
+    arguments = {"num_compositions": 10, "sampling_probability": 0.1, "mechanism": "gaussian", "noise_parameter": 1.0}
+    with pytest.raises(ValueError, match=match):
+        PrivacyAccountant(**{**arguments, **change})
+
+
+def test_in_their_mechanism():
+    """The Gaussian mechanism of pfl takes it for one of its own."""
+    pfl = pytest.importorskip("pfl.privacy")
+    accountant = PrivacyAccountant(100, 0.01, "gaussian", epsilon=1.0, delta=1e-6)
+    mechanism = pfl.GaussianMechanism.from_privacy_accountant(accountant=accountant, clipping_bound=1.0)
+    assert mechanism.relative_noise_stddev == accountant.noise_parameter
