@@ -114,7 +114,12 @@ def test_pairs_for_each_direction():
     reverse = hs.Discrete(strong.q, strong.p)
     for count in (1, 20):
         plain = composed((strong, count))
-        assert composed((hs.DiscretePairs(strong, reverse), count)).delta(0.5) == plain.delta(0.5)
+        found, expected = (
+            composed((hs.DiscretePairs(strong, reverse), count)).delta_bracket(0.5),
+            plain.delta_bracket(0.5),
+        )
+        assert found.lower <= expected.upper
+        assert expected.lower <= found.upper <= expected.upper * (1 + 1e-3)
         both = composed((hs.DiscretePairs(weak, strong), count))
         directions = both.explain(eps=0.5).directions
         assert directions["add"].upper == both.delta(0.5)
@@ -137,7 +142,7 @@ def test_just_below_the_largest_loss(gap):
         two = mp.quad(lambda x: x / 16 * mp.exp(-x / 2) * -mp.expm1(x - short), [0, short])
         truth = -mp.expm1(-short) / 4 + one + two
         bracket = composed((hs.Laplace(1.0), 2)).delta_bracket(eps)
-        assert bracket.lower <= truth <= bracket.upper <= truth * (1 + 4 * gap + 1e-5)
+        assert bracket.lower <= truth <= bracket.upper <= truth * (1 + 4 * gap + 1e-3)
 
 
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
