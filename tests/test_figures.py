@@ -19,6 +19,7 @@ PICTURES = {
         "hidden_states_every_round_regions",
         "hidden_states_regions",
     ],
+    "isrl_experiments": ["isrl_experiments"],
     "sensitivity_study": ["sensitivity_study"],
     "projected_sgd": ["projected_sgd_figure_2", "projected_sgd_figure_3"],
     "trusted_aggregator": ["trusted_aggregator_figure_2"],

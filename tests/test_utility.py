@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import federated, isrl, utility
+from hockeystick import federated, isrl, simulate, utility
 from hockeystick.cli import main
 from hockeystick.sweep.plan import load
+from hockeystick.utility._settings import Problem as Inputs
 
 RISK = {
     "num_users": 1000,
@@ -319,3 +320,37 @@ def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str],
     assert error.startswith("hockeystick plan: ")
     assert reason in error
     assert error.count("\n") == 1
+
+
+def small_plan(trust="inter-silo", noise=(0.01, 0.02)):
+    """Return a plan of four silos with 200 records, as the search would, with full batches and this noise."""
+    inputs = Inputs(4, 200, 5, 1.0, 4.0, 0.25, 0.0, 4.0, 1e-5, 20, 4, 200)
+    batch = 800 if trust == "central" else 200
+    return utility.Plan(trust, inputs, tuple(utility.Setting(x, 20, batch, 4, 2.0, 4.0, 1.0) for x in noise))
+
+
+@pytest.mark.parametrize("trust", ["central", "inter-silo"])
+def test_noise_costs_simulated_loss(trust):
+    """Little noise beats the model that knows nothing; much noise does not."""
+    losses = small_plan(trust, noise=(1e-3, 3.0)).simulated_loss(num_runs=20)
+    assert losses.shape == (2, 20)
+    assert losses[0].mean() < math.log(2) - 0.01 < losses[1].mean()
+
+
+def test_simulated_losses_are_for_data_that_fit():
+    """Data of other silos, and trust models without a simulation, are refused."""
+    other = simulate.synthetic("logistic", sizes=[200] * 3, num_features=5, seed=0)
+    with pytest.raises(ValueError, match="data must have num_silos"):
+        small_plan().simulated_loss(other)
+    with pytest.raises(ValueError, match="trust must be 'central' or 'inter-silo'"):
+        small_plan("shuffle").simulated_loss()
+    with pytest.raises(ValueError, match="num_runs must be"):
+        small_plan().simulated_loss(num_runs=0)
+
+
+def test_the_table_has_a_column_for_simulated_losses():
+    """`table` appends their means; without them it is what is printed."""
+    found = small_plan()
+    assert found.table() == str(found)
+    lines = found.table(np.array([[0.5, 0.7]] * len(found.settings))).splitlines()
+    assert all(line.endswith("0.6") for line in lines[-len(found.settings) :])

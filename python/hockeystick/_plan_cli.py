@@ -57,6 +57,12 @@ def add_plan(add: AddParser) -> None:
     parser.add_argument(
         "--top", type=_arguments.count, default=10, metavar="COUNT", help="settings to show; 10 if not given"
     )
+    parser.add_argument(
+        "--simulate",
+        type=_arguments.count,
+        metavar="RUNS",
+        help="add the mean loss of so many simulated trainings on synthetic logistic regression (central, inter-silo)",
+    )
     parser.add_argument("--sweep", type=Path, metavar="FILE", help="write a sweep plan around the settings")
     parser.add_argument("--json", action="store_true", help="write one JSON object")
     parser.set_defaults(handler=_plan)
@@ -74,9 +80,11 @@ def _plan(chosen: argparse.Namespace) -> None:
     )
     if chosen.sweep is not None:
         chosen.sweep.write_text(found.sweep_toml(), encoding="utf-8")
+    losses = None if chosen.simulate is None else found.simulated_loss(num_runs=chosen.simulate)
     if chosen.json:
-        sys.stdout.write(json.dumps(found.to_dict() | {"version": __version__}, allow_nan=False) + "\n")
+        simulated = {} if losses is None else {"simulated_loss": losses.tolist()}
+        sys.stdout.write(json.dumps(found.to_dict() | simulated | {"version": __version__}, allow_nan=False) + "\n")
         return
-    sys.stdout.write(f"{found}\n")
+    sys.stdout.write(f"{found.table(losses)}\n")
     if chosen.sweep is not None:
         sys.stdout.write(f"sweep plan written to {chosen.sweep}\n")

@@ -7,11 +7,16 @@ Every setting is certified for the budget; settings are compared by an explicit 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockeystick import _checks
 from hockeystick.utility._settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
+from hockeystick.utility._simulated import simulated_losses
 from hockeystick.utility._sweep_plan import sweep_plan, toml
+
+if TYPE_CHECKING:
+    from hockeystick._checks import Array
+    from hockeystick.simulate import Problem as Data
 
 __all__ = ["Plan", "Setting", "plan"]
 
@@ -53,15 +58,73 @@ class Plan:
 
     def __str__(self) -> str:
         """Return the table."""
+        return self.table()
+
+    def table(self, losses: Array | None = None) -> str:
+        """Return the settings as lines of text.
+
+        Parameters
+        ----------
+        losses : array_like, optional
+            What `simulated_loss` returned: its means are the last column.
+        """
+        means = [""] * len(self.settings) if losses is None else [f" {row.mean():>14.4g}" for row in losses]
+        column = "" if losses is None else f" {'simulated loss':>14}"
         head = (
             f"{self.trust}: epsilon <= {self.problem.epsilon:g} at delta = {self.problem.delta:g}\n({self.promise})\n\n"
-            f"{'noise std':>10} {'rounds':>8} {'batch':>8} {'silos':>8} {'step':>10} {'epsilon':>9} {'risk bound':>11}\n"
+            f"{'noise std':>10} {'rounds':>8} {'batch':>8} {'silos':>8} {'step':>10} {'epsilon':>9} {'risk bound':>11}{column}\n"
         )
         return head + "\n".join(
             f"{s.noise_std:>10.4g} {s.rounds:>8} {s.batch_size:>8} {s.silos_per_round:>8} {s.learning_rate:>10.3g} "
-            f"{rounded_up(s.epsilon, 5):>9g} {s.risk_bound:>11.4g}"
-            for s in self.settings
+            f"{rounded_up(s.epsilon, 5):>9g} {s.risk_bound:>11.4g}{mean}"
+            for s, mean in zip(self.settings, means, strict=True)
         )
+
+    def simulated_loss(self, data: Data | None = None, *, seed: int = 0, num_runs: int = 20) -> Array:
+        """Return the loss that every setting reaches in simulated trainings.
+
+        Parameters
+        ----------
+        data : simulate.Problem, optional
+            What is learned, with the plan's silos, records and parameters; by default synthetic logistic regression, whose
+            features have norm 1 at most.
+        seed : int
+            Of the runs, and of synthetic data.
+        num_runs : int
+            Runs of each setting, with independent noise and batches.
+
+        Returns
+        -------
+        ndarray
+            Loss of the released model on the training records, shape (settings, num_runs).
+
+        Raises
+        ------
+        ValueError
+            For "shuffle" and "last-iterate", whose step sizes and protocols are not simulated here, or if the data do not fit.
+        ImportError
+            If numba is not installed.
+
+        Examples
+        --------
+        >>> from hockeystick import utility
+        >>> found = utility.plan(
+        ...     trust="inter-silo",
+        ...     num_silos=4,
+        ...     num_records=200,
+        ...     dimension=5,
+        ...     lipschitz=1.0,
+        ...     diameter=4.0,
+        ...     smoothness=0.25,
+        ...     epsilon=4.0,
+        ...     delta=1e-5,
+        ...     max_rounds=2,
+        ...     num_settings=2,
+        ... )
+        >>> found.simulated_loss(num_runs=3).shape
+        (2, 3)
+        """
+        return simulated_losses(self, data, seed=seed, num_runs=num_runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and words, for JSON."""
