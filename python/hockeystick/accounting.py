@@ -241,7 +241,8 @@ class Accountant(Ledger):
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds a fixed-size sample, for which no bound is implemented.
+            If order is outside its domain, or the ledger holds a mechanism for which no bound is implemented: a fixed-size
+            sample, or a Poisson sample where a record is replaced.
 
         Notes
         -----
