@@ -22,6 +22,7 @@ from hockeystick.dpsgd import (
     dpsgd_sampling_rate,
     dpsgd_steps,
 )
+from hockeystick.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
 from hockeystick.kernels import (
     gaussian_epsilon,
@@ -49,15 +50,18 @@ __all__ = [
     "Accountant",
     "ApproximateDP",
     "Bracket",
+    "BudgetExceededError",
     "Discrete",
     "DpsgdParameters",
     "Explanation",
     "FixedSizeSampled",
     "Gaussian",
+    "GaussianFilter",
     "Laplace",
     "PoissonSampled",
     "PrivacyLossDistribution",
     "RandomizedResponse",
+    "RenyiFilter",
     "ShiftedInterpolation",
     "__version__",
     "audit",

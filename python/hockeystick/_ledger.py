@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +118,15 @@ class Ledger:
         return accountant
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
-        if not isinstance(mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-            raise TypeError(msg)
-        count = _checks.count_scalar("count", count)
-        if mechanism not in self._ledger:
-            mechanism._core(self._adjacency)  # refuses here rather than at a query
-        return count
+        return checked_step(mechanism, count, self._adjacency, self._ledger)
+
+
+def checked_step(mechanism: Mechanism, count: int, adjacency: Adjacency, known: Container[Mechanism] = ()) -> int:
+    """Return `count` if the step is one, and its mechanism, unless known already, has a pair under this adjacency."""
+    if not isinstance(mechanism, Mechanism):
+        msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
+        raise TypeError(msg)
+    count = _checks.count_scalar("count", count)
+    if mechanism not in known:
+        mechanism._core(adjacency)  # refuses here rather than at a query
+    return count
