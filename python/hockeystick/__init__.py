@@ -14,6 +14,7 @@ from hockeystick._config import show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
 from hockeystick.calibration import calibrate
+from hockeystick.clients import ClientCharge, ClientLedgers
 from hockeystick.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
 from hockeystick.dpsgd import (
     dpsgd_delta,
@@ -43,6 +44,7 @@ from hockeystick.mechanisms import (
     PoissonSampled,
     RandomizedResponse,
 )
+from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
 
@@ -51,6 +53,8 @@ __all__ = [
     "ApproximateDP",
     "Bracket",
     "BudgetExceededError",
+    "ClientCharge",
+    "ClientLedgers",
     "Discrete",
     "DpsgdParameters",
     "Explanation",
@@ -73,6 +77,7 @@ __all__ = [
     "dpsgd_parameters",
     "dpsgd_sampling_rate",
     "dpsgd_steps",
+    "draw_participants",
     "federated",
     "gaussian_epsilon",
     "gdp_advantage",
