@@ -16,6 +16,7 @@ from hockeystick.accounting import Accountant
 from hockeystick.calibration import calibrate
 from hockeystick.clients import ClientCharge, ClientLedgers
 from hockeystick.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick.deployment import FederatedParameters, federated_parameters
 from hockeystick.dpsgd import (
     dpsgd_delta,
     dpsgd_epsilon,
@@ -58,6 +59,7 @@ __all__ = [
     "Discrete",
     "DpsgdParameters",
     "Explanation",
+    "FederatedParameters",
     "FixedSizeSampled",
     "Gaussian",
     "GaussianFilter",
@@ -79,6 +81,7 @@ __all__ = [
     "dpsgd_steps",
     "draw_participants",
     "federated",
+    "federated_parameters",
     "gaussian_epsilon",
     "gdp_advantage",
     "gdp_delta",
