@@ -48,6 +48,7 @@ from hockeystick.mechanisms import (
 from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
+from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
 
 __all__ = [
     "Accountant",
@@ -99,4 +100,6 @@ __all__ = [
     "show_config",
     "theta",
     "theta_inverse",
+    "zcdp_delta",
+    "zcdp_epsilon",
 ]
