@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hockeystick import _checks, _ledger, _state
-from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
+from hockeystick import _checks, _state
+from hockeystick._ledger import Steps
+from hockeystick.mechanisms import Adjacency, Mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,32 +21,13 @@ class BudgetExceededError(RuntimeError):
     """A release was asked for that the budget does not allow; nothing was spent."""
 
 
-class Filter:
+class Filter(Steps):
     """What both filters do: add the costs of steps exactly, and compare before spending."""
 
     def __init__(self, adjacency: Adjacency, budget: float) -> None:
-        self._adjacency: Adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
+        super().__init__(adjacency)
         self._limit = Fraction(budget) * Fraction(1.0 + SLACK)
         self._spent = Fraction(0)
-        self._ledger: dict[Mechanism, int] = {}
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Which data sets are adjacent."""
-        return self._adjacency
-
-    @property
-    def ledger(self) -> Mapping[Mechanism, int]:
-        """How often each mechanism was paid for, read-only."""
-        return MappingProxyType(self._ledger)
-
-    def __len__(self) -> int:
-        """Return the number of steps paid for."""
-        return sum(self._ledger.values())
-
-    def __bool__(self) -> bool:
-        """Return True: a filter with nothing spent is still one."""
-        return True
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Say whether these steps would leave the budget; nothing is spent.
@@ -190,7 +171,7 @@ class Filter:
         return {name: getattr(self, name) for name in self._SETTINGS}
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = _ledger.checked_step(mechanism, count, self._adjacency)
+        count = super()._checked(mechanism, count)
         self._cost(mechanism)  # refuses here rather than at a later call
         _checks.count_scalar("count", self._ledger.get(mechanism, 0) + count)
         return count

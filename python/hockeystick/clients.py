@@ -14,7 +14,6 @@ from hockeystick import _checks, _state
 from hockeystick._filter import BudgetExceededError, Filter
 from hockeystick._interned import InternedLedgers
 from hockeystick._journal import ClientId, Entry, Journal, Mask
-from hockeystick._ledger import checked_step
 from hockeystick.accounting import Accountant
 from hockeystick.mechanisms import Adjacency, Mechanism
 from hockeystick.participation import check_participation
@@ -283,7 +282,7 @@ class ClientLedgers:
         ValueError
             If the client is not enrolled, or the mechanism is not supported.
         """
-        checked_step(mechanism, 1, self._ledgers.fresh.adjacency)
+        self._ledgers.fresh._checked(mechanism, 1)
         return self._ledgers.room(self._number(client), mechanism)
 
     def account(self, client: ClientId) -> Accountant | Filter:
@@ -362,7 +361,7 @@ class ClientLedgers:
 
     def _exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
         """Return which of the charged clients' budgets would be exceeded."""
-        count = checked_step(mechanism, count, self._ledgers.fresh.adjacency)
+        count = self._ledgers.fresh._checked(mechanism, count)
         which = self._which[: len(self)]
         present = np.flatnonzero(np.bincount(which[charged], minlength=1))
         poor = np.zeros(len(self._ledgers), np.bool_)
