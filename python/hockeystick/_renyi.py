@@ -25,8 +25,8 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     entries = [(mechanism, *mechanism._core(adjacency), count) for mechanism, count in ledger.items()]
     for mechanism, kind, *_ in entries:
-        if kind not in ("gaussian", "laplace", "discrete"):
-            msg = f"rdp has no bound for {mechanism!r} under adjacency={adjacency!r}; epsilon and delta have"
+        if kind not in ("gaussian", "laplace", "discrete"):  # a kind of later date must not pass for one of these
+            msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
             raise ValueError(msg)
     return max(
         math.fsum(
