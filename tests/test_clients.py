@@ -138,6 +138,21 @@ def test_killed_process(tmp_path, rounds):
             before = ledgers.last_round
 
 
+def test_nothing_is_free_when_the_disk_fails(monkeypatch):
+    """A charge that cannot be written is an error, and changes nothing."""
+    with hs.ClientLedgers(":memory:", epsilon=4.0, delta=1e-5) as ledgers:
+        ledgers.enrol(CLIENTS)
+        before = ledgers.remaining(SAMPLED, 3)
+
+        def full(_entry):
+            raise sqlite3.OperationalError
+
+        monkeypatch.setattr(ledgers._journal, "append", full)
+        with pytest.raises(sqlite3.OperationalError):
+            ledgers.charge(1, SAMPLED)
+        assert (ledgers.last_round, ledgers.remaining(SAMPLED, 3)) == (0, before)
+
+
 def test_one_process_at_a_time(tmp_path):
     """A second opening is refused until the first is closed, since it would charge what the first does not see."""
     path, options = tmp_path / "budget.sqlite", {"epsilon": 1.0, "delta": 1e-5}

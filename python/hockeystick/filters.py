@@ -8,11 +8,12 @@ each step an independent coordinate at distance sqrt(r_t^2 - d_t^2), and in the 
 this tells the attacker more. Under Q the log-likelihood ratio is then the sum of r_t Z_t - r_t^2/2, with Z_t standard
 normal given the past, and E exp(iu sum r_t Z_t + u^2 mu^2/2) = 1 because the partial products are a bounded martingale:
 sum r_t Z_t is normal with variance mu^2, whatever the choices were. So P and Q have the privacy loss of N(mu, 1) against
-N(0, 1), and the releases are mu-GDP. (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023, Theorem 3.)
+N(0, 1), and the releases are mu-GDP. (Smith and Thakurta 2022, arXiv 2210.17520; Koskela, Tobaben and Honkela 2023, arXiv
+2209.15596.)
 
 Renyi. Where step t has order-a divergence at most rho_t given the past, the products of (dP_t/dQ_t)^a e^{-(a-1) rho_t} are a
 supermartingale under Q. If the sum of rho_t is at most B on every path, E_Q (dP/dQ)^a <= e^{(a-1) B}: the releases have
-order-a divergence at most B. (Feldman and Zrnic 2021, Theorem 4.3.) The order is fixed before the first step.
+order-a divergence at most B. (Feldman and Zrnic 2021, arXiv 2008.11193.) The order is fixed before the first step.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class GaussianFilter(Filter):
 
     Notes
     -----
-    Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023, Theorem 3; the proof is in filters.py. A step spends
+    Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023; the proof is in filters.py. A step spends
     (sensitivity/noise)^2, and the sum stays at most mu^2: nothing is lost against steps fixed in advance.
 
     It assumes that `spend` comes before the release; that which mechanism comes next, and whether one does, depends on the
@@ -158,7 +159,7 @@ class RenyiFilter(Filter):
 
     Notes
     -----
-    Feldman and Zrnic 2021, Theorem 4.3; the proof is in filters.py. A step spends `Accountant.rdp` at the order, the larger
+    Feldman and Zrnic 2021; the proof is in filters.py. A step spends `Accountant.rdp` at the order, the larger
     of both directions; mechanisms for which that has no bound are refused. The order is fixed before the first step:
     the best of several orders, chosen in the end, is not covered. Where steps are many and small, the order
     1 + (l + sqrt(l^2 + l epsilon))/epsilon with l = log(1/delta) leaves most.
