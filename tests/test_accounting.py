@@ -478,8 +478,9 @@ def test_rdp_closed_forms():
     both = composed((hs.Gaussian(2.0), 1), (hs.Laplace(3.0), 2))
     parts = composed((hs.Gaussian(2.0), 1)).rdp(4.0) + 2 * composed((hs.Laplace(3.0), 1)).rdp(4.0)
     assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
-    with pytest.raises(ValueError, match="no bound"):
-        composed((REPLACED[3], 1), adjacency="replace").rdp(2.0)
+    for step in REPLACED[3:]:  # no other formula may answer for them
+        with pytest.raises(ValueError, match="no bound"):
+            composed((step, 1), adjacency="replace").rdp(2.0)
 
 
 def test_rdp_bounds_epsilon():

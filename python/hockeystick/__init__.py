@@ -14,7 +14,9 @@ from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
 from hockeystick.calibration import calibrate
+from hockeystick.clients import ClientCharge, ClientLedgers
 from hockeystick.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick.deployment import FederatedParameters, federated_parameters
 from hockeystick.dpsgd import (
     dpsgd_delta,
     dpsgd_epsilon,
@@ -22,6 +24,7 @@ from hockeystick.dpsgd import (
     dpsgd_sampling_rate,
     dpsgd_steps,
 )
+from hockeystick.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
 from hockeystick.kernels import (
     gaussian_epsilon,
@@ -43,23 +46,31 @@ from hockeystick.mechanisms import (
     PoissonSampled,
     RandomizedResponse,
 )
+from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
+from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
 
 __all__ = [
     "Accountant",
     "ApproximateDP",
     "Bracket",
+    "BudgetExceededError",
+    "ClientCharge",
+    "ClientLedgers",
     "Discrete",
     "DiscretePairs",
     "DpsgdParameters",
     "Explanation",
+    "FederatedParameters",
     "FixedSizeSampled",
     "Gaussian",
+    "GaussianFilter",
     "Laplace",
     "PoissonSampled",
     "PrivacyLossDistribution",
     "RandomizedResponse",
+    "RenyiFilter",
     "ShiftedInterpolation",
     "__version__",
     "audit",
@@ -72,7 +83,9 @@ __all__ = [
     "dpsgd_parameters",
     "dpsgd_sampling_rate",
     "dpsgd_steps",
+    "draw_participants",
     "federated",
+    "federated_parameters",
     "gaussian_epsilon",
     "gdp_advantage",
     "gdp_delta",
@@ -94,4 +107,6 @@ __all__ = [
     "theta",
     "theta_inverse",
     "utility",
+    "zcdp_delta",
+    "zcdp_epsilon",
 ]

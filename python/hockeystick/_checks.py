@@ -22,6 +22,7 @@ Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and a
 
 POSITIVE: Domain = (lambda x: (x > 0) & (x < np.inf), "be positive and finite")
 DELTA: Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")  # 1 asks for nothing
+OPEN_PROBABILITY: Domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
 PROBABILITY: Domain = (lambda x: (x >= 0) & (x <= 1), "lie in [0, 1]")
 NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
 

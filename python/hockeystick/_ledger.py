@@ -13,25 +13,18 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Ledger:
-    """The part of `Accountant` that composes, saves and loads."""
+class Steps:
+    """How often each mechanism was composed, under one adjacency."""
 
-    def __init__(self, adjacency: Adjacency = "add_or_remove", engine: _engines.Engine = "auto") -> None:
+    def __init__(self, adjacency: Adjacency) -> None:
         """Start with nothing composed."""
         self._adjacency: Adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
-        self._engine: _engines.Engine = _checks.choice("engine", engine, _engines.ENGINES)
         self._ledger: dict[Mechanism, int] = {}
-        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
 
     @property
     def adjacency(self) -> Adjacency:
         """Which data sets are adjacent."""
         return self._adjacency
-
-    @property
-    def engine(self) -> _engines.Engine:
-        """Which engine answers."""
-        return self._engine
 
     @property
     def ledger(self) -> Mapping[Mechanism, int]:
@@ -43,8 +36,33 @@ class Ledger:
         return sum(self._ledger.values())
 
     def __bool__(self) -> bool:
-        """Return True: an accountant with nothing composed is still one."""
+        """Return True: one with nothing composed is still one."""
         return True
+
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        """Return `count` if the step is one, and its mechanism, unless known already, has a pair under this adjacency."""
+        if not isinstance(mechanism, Mechanism):
+            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
+            raise TypeError(msg)
+        count = _checks.count_scalar("count", count)
+        if mechanism not in self._ledger:
+            mechanism._core(self._adjacency)  # refuses here rather than at a query
+        return count
+
+
+class Ledger(Steps):
+    """The part of `Accountant` that composes, saves and loads."""
+
+    def __init__(self, adjacency: Adjacency = "add_or_remove", engine: _engines.Engine = "auto") -> None:
+        """Start with nothing composed."""
+        super().__init__(adjacency)
+        self._engine: _engines.Engine = _checks.choice("engine", engine, _engines.ENGINES)
+        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
+
+    @property
+    def engine(self) -> _engines.Engine:
+        """Which engine answers."""
+        return self._engine
 
     def __repr__(self) -> str:
         """Return adjacency, engine and ledger in words."""
@@ -116,12 +134,3 @@ class Ledger:
         for mechanism, count in runs:
             accountant.compose(mechanism, count)
         return accountant
-
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        if not isinstance(mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-            raise TypeError(msg)
-        count = _checks.count_scalar("count", count)
-        if mechanism not in self._ledger:
-            mechanism._core(self._adjacency)  # refuses here rather than at a query
-        return count

@@ -16,25 +16,45 @@ Run = tuple[Mechanism, int]
 
 def dump(adjacency: str, engine: str, runs: Iterable[Run]) -> dict[str, Any]:
     """Return the state."""
-    steps = [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
-    return {"format": FORMAT, "version": VERSION, "adjacency": adjacency, "engine": engine, "steps": steps}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "adjacency": adjacency,
+        "engine": engine,
+        "steps": dump_steps(runs),
+    }
 
 
 def load(state: Mapping[str, Any]) -> tuple[Any, Any, list[Run]]:
     """Return adjacency, engine and runs; what they hold is checked by those who take them."""
+    require_format(state, FORMAT, VERSION, ("adjacency", "engine", "steps"))
+    return state["adjacency"], state["engine"], load_steps(state["steps"])
+
+
+def require_format(state: Mapping[str, Any], form: str, version: int, names: Iterable[str]) -> None:
+    """Raise if a state is not of this format and version, or lacks a name."""
     if not isinstance(state, Mapping):
         msg = f"state must be a mapping, not {state!r}"
         raise TypeError(msg)
-    if (state.get("format"), state.get("version")) != (FORMAT, VERSION):
+    if (state.get("format"), state.get("version")) != (form, version):
         found = f"{state.get('format')!r} version {state.get('version')!r}"
-        msg = f"state must have format {FORMAT!r} and version {VERSION}, not {found}"
+        msg = f"state must have format {form!r} and version {version}, not {found}"
         raise ValueError(msg)
-    _require(state, ("adjacency", "engine", "steps"), "state")
+    _require(state, names, "state")
+
+
+def dump_steps(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return mechanisms and counts as plain values."""
+    return [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
+
+
+def load_steps(steps: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """Return the mechanisms and counts that were dumped."""
     runs = []
-    for step in state["steps"]:
+    for step in steps:
         _require(step, ("mechanism", "count"), "a step of state")
         runs.append((_load_mechanism(step["mechanism"]), step["count"]))
-    return state["adjacency"], state["engine"], runs
+    return runs
 
 
 def _dump_mechanism(mechanism: Mechanism) -> dict[str, Any]:

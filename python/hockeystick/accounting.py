@@ -45,7 +45,8 @@ class Accountant(Ledger):
     of adjacency are computed, and the larger counts.
 
     Composition is for a sequence of mechanisms fixed in advance. Choosing the noise of a step from the results of
-    earlier ones needs a privacy filter, which this is not. Queries change nothing, and order does not matter to them.
+    earlier ones needs a privacy filter: `GaussianFilter`, `RenyiFilter`. Queries change nothing, and order does not matter
+    to them.
 
     Examples
     --------
@@ -241,7 +242,8 @@ class Accountant(Ledger):
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds a fixed-size sample, for which no bound is implemented.
+            If order is outside its domain, or the ledger holds a mechanism for which no bound is implemented: a fixed-size
+            sample, or a Poisson sample where a record is replaced.
 
         Notes
         -----

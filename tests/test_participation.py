@@ -1,0 +1,80 @@
+"""The reference samplers draw what their mechanisms assume."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+DRAWS = 40_000
+
+
+def chi_square_exceeds(observed, expected):
+    """Say whether Pearson's statistic passes its quantile at 1e-6, by the normal approximation of Wilson and Hilferty."""
+    observed, expected = np.asarray(observed, float), np.asarray(expected, float)
+    assert expected.min() >= 5
+    k = len(expected) - 1
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return (statistic / k) ** (1 / 3) > 1 - 2 / (9 * k) + 4.75 * math.sqrt(2 / (9 * k))
+
+
+def frequencies(mechanism, clients, subsets):
+    """Return how often each subset is drawn."""
+    rng = np.random.default_rng(5)
+    counts = dict.fromkeys(subsets, 0)
+    for _ in range(DRAWS):
+        counts[tuple(hs.draw_participants(mechanism, clients, rng))] += 1
+    return list(counts.values())
+
+
+def test_poisson_sampling():
+    """Every subset of five clients has the probability of independent coins."""
+    rate, clients = 0.3, ["a", "b", "c", 4, 5]
+    subsets = [subset for size in range(6) for subset in itertools.combinations(clients, size)]
+    expected = [DRAWS * rate ** len(subset) * (1 - rate) ** (5 - len(subset)) for subset in subsets]
+    observed = frequencies(hs.PoissonSampled(hs.Gaussian(1.0), rate), clients, subsets)
+    assert not chi_square_exceeds(observed, expected)
+    skewed = [DRAWS * 0.31 ** len(subset) * 0.69 ** (5 - len(subset)) for subset in subsets]
+    assert chi_square_exceeds(observed, skewed)  # a rate off by 0.01 is seen
+
+
+def test_fixed_size_sampling():
+    """Every subset of three of six clients is equally likely, and there is no other."""
+    subsets = list(itertools.combinations(range(6), 3))
+    step = hs.FixedSizeSampled(hs.Gaussian(1.0), 6, 3, replacement=False)
+    observed = frequencies(step, range(6), subsets)
+    assert not chi_square_exceeds(observed, [DRAWS / len(subsets)] * len(subsets))
+
+
+def test_without_sampling_all_take_part():
+    """A mechanism that does not sample has everybody; rates 0 and 1 have nobody and everybody."""
+    clients = list(range(100))
+    assert hs.draw_participants(hs.Gaussian(1.0), clients) == clients
+    assert hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 1.0), clients) == clients
+    assert hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.0), clients) == []
+    drawn = hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), clients)
+    assert drawn != hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), clients)  # fresh entropy each time
+
+
+REJECTED = {
+    "no mechanism": (TypeError, "mechanism must be", lambda: hs.draw_participants(0.5, [1, 2])),
+    "a client twice": (ValueError, "each client once", lambda: hs.draw_participants(hs.Gaussian(1.0), [1, 2, 1])),
+    "a seed": (TypeError, "rng must be", lambda: hs.draw_participants(hs.Gaussian(1.0), [1], 7)),
+    "another number": (
+        ValueError,
+        "must be the 6 clients",
+        lambda: hs.draw_participants(hs.FixedSizeSampled(hs.Gaussian(1.0), 6, 3, replacement=False), range(7)),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected(reason):
+    """What cannot be drawn is refused in words."""
+    error, words, call = REJECTED[reason]
+    with pytest.raises(error, match=words):
+        call()

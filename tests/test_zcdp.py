@@ -1,0 +1,98 @@
+"""Conversions of zCDP: the least bound over all orders, never below it, and above what Gaussian noise leaks."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+
+inf = math.inf
+
+
+def log_delta(rho, eps, order):
+    """Return Proposition 12 at an order, as it is printed."""
+    a = mp.mpf(order)
+    return (a - 1) * (a * rho - eps) - mp.log(a - 1) + a * mp.log(1 - 1 / a)
+
+
+def least(rho, eps):
+    """Return the least log delta over the orders, by golden section in log(order - 1)."""
+    ratio = (mp.sqrt(5) - 1) / 2
+    low, high = mp.mpf(-60), mp.mpf(120)
+    for _ in range(120):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        if log_delta(rho, eps, 1 + mp.exp(left)) < log_delta(rho, eps, 1 + mp.exp(right)):
+            high = right
+        else:
+            low = left
+    return log_delta(rho, eps, 1 + mp.exp((low + high) / 2))
+
+
+@given(st.floats(-8, 3), st.floats(-4, 3))
+def test_delta_is_the_least_bound(log10_rho, log10_eps):
+    """Delta is the least over all orders, rounded up by little."""
+    rho, eps = 10.0**log10_rho, 10.0**log10_eps
+    found = hs.zcdp_delta(rho, eps)
+    with mp.workdps(60):
+        truth = min(mp.mpf(0), least(mp.mpf(rho), mp.mpf(eps)))
+        if truth < -740:
+            assert 0 < found < 1e-300
+        else:
+            assert truth <= mp.log(found) * (1 - mp.mpf(2) ** -60)
+            assert mp.log(found) <= truth + mp.mpf(10) ** -9 * (1 + abs(truth))
+
+
+@given(st.floats(-8, 3), st.floats(-300, -0.01))
+def test_epsilon_is_its_inverse(log10_rho, log10_delta):
+    """At the epsilon found delta is at most what was asked, and hardly below it where epsilon is positive."""
+    rho, delta = 10.0**log10_rho, 10.0**log10_delta
+    found = hs.zcdp_epsilon(rho, delta)
+    with mp.workdps(60):
+        truth = least(mp.mpf(rho), mp.mpf(found))
+        assert truth <= mp.log(delta)
+        if found > 0:
+            assert least(mp.mpf(rho), mp.mpf(found) * (1 - mp.mpf(10) ** -9)) > mp.log(delta) - 1e-9
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])
+def test_gaussian_noise_is_below(mu):
+    """A mu-GDP mechanism is mu^2/2-zCDP: its own delta is smaller, by at most a factor of 20 at these depths."""
+    eps = np.array([0.5, 1.0, 2.0, 4.0]) * mu**2 + mu
+    exact, bound = hs.gdp_delta(mu, eps), hs.zcdp_delta(mu**2 / 2, eps)
+    assert np.all(exact < bound)
+    assert np.all(bound < 20 * exact)
+    assert np.all(hs.gdp_epsilon(mu, 1e-6) < hs.zcdp_epsilon(mu**2 / 2, 1e-6))
+
+
+def test_ends():
+    """No divergence gives delta 0, and no bound on it none; delta 0 needs an infinite epsilon; grids broadcast."""
+    assert hs.zcdp_delta([0.0, inf, 1.0, 0.0], [0.0, 1.0, inf, inf]).tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert hs.zcdp_epsilon([0.0, 1.0, inf, 0.0], [0.0, 0.0, 0.5, 0.5]).tolist() == [0.0, inf, inf, 0.0]
+    assert hs.zcdp_epsilon(1e-9, 0.9) == 0.0
+    assert hs.zcdp_delta(1e9, 1.0) == 1.0
+    assert hs.zcdp_delta(np.ones((3, 1)), np.ones(4)).shape == (3, 4)
+    assert isinstance(hs.zcdp_delta(0.5, 1.0), float)
+    assert np.isnan(hs.zcdp_delta([-1.0, 1.0, math.nan], [1.0, -1.0, 1.0], on_error="nan")).all()
+    assert np.isnan(hs.zcdp_epsilon([-1.0, 1.0, 1.0], [0.1, 1.0, -0.1], on_error="nan")).all()
+
+
+REJECTED = {
+    "negative rho": (ValueError, "rho must be non-negative", lambda: hs.zcdp_delta(-1.0, 1.0)),
+    "negative eps": (ValueError, r"eps\[1\] must be non-negative", lambda: hs.zcdp_delta(1.0, [1.0, -1.0])),
+    "delta 1": (ValueError, r"delta must lie in \[0, 1\)", lambda: hs.zcdp_epsilon(1.0, 1.0)),
+    "a flag": (TypeError, "rho must be a real number", lambda: hs.zcdp_epsilon(True, 0.1)),
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected(reason):
+    """What is outside the domain is refused in words."""
+    error, words, call = REJECTED[reason]
+    with pytest.raises(error, match=words):
+        call()
