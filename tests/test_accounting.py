@@ -440,8 +440,13 @@ def test_rdp_closed_forms():
     both = composed((hs.Gaussian(2.0), 1), (hs.Laplace(3.0), 2))
     parts = composed((hs.Gaussian(2.0), 1)).rdp(4.0) + 2 * composed((hs.Laplace(3.0), 1)).rdp(4.0)
     assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
+
+
+@pytest.mark.parametrize(("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace")])
+def test_rdp_refuses(mechanism, adjacency):
+    """Where no bound is implemented none is made up."""
     with pytest.raises(ValueError, match="no bound"):
-        composed((REPLACED[3], 1), adjacency="replace").rdp(2.0)
+        composed((mechanism, 1), adjacency=adjacency).rdp(2.0)
 
 
 def test_rdp_bounds_epsilon():

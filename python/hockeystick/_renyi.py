@@ -25,7 +25,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     entries = [(mechanism, *mechanism._core(adjacency), count) for mechanism, count in ledger.items()]
     for mechanism, kind, *_ in entries:
-        if kind == "fixed_size_gaussian":
+        if kind not in ("gaussian", "laplace", "discrete"):
             msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
             raise ValueError(msg)
     return max(

@@ -241,7 +241,8 @@ class Accountant(Ledger):
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds a fixed-size sample, for which no bound is implemented.
+            If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
+            which a record is replaced.
 
         Notes
         -----
