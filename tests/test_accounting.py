@@ -26,6 +26,10 @@ MIXED = [
     SAMPLED,
     hs.PoissonSampled(hs.Laplace(2.0), 0.2),
     hs.ApproximateDP(0.1, 1e-9),
+    hs.DiscreteGaussian(4.0),
+    hs.DiscreteLaplace(0.3),
+    hs.PoissonSampled(hs.DiscreteLaplace(0.5), 0.2),
+    hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]),
 ]
 REPLACED = [
     hs.Gaussian(4.0),
@@ -33,6 +37,8 @@ REPLACED = [
     hs.RandomizedResponse(0.8, 3),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False),
     hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
+    hs.DiscreteGaussian(8.0),
+    hs.DiscreteLaplace(0.1),
 ]
 
 
@@ -442,7 +448,9 @@ def test_rdp_closed_forms():
     assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
 
 
-@pytest.mark.parametrize(("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace")])
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-1], "add_or_remove")]
+)
 def test_rdp_refuses(mechanism, adjacency):
     """Where no bound is implemented none is made up."""
     with pytest.raises(ValueError, match="no bound"):

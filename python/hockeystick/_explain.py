@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hockeystick._engines import Answer, bracket
-from hockeystick.mechanisms import Adjacency, ApproximateDP, Discrete, FixedSizeSampled, Mechanism, PoissonSampled
+from hockeystick.mechanisms import (
+    Adjacency,
+    ApproximateDP,
+    Discrete,
+    FixedSizeSampled,
+    Mechanism,
+    MixtureOfGaussians,
+    PoissonSampled,
+)
 from hockeystick.pld import Bracket
 
 _ADJACENT = {
@@ -81,5 +89,7 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
         if isinstance(mechanism, FixedSizeSampled):
             yield "fixed-size sampling: every step draws its own uniform sample without replacement, which is secret"
         base = mechanism.mechanism if isinstance(mechanism, PoissonSampled) else mechanism
+        if isinstance(base, MixtureOfGaussians):
+            yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
         if isinstance(base, (ApproximateDP, Discrete)):
             yield f"the guarantee of {type(base).__name__} holds for this adjacency"

@@ -236,13 +236,13 @@ class Accountant(Ledger):
         ndarray or float
             Sum over the steps of the larger of both directions, in nats. Exact up to rounding for Gaussian, Laplace
             and discrete mechanisms, and for sampled ones at integer orders; between them the chord of the convex
-            (order - 1) D, an upper bound.
+            (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one.
 
         Raises
         ------
         ValueError
             If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
-            which a record is replaced.
+            which a record is replaced, mixtures of Gaussians.
 
         Notes
         -----

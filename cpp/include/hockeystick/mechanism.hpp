@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <hockeystick/discrete_gaussian_loss.hpp>
+#include <hockeystick/gaussian_mixture_loss.hpp>
 #include <hockeystick/replaced_loss.hpp>
 #include <hockeystick/sampled_loss.hpp>
 
@@ -107,8 +109,8 @@ class DiscreteLoss final : public PrivacyLoss {
 };
 
 // A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "fixed_size_gaussian"
-// (shift, batch over data set size), "replaced_gaussian" (shift of one record, Poisson rate); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q), the direction
-// called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
+// (shift, batch over data set size), "replaced_gaussian" (shift of one record, Poisson rate), "discrete_gaussian" (sigma, shift),
+// "gaussian_mixture" (shifts, then probabilities); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q), the direction called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
 struct Mechanism {
     std::string kind;
     std::vector<double> parameters;
@@ -123,9 +125,11 @@ inline Loss base_loss(const Mechanism& mechanism, bool forward) {
     if (mechanism.kind == "laplace") return std::make_shared<LaplaceLoss>(x.at(0));
     if (mechanism.kind == "fixed_size_gaussian") return std::make_shared<FixedSizeLoss>(x.at(0), x.at(1));
     if (mechanism.kind == "replaced_gaussian") return std::make_shared<ReplacedGaussianLoss>(x.at(0), x.at(1));
-    if (mechanism.kind != "discrete") throw std::invalid_argument("unknown mechanism kind " + mechanism.kind);
+    if (mechanism.kind == "discrete_gaussian") return std::make_shared<DiscreteGaussianLoss>(x.at(0), x.at(1));
     const auto half = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
     const std::vector<double> p(x.begin(), half), q(half, x.end());
+    if (mechanism.kind == "gaussian_mixture") return std::make_shared<GaussianMixtureLoss>(p, q, forward);
+    if (mechanism.kind != "discrete") throw std::invalid_argument("unknown mechanism kind " + mechanism.kind);
     return forward ? std::make_shared<DiscreteLoss>(p, q) : std::make_shared<DiscreteLoss>(q, p);
 }
 
