@@ -30,6 +30,7 @@ MIXED = [
     hs.DiscreteLaplace(0.3),
     hs.PoissonSampled(hs.DiscreteLaplace(0.5), 0.2),
     hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]),
+    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
 ]
 REPLACED = [
     hs.Gaussian(4.0),
@@ -39,6 +40,7 @@ REPLACED = [
     hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
     hs.DiscreteGaussian(8.0),
     hs.DiscreteLaplace(0.1),
+    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
 ]
 
 
@@ -449,7 +451,7 @@ def test_rdp_closed_forms():
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-1], "add_or_remove")]
+    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-2], "add_or_remove")]
 )
 def test_rdp_refuses(mechanism, adjacency):
     """Where no bound is implemented none is made up."""

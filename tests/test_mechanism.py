@@ -143,6 +143,7 @@ MECHANISMS = [
     hs.MixtureOfGaussians(2.0, [0.0, 1.0, 3.0], [0.5, 0.25, 0.25]),
     hs.PoissonSampled(hs.Gaussian(1.0), 0.01),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
+    hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20),
 ]
 
 

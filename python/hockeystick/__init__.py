@@ -44,6 +44,7 @@ from hockeystick.mechanisms import (
     MixtureOfGaussians,
     PoissonSampled,
     RandomizedResponse,
+    TruncatedPoissonSampled,
 )
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
@@ -65,6 +66,7 @@ __all__ = [
     "PrivacyLossDistribution",
     "RandomizedResponse",
     "ShiftedInterpolation",
+    "TruncatedPoissonSampled",
     "__version__",
     "audit",
     "calibrate",

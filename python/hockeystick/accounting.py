@@ -242,7 +242,7 @@ class Accountant(Ledger):
         ------
         ValueError
             If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
-            which a record is replaced, mixtures of Gaussians.
+            which a record is replaced, truncated ones, mixtures of Gaussians.
 
         Notes
         -----
