@@ -255,6 +255,13 @@ def test_curve():
     assert hs.Accountant().epsilon_curve(1e-5).shape == (0,)
 
 
+@pytest.mark.parametrize("mechanism", MIXED, ids=repr)
+def test_curve_of_any_mechanism(mechanism):
+    """Equal steps of any mechanism have a curve, which ends at their epsilon."""
+    accountant = composed((mechanism, 2))
+    assert accountant.epsilon_curve(1e-5)[-1] == pytest.approx(accountant.epsilon(1e-5), rel=1e-3)
+
+
 def test_curve_of_equal_steps():
     """Equal steps of DP-SGD, sampled or not, take one call of the grid."""
     np.testing.assert_allclose(

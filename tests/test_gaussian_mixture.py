@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -112,6 +113,16 @@ def test_sampling_is_a_mixture():
     twice = hs.PoissonSampled(hs.MixtureOfGaussians(1.0, [1.0, 3.0], [0.5, 0.5]), 0.5)
     once = hs.MixtureOfGaussians(1.0, [0.0, 1.0, 3.0], [0.5, 0.25, 0.25])
     assert twice._core("add_or_remove") == once._core("add_or_remove")
+
+
+@given(still=st.floats(1e-30, 1.0), moves=st.floats(1e-30, 1.0))
+def test_rate_is_rounded_up(still, moves):
+    """The share that moves is never below the exact one, and no more than a rounding above it."""
+    total = still + moves
+    mixture = hs.MixtureOfGaussians(1.0, [0.0, 1.0], [still / total, moves / total])
+    still, moves = map(Fraction, mixture.probabilities)
+    exact, rate = moves / (still + moves), Fraction(mixture._core("add_or_remove")[2])
+    assert exact <= rate <= min(exact * (1 + Fraction(2) ** -52), 1)
 
 
 def test_groups():

@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hockeystick import _checks
@@ -36,7 +37,8 @@ class MixtureOfGaussians(Mechanism):
     Notes
     -----
     The pair is sum_k p_k N(s_k, noise_multiplier^2) and N(0, noise_multiplier^2), and it dominates that of vectors of norms at
-    most s_k: the proof is in gaussian_mixture_loss.hpp. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
+    most s_k: the proof is in gaussian_mixture_loss.hpp. The probability of sensitivity 0 is rounded down to the complement of a
+    double, which moves both ends up where it is tiny. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
 
     Examples
     --------
@@ -113,8 +115,14 @@ class MixtureOfGaussians(Mechanism):
                 shift = sensitivity / self.noise_multiplier
                 merged[shift] = merged.get(shift, 0.0) + probability
         moves = math.fsum(merged.values())
-        still = math.fsum(p for s, p in zip(self.sensitivities, self.probabilities, strict=True) if s == 0.0)
-        rate = moves / (moves + still)  # of Poisson sampling what does move
+        rate = self._moving()
         if len(merged) < 2:
             return "gaussian", [*merged, 1.0][:1], rate
         return "gaussian_mixture", [*merged, *(p / moves for p in merged.values())], rate
+
+    def _moving(self) -> float:
+        """Return the share of the choices that move the sum: a rate of Poisson sampling, rounded up as it leaks more then."""
+        pairs = list(zip(self.sensitivities, self.probabilities, strict=True))
+        exact = sum(Fraction(p) for s, p in pairs if s > 0.0) / sum(Fraction(p) for _, p in pairs)
+        rate = float(exact)
+        return rate if rate >= exact else math.nextafter(rate, 1.0)

@@ -92,7 +92,7 @@ def binomial_tail(trials: int, rate: float, least: int) -> float:
     j = np.arange(least, min(trials, least + TERMS), dtype=np.float64)
     log_ratios = np.log((trials - j) / (j + 1.0)) + (math.log(rate) - math.log1p(-rate))
     last = math.exp(log_ratios[-1]) if j.size else 0.0
-    if last >= 1.0:  # the mean lies far beyond
+    if last > 1.0 - 1e-5:  # the mean lies far beyond
         return 1.0
     logs = np.concatenate([[0.0], np.cumsum(log_ratios)])  # of each probability over that of `least`
     log_beyond = float(logs[-1]) + math.log(last) - math.log1p(-last) if last > 0.0 else -math.inf

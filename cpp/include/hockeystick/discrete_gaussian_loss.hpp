@@ -68,7 +68,7 @@ class DiscreteGaussianLoss final : public PrivacyLoss {
     double highest() const override { return detail::infinity; }
     // Where there are few losses; many are as good as continuous, and would only make the grid too fine.
     double lattice() const override {
-        if (reach() > 2048.0) return 0.0;
+        if (reach() > 512.0) return 0.0;
         return shift_ / (sigma_ * sigma_) * (std::fmod(shift_, 2.0) == 0.0 ? 1.0 : 0.5);
     }
     std::vector<OutlinePoint> outline() const override {
