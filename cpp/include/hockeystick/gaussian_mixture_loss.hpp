@@ -7,7 +7,7 @@
 // (Choquette-Choo, Ganesh, Steinke and Thakurta 2024 have this pair, for matrix mechanisms.)
 //
 // With a_k = r_k x - r_k^2/2 the loss l(x) = log sum_k p_k e^{a_k} rises and is convex, of a slope between the least and the largest r_k:
-// Newton's iteration from above falls to x. There, as e^l is the sum of the p_k e^{a_k} and e^{-l} that of their inverses' weights,
+// Newton's iteration from above falls to x. At that x, e^l Q(x) is the sum of the p_k e^{a_k} Q(x), and so, part by part,
 //
 //   delta(l) = sum_k p_k theta(a_k, r_k),   reverse, at eps = -l:  delta = sum_k p_k e^{a_k - l} theta(-a_k, r_k).
 //
