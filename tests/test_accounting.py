@@ -26,6 +26,11 @@ MIXED = [
     SAMPLED,
     hs.PoissonSampled(hs.Laplace(2.0), 0.2),
     hs.ApproximateDP(0.1, 1e-9),
+    hs.DiscreteGaussian(4.0),
+    hs.DiscreteLaplace(0.3),
+    hs.PoissonSampled(hs.DiscreteLaplace(0.5), 0.2),
+    hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]),
+    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
 ]
 REPLACED = [
     hs.Gaussian(4.0),
@@ -33,6 +38,9 @@ REPLACED = [
     hs.RandomizedResponse(0.8, 3),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False),
     hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
+    hs.DiscreteGaussian(8.0),
+    hs.DiscreteLaplace(0.1),
+    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
 ]
 
 
@@ -285,6 +293,13 @@ def test_curve():
     assert hs.Accountant().epsilon_curve(1e-5).shape == (0,)
 
 
+@pytest.mark.parametrize("mechanism", MIXED, ids=repr)
+def test_curve_of_any_mechanism(mechanism):
+    """Equal steps of any mechanism have a curve, which ends at their epsilon."""
+    accountant = composed((mechanism, 2))
+    assert accountant.epsilon_curve(1e-5)[-1] == pytest.approx(accountant.epsilon(1e-5), rel=1e-3)
+
+
 def test_curve_of_equal_steps():
     """Equal steps of DP-SGD, sampled or not, take one call of the grid."""
     np.testing.assert_allclose(
@@ -478,9 +493,15 @@ def test_rdp_closed_forms():
     both = composed((hs.Gaussian(2.0), 1), (hs.Laplace(3.0), 2))
     parts = composed((hs.Gaussian(2.0), 1)).rdp(4.0) + 2 * composed((hs.Laplace(3.0), 1)).rdp(4.0)
     assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
-    for step in REPLACED[3:]:  # no other formula may answer for them
-        with pytest.raises(ValueError, match="no bound"):
-            composed((step, 1), adjacency="replace").rdp(2.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-2], "add_or_remove")]
+)
+def test_rdp_refuses(mechanism, adjacency):
+    """Where no bound is implemented none is made up."""
+    with pytest.raises(ValueError, match="no bound"):
+        composed((mechanism, 1), adjacency=adjacency).rdp(2.0)
 
 
 def test_rdp_bounds_epsilon():

@@ -138,8 +138,12 @@ MECHANISMS = [
     hs.RandomizedResponse(0.25, 4),
     hs.ApproximateDP(0.5, 1e-6),
     hs.Discrete([0.75, 0.25], [0.25, 0.75]),
+    hs.DiscreteGaussian(3.0, 2),
+    hs.DiscreteLaplace(0.5),
+    hs.MixtureOfGaussians(2.0, [0.0, 1.0, 3.0], [0.5, 0.25, 0.25]),
     hs.PoissonSampled(hs.Gaussian(1.0), 0.01),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
+    hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20),
 ]
 
 
@@ -170,7 +174,7 @@ BAD = [
     (ValueError, "q must be probabilities", lambda: hs.Discrete([0.5, 0.5], [1.5, -0.5])),
     (ValueError, "as long as p", lambda: hs.Discrete([0.5, 0.5], [1.0])),
     (ValueError, "one-dimensional", lambda: hs.Discrete([[0.5, 0.5]], [1.0])),
-    (TypeError, "mechanism must be", lambda: hs.PoissonSampled(1.0, 0.1)),
+    (TypeError, "mechanism must be one of Gaussian", lambda: hs.PoissonSampled(1.0, 0.1)),
     (TypeError, "mechanism must be", lambda: hs.PoissonSampled(hs.RandomizedResponse(0.5, 2), 0.1)),
     (ValueError, "sampling_rate must lie in", lambda: hs.PoissonSampled(hs.Gaussian(1.0), 1.1)),
     (TypeError, "must be Gaussian", lambda: hs.FixedSizeSampled(hs.Laplace(1.0), 10, 1, replacement=False)),

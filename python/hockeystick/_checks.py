@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import reprlib
 from collections.abc import Callable, Sequence
@@ -97,6 +98,24 @@ def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     if value > limit:
         msg = f"{name} must be at most {limit_name} ({limit:g}), not {value:g}"
         raise ValueError(msg)
+
+
+def vector(name: str, value: ArrayLike) -> Array:
+    """Return `value` as an array if it is a sequence of real numbers that is not empty."""
+    array = real(name, value)
+    if array.ndim != 1 or array.size == 0:
+        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
+def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
+    """Return `value` as a tuple if it is a sequence of probabilities that sum to 1 within 1e-12."""
+    array = vector(name, value)
+    if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
+        msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(value)}"
+        raise ValueError(msg)
+    return tuple(array.tolist())
 
 
 def thread_count(num_threads: int | None) -> int:

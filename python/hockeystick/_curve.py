@@ -32,8 +32,8 @@ def epsilons_by_step(
 
 def _dpsgd_curve(mechanism: Mechanism, steps: int, delta: float) -> Array:
     """Return the curve of equal steps, those of DP-SGD by one call on all cores."""
-    step = mechanism if isinstance(mechanism, PoissonSampled) else PoissonSampled(mechanism, 1.0)
-    if not isinstance(step.mechanism, Gaussian):
+    step = PoissonSampled(mechanism, 1.0) if isinstance(mechanism, Gaussian) else mechanism
+    if not (isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian)):
         return _one_by_one([(mechanism, steps)], "add_or_remove", "auto", delta)
     cells = _checks.broadcast(
         np.array(step.mechanism.noise_multiplier),

@@ -115,7 +115,9 @@ def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
         half = len(parameters) // 2
         pair = list(zip(parameters[:half], parameters[half:], strict=True))
         return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
-    return rate == 1.0 and kind != "discrete_pairs"  # Gaussian, Laplace, and the symmetric curve of a fixed-size sample
+    if kind in ("gaussian_mixture", "truncated_gaussian", "discrete_pairs"):
+        return False
+    return rate == 1.0  # reflection exchanges the pair; the curve of a fixed-size sample is symmetric
 
 
 def _one_direction(

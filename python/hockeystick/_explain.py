@@ -14,7 +14,9 @@ from hockeystick.mechanisms import (
     DiscretePairs,
     FixedSizeSampled,
     Mechanism,
+    MixtureOfGaussians,
     PoissonSampled,
+    TruncatedPoissonSampled,
 )
 from hockeystick.pld import Bracket
 
@@ -86,8 +88,16 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
     for mechanism in ledger:
         if isinstance(mechanism, PoissonSampled):
             yield "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
+        if isinstance(mechanism, TruncatedPoissonSampled):
+            yield (
+                "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
+                f"subset is kept if it has more than {mechanism.max_batch_size}; which is secret; a data set has at most "
+                f"{mechanism.dataset_size} records"
+            )
         if isinstance(mechanism, FixedSizeSampled):
             yield "fixed-size sampling: every step draws its own uniform sample without replacement, which is secret"
         base = mechanism.mechanism if isinstance(mechanism, PoissonSampled) else mechanism
+        if isinstance(base, MixtureOfGaussians):
+            yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
         if isinstance(base, (ApproximateDP, Discrete, DiscretePairs)):
             yield f"the guarantee of {type(base).__name__} holds for this adjacency"

@@ -1,6 +1,6 @@
 """Renyi divergences, rounded up: with g(a) = log E_Q (dP/dQ)^a, the divergence of order a is g(a)/(a - 1).
 
-Gaussian at distance r: a r^2/2. Laplace: Mironov 2017. Discrete: the sum. Poisson sampling of the first two at
+Gaussian at distance r: a r^2/2; discrete Gaussian: at most that, exactly at integer a r (Canonne, Kamath and Steinke 2020). Laplace: Mironov 2017. Discrete: the sum. Poisson sampling of the first two at
 an integer order n (Mironov, Talwar and Zhang 2019): E_Q (dP/dQ)^n = 1 + sum_{k>=2} C(n,k) q^k (1-q)^{n-k}
 (e^{g0(k)} - 1), g0 without sampling, in which nothing cancels; the other direction is smaller (shown there, for pairs that
 a reflection exchanges). g is convex and g(1) = 0, so chords between integers lie above it.
@@ -25,7 +25,12 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     entries = [(mechanism, *mechanism._core(adjacency), count) for mechanism, count in ledger.items()]
     for mechanism, kind, *_ in entries:
-        if kind not in ("gaussian", "laplace", "discrete"):  # a kind of later date must not pass for one of these
+        if kind not in (
+            "gaussian",
+            "discrete_gaussian",
+            "laplace",
+            "discrete",
+        ):  # a kind of later date must not pass for one of these
             msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
             raise ValueError(msg)
     return max(
@@ -45,6 +50,8 @@ def _divergence(kind: str, parameters: list[float], rate: float, order: float, *
         p, q = np.split(np.array(parameters), 2)
         sampled = (1 - rate) * q + rate * p
         return _discrete(sampled, q, order) if forward else _discrete(q, sampled, order)
+    if kind == "discrete_gaussian":  # no more than the Gaussian
+        kind, parameters = "gaussian", [parameters[1] / parameters[0]]
     whole = _gaussian(parameters[0], order) if kind == "gaussian" else _laplace(parameters[0], order)
     return whole if rate == 1.0 else min(whole, _sampled(kind, parameters[0], rate, order))
 

@@ -237,13 +237,13 @@ class Accountant(Ledger):
         ndarray or float
             Sum over the steps of the larger of both directions, in nats. Exact up to rounding for Gaussian, Laplace
             and discrete mechanisms, and for sampled ones at integer orders; between them the chord of the convex
-            (order - 1) D, an upper bound.
+            (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one.
 
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds a mechanism for which no bound is implemented: a fixed-size
-            sample, or a Poisson sample where a record is replaced.
+            If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
+            which a record is replaced, truncated ones, mixtures of Gaussians.
 
         Notes
         -----

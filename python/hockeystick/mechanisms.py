@@ -7,96 +7,32 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from hockeystick import _checks
+from hockeystick._discrete_noise import DiscreteGaussian, DiscreteLaplace
+from hockeystick._gaussian_mixture import MixtureOfGaussians
+from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
+from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
+from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
 __all__ = [
     "ApproximateDP",
     "Discrete",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "DiscretePairs",
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "MixtureOfGaussians",
     "PoissonSampled",
     "RandomizedResponse",
+    "TruncatedPoissonSampled",
 ]
-
-Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
-ADJACENCIES = ("add_or_remove", "replace")
-Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sampling rate
-
-
-class Mechanism:
-    """What one step releases; the base of all mechanisms."""
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
-        raise NotImplementedError
-
-
-def _shift(noise_multiplier: float, adjacency: Adjacency) -> float:
-    return (2.0 if adjacency == "replace" else 1.0) / noise_multiplier
-
-
-def _refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
-    return ValueError(f"{mechanism!r} is not supported under adjacency={adjacency!r}: {reason}")
-
-
-@dataclass(frozen=True)
-class Gaussian(Mechanism):
-    """Gaussian noise.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation over add-or-remove sensitivity, positive and finite.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.Gaussian(1.5)
-    Gaussian(noise_multiplier=1.5)
-    """
-
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", _checks.positive_scalar("noise_multiplier", self.noise_multiplier))
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        return "gaussian", [_shift(self.noise_multiplier, adjacency)], 1.0
-
-
-@dataclass(frozen=True)
-class Laplace(Mechanism):
-    """Laplace noise.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Scale over add-or-remove sensitivity, positive and finite.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.Laplace(2.0)
-    Laplace(noise_multiplier=2.0)
-    """
-
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", _checks.positive_scalar("noise_multiplier", self.noise_multiplier))
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        return "laplace", [_shift(self.noise_multiplier, adjacency)], 1.0
 
 
 @dataclass(frozen=True)
@@ -129,7 +65,7 @@ class RandomizedResponse(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
-            raise _refuse(self, adjacency, "a response is replaced, not added or removed")
+            raise refuse(self, adjacency, "a response is replaced, not added or removed")
         other = self.noise_parameter / self.num_buckets
         true = (1.0 - self.noise_parameter) + other
         rest = other * (self.num_buckets - 2)
@@ -193,23 +129,18 @@ class Discrete(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         for name in ("p", "q"):
-            array = _checks.real(name, getattr(self, name))
-            if array.ndim != 1 or array.size == 0:
-                msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
-                raise ValueError(msg)
-            if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
-                msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(getattr(self, name))}"
-                raise ValueError(msg)
-            object.__setattr__(self, name, tuple(array.tolist()))
+            object.__setattr__(self, name, _checks.distribution(name, getattr(self, name)))
         if len(self.p) != len(self.q):
             msg = f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}"
             raise ValueError(msg)
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency
-        # what a vector lacks to 1 would be multiplied by the steps
-        p, q = ([mass / math.fsum(law) for mass in law] for law in (self.p, self.q))
-        return "discrete", [*p, *q], 1.0
+        return "discrete", self._pair(), 1.0
+
+    def _pair(self) -> list[float]:
+        """Return p, then q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
+        return [mass / math.fsum(law) for law in (self.p, self.q) for mass in law]
 
 
 @dataclass(frozen=True)
@@ -245,8 +176,10 @@ class DiscretePairs(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency
-        outcomes = float(len(self.remove.p))
-        return "discrete_pairs", [outcomes, *self.remove.p, *self.remove.q, *self.add.p, *self.add.q], 1.0
+        return "discrete_pairs", [float(len(self.remove.p)), *self.remove._pair(), *self.add._pair()], 1.0
+
+
+_SAMPLED = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete, ApproximateDP)
 
 
 @dataclass(frozen=True)
@@ -257,7 +190,7 @@ class PoissonSampled(Mechanism):
 
     Parameters
     ----------
-    mechanism : Gaussian, Laplace, Discrete or ApproximateDP
+    mechanism : Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete or ApproximateDP
         What is run on the sample.
     sampling_rate : float
         Probability of each record, in [0, 1].
@@ -280,17 +213,18 @@ class PoissonSampled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.mechanism, (Gaussian, Laplace, Discrete, ApproximateDP)):
-            msg = f"mechanism must be Gaussian, Laplace, Discrete or ApproximateDP, not {self.mechanism!r}"
+        if not isinstance(self.mechanism, _SAMPLED):
+            names = ", ".join(kind.__name__ for kind in _SAMPLED)
+            msg = f"mechanism must be one of {names}, not {self.mechanism!r}"
             raise TypeError(msg)
         object.__setattr__(self, "sampling_rate", _checks.probability_scalar("sampling_rate", self.sampling_rate))
 
     def _core(self, adjacency: Adjacency) -> Core:
-        kind, parameters, _ = self.mechanism._core(adjacency)
+        kind, parameters, rate = self.mechanism._core(adjacency)
         if adjacency == "add_or_remove" or self.sampling_rate in (0.0, 1.0):
-            return kind, parameters, self.sampling_rate
+            return kind, parameters, rate * self.sampling_rate
         if not isinstance(self.mechanism, Gaussian):
-            raise _refuse(self, adjacency, "a dominating pair is proven for Gaussian noise only")
+            raise refuse(self, adjacency, "a dominating pair is proven for Gaussian noise only")
         return "replaced_gaussian", [1.0 / self.mechanism.noise_multiplier, self.sampling_rate], 1.0
 
 
@@ -343,7 +277,7 @@ class FixedSizeSampled(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
-            raise _refuse(self, adjacency, "the batch size would have to change with the data set")
+            raise refuse(self, adjacency, "the batch size would have to change with the data set")
         kind, parameters, _ = self.mechanism._core(adjacency)
         if self.batch_size == self.dataset_size:
             return kind, parameters, 1.0

@@ -16,6 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include <hockeystick/discrete_gaussian_loss.hpp>
+#include <hockeystick/gaussian_mixture_loss.hpp>
+#include <hockeystick/labelled_loss.hpp>
 #include <hockeystick/replaced_loss.hpp>
 #include <hockeystick/sampled_loss.hpp>
 
@@ -108,8 +111,10 @@ class DiscreteLoss final : public PrivacyLoss {
 
 // A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "discrete_pairs" (the length of
 // the forward p, then p and q of the forward pair and of the reverse one), "fixed_size_gaussian" (shift, batch over data set
-// size), "replaced_gaussian" (shift of one record, Poisson rate); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q), the direction
-// called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
+// size), "replaced_gaussian" (shift of one record, Poisson rate), "discrete_gaussian" (sigma, shift), "gaussian_mixture"
+// (shifts, then probabilities), "truncated_gaussian" and, where a record is replaced, "truncated_replaced_gaussian" (shift
+// of one record, Poisson rate, probability of truncation); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q),
+// the direction called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
 struct Mechanism {
     std::string kind;
     std::vector<double> parameters;
@@ -118,21 +123,37 @@ struct Mechanism {
 
 namespace detail {
 
+// A truncated sample drops a record for the new one: twice the shift, shown to those who see whether it was truncated.
+inline Loss truncated_loss(const Mechanism& mechanism, bool forward) {
+    const double shift = mechanism.parameters.at(0), rate = mechanism.parameters.at(1);
+    const double truncation = mechanism.parameters.at(2);
+    const auto sampled = [&](double moved) -> Loss {
+        if (mechanism.kind == "truncated_replaced_gaussian") return std::make_shared<ReplacedGaussianLoss>(moved, rate);
+        if (forward) return std::make_shared<PoissonRemoveLoss>(std::make_shared<GaussianLoss>(moved), rate);
+        return std::make_shared<PoissonAddLoss>(std::make_shared<GaussianLoss>(moved), rate);
+    };
+    return std::make_shared<LabelledLoss>(sampled(shift), sampled(2.0 * shift), truncation);
+}
+
 inline Loss base_loss(const Mechanism& mechanism, bool forward) {
     const std::vector<double>& x = mechanism.parameters;
     if (mechanism.kind == "gaussian") return std::make_shared<GaussianLoss>(x.at(0));
     if (mechanism.kind == "laplace") return std::make_shared<LaplaceLoss>(x.at(0));
     if (mechanism.kind == "fixed_size_gaussian") return std::make_shared<FixedSizeLoss>(x.at(0), x.at(1));
     if (mechanism.kind == "replaced_gaussian") return std::make_shared<ReplacedGaussianLoss>(x.at(0), x.at(1));
+    if (mechanism.kind == "discrete_gaussian") return std::make_shared<DiscreteGaussianLoss>(x.at(0), x.at(1));
+    if (mechanism.kind == "truncated_gaussian" || mechanism.kind == "truncated_replaced_gaussian")
+        return truncated_loss(mechanism, forward);
     if (mechanism.kind == "discrete_pairs") {
         const auto outcomes = static_cast<std::ptrdiff_t>(x.at(0));
         const auto from = x.begin() + 1 + (forward ? 0 : 2 * outcomes), to = forward ? from + 2 * outcomes : x.end();
         const auto middle = from + (to - from) / 2;
         return std::make_shared<DiscreteLoss>(std::vector<double>(from, middle), std::vector<double>(middle, to));
     }
-    if (mechanism.kind != "discrete") throw std::invalid_argument("unknown mechanism kind " + mechanism.kind);
     const auto half = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
     const std::vector<double> p(x.begin(), half), q(half, x.end());
+    if (mechanism.kind == "gaussian_mixture") return std::make_shared<GaussianMixtureLoss>(p, q, forward);
+    if (mechanism.kind != "discrete") throw std::invalid_argument("unknown mechanism kind " + mechanism.kind);
     return forward ? std::make_shared<DiscreteLoss>(p, q) : std::make_shared<DiscreteLoss>(q, p);
 }
 

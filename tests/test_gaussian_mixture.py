@@ -1,0 +1,173 @@
+"""Mixtures of Gaussians against tails to fifty digits, quadrature, groups of records, and a peer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick import _core
+
+MIXTURES = [
+    hs.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01]),
+    hs.MixtureOfGaussians(0.4, [1.0, 0.5], [0.25, 0.75]),
+    hs.MixtureOfGaussians(5.0, [0.0, 1e-3, 1.0, 7.0], [0.5, 0.3, 0.2 - 1e-9, 1e-9]),
+    hs.MixtureOfGaussians.of_group(1.0, 8, 1e-3),
+]
+
+
+def exact_delta(mixture, eps, *, forward):
+    """Return delta to some fifty digits, the outcome at the cut by bisection."""
+    sigma = mp.mpf(mixture.noise_multiplier)
+    parts = [(mp.mpf(s) / sigma, mp.mpf(p)) for s, p in zip(mixture.sensitivities, mixture.probabilities, strict=True)]
+    total = mp.fsum(p for _, p in parts)
+    cut = mp.exp(mp.mpf(eps) if forward else -mp.mpf(eps))
+    low, high = mp.mpf(-(10**6)), mp.mpf(10**6)
+    for _ in range(400):
+        x = (low + high) / 2
+        ratio = mp.fsum(p * mp.exp(r * x - r * r / 2) for r, p in parts) / total
+        low, high = (x, high) if ratio <= cut else (low, x)
+    sign = 1 if forward else -1
+
+    def tail(mean):
+        return mp.erfc(sign * (low - mean) / mp.sqrt(2)) / 2
+
+    mixed = mp.fsum(p * tail(r) for r, p in parts) / total
+    return mixed - mp.exp(eps) * tail(0) if forward else tail(0) - mp.exp(eps) * mixed
+
+
+@pytest.mark.parametrize("mixture", MIXTURES, ids=range(len(MIXTURES)))
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("eps", [-0.7, 0.0, 1e-4, 0.03, 0.6, 3.0, 17.0])
+def test_one_step_agrees_with_tails(mixture, forward, eps):
+    """Delta of one step lies between ends that are close, in both directions."""
+    entry = mixture._core("add_or_remove")
+    lower, upper = _core.one_step_bracket(*entry, forward, False, eps)
+    with mp.workdps(130):
+        truth = max(exact_delta(mixture, eps, forward=forward), mp.mpf(0))
+    assert lower <= truth * (1 + mp.mpf(1e-14))  # probabilities of a rate and its complement are rounded
+    assert truth * (1 - mp.mpf(1e-14)) <= upper
+    assert upper - lower <= 1e-8 * upper + 1e-300
+
+
+@given(
+    noise=st.floats(0.3, 6.0),
+    most=st.lists(st.just(0.0) | st.floats(1e-3, 4.0), min_size=2, max_size=4),
+    shares=st.lists(st.floats(0.0, 1.0), min_size=4, max_size=4),
+    eps=st.floats(-2.0, 5.0),
+)
+def test_smaller_moves_of_any_sign_leak_less(noise, most, shares, eps):
+    """Whatever moves within the sensitivities, of either sign, have at most the pair's divergence, in both directions."""
+    probabilities = [1 / len(most)] * len(most)
+    entry = hs.MixtureOfGaussians(noise, most, probabilities)._core("add_or_remove")
+    x = np.linspace(-9, 9 + 5 / noise, 8_001) if noise > 1 else np.linspace(-24, 24, 20_001)
+    moves = [(2 * share - 1) * s / noise for share, s in zip(shares, most, strict=False)]
+    edges = [np.diff(ndtr(x - move)) for move in (*moves, 0.0)]  # of cells: merging outcomes only lowers delta
+    mixed, still = np.mean(edges[:-1], axis=0), edges[-1]
+    for forward in (True, False):
+        p, q = (mixed, still) if forward else (still, mixed)
+        attained = np.sum(np.maximum(p - math.exp(eps) * q, 0.0))
+        upper = _core.one_step_bracket(*entry, forward, False, eps)[1] if entry[2] > 0 else max(0, -math.expm1(eps))
+        assert attained <= upper + 1e-12
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
+def test_two_steps_agree_with_an_integral(eps):
+    """Delta of two steps: that of one, over the loss of the other, in the larger direction."""
+    mixture = MIXTURES[0]
+    entry = mixture._core("add_or_remove")
+    x = np.linspace(-11, 14, 20_001)
+    q = np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    ratio = sum(
+        p * np.exp(s * x - s * s / 2) for s, p in zip(mixture.sensitivities, mixture.probabilities, strict=True)
+    )
+    values = []
+    for forward in (True, False):
+        loss = np.log(ratio) if forward else -np.log(ratio)
+        deltas = np.array([np.mean(_core.one_step_bracket(*entry, forward, False, eps - y)) for y in loss])
+        values.append(np.sum((q * ratio if forward else q) * deltas))
+    found = hs.Accountant().compose(mixture, 2).delta_bracket(eps)
+    assert found.lower <= max(values) * (1 + 1e-6)
+    assert max(values) * (1 - 1e-6) <= found.upper
+    assert found.upper - found.lower <= 2e-3 * found.upper
+
+
+def test_sampling_is_a_mixture():
+    """Sensitivities (0, 1) are Poisson sampling, one sensitivity is a Gaussian, a sampled mixture is a mixture."""
+    sampled = hs.PoissonSampled(hs.Gaussian(2.0), 0.25)
+    mixture = hs.MixtureOfGaussians(2.0, [0.0, 1.0], [0.75, 0.25])
+    assert mixture._core("add_or_remove") == sampled._core("add_or_remove")
+    assert hs.MixtureOfGaussians.of_group(2.0, 1, 0.25)._core("add_or_remove") == pytest.approx(
+        sampled._core("add_or_remove")
+    )
+    whole = hs.MixtureOfGaussians(2.0, [1.0, 1.0], [0.5, 0.5])
+    assert whole._core("add_or_remove") == hs.Gaussian(2.0)._core("add_or_remove")
+    assert hs.Accountant().compose(hs.MixtureOfGaussians(1.0, [0.0, 3.0], [1.0, 0.0]), 9).delta(0.0) == 0
+    twice = hs.PoissonSampled(hs.MixtureOfGaussians(1.0, [1.0, 3.0], [0.5, 0.5]), 0.5)
+    once = hs.MixtureOfGaussians(1.0, [0.0, 1.0, 3.0], [0.5, 0.25, 0.25])
+    assert twice._core("add_or_remove") == once._core("add_or_remove")
+
+
+@given(still=st.floats(1e-30, 1.0), moves=st.floats(1e-30, 1.0))
+def test_rate_is_rounded_up(still, moves):
+    """The share that moves is never below the exact one, and no more than a rounding above it."""
+    total = still + moves
+    mixture = hs.MixtureOfGaussians(1.0, [0.0, 1.0], [still / total, moves / total])
+    still, moves = map(Fraction, mixture.probabilities)
+    exact, rate = moves / (still + moves), Fraction(mixture._core("add_or_remove")[2])
+    assert exact <= rate <= min(exact * (1 + Fraction(2) ** -52), 1)
+
+
+def test_groups():
+    """A group without sampling is one record of as many sensitivities; larger groups leak more; nobody sampled, nothing."""
+    accountant = hs.Accountant().compose(hs.MixtureOfGaussians.of_group(4.0, 3, 1.0), 2)
+    assert accountant.delta(1.0) == hs.Accountant().compose(hs.MixtureOfGaussians(4.0, [3.0], [1.0]), 2).delta(1.0)
+    assert hs.Accountant().compose(hs.MixtureOfGaussians.of_group(4.0, 3, 0.0)).delta(0.0) == 0
+    deltas = [hs.Accountant().compose(hs.MixtureOfGaussians.of_group(1.0, k, 0.01), 50).delta(1.0) for k in (1, 2, 4)]
+    assert deltas == sorted(deltas)
+    large = hs.MixtureOfGaussians.of_group(20.0, 1000, 1e-3)
+    assert min(large.probabilities) == 1e-300
+    assert math.fsum(large.probabilities) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_peer():
+    """A hundred steps agree with dp_accounting, whose grid is pessimistic."""
+    pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
+    mixture = MIXTURES[0]
+    theirs = pld.from_mixture_gaussian_mechanism(
+        1.0, mixture.sensitivities, mixture.probabilities, value_discretization_interval=1e-3
+    ).self_compose(100)
+    found = hs.Accountant().compose(mixture, 100)
+    for eps in (1.0, 5.0, 9.0):
+        assert found.delta_bracket(eps).lower <= theirs.get_delta_for_epsilon(eps) * (1 + 1e-9)
+        assert found.delta(eps) == pytest.approx(theirs.get_delta_for_epsilon(eps), rel=1e-2)
+
+
+BAD = [
+    (ValueError, "noise_multiplier must be positive", lambda: hs.MixtureOfGaussians(0.0, [1.0], [1.0])),
+    (TypeError, "sensitivities must be a real number", lambda: hs.MixtureOfGaussians(1.0, ["1"], [1.0])),
+    (ValueError, "sensitivities must be one-dimensional", lambda: hs.MixtureOfGaussians(1.0, [], [])),
+    (ValueError, r"sensitivities must be 0 or in \[1e-9, 1e4\]", lambda: hs.MixtureOfGaussians(1.0, [-1.0], [1.0])),
+    (ValueError, r"sensitivities must be 0 or", lambda: hs.MixtureOfGaussians(1.0, [math.nan], [1.0])),
+    (ValueError, r"sensitivities must be 0 or", lambda: hs.MixtureOfGaussians(1e-3, [11.0], [1.0])),
+    (ValueError, "probabilities must be probabilities", lambda: hs.MixtureOfGaussians(1.0, [1.0, 2.0], [0.5, 0.6])),
+    (ValueError, r"as many as sensitivities \(2\), not 1", lambda: hs.MixtureOfGaussians(1.0, [1.0, 2.0], [1.0])),
+    (ValueError, "group_size must be at most 1000", lambda: hs.MixtureOfGaussians.of_group(1.0, 1001, 0.1)),
+    (TypeError, "group_size must be an integer", lambda: hs.MixtureOfGaussians.of_group(1.0, 2.5, 0.1)),
+    (ValueError, r"sampling_rate must lie in \[0, 1\]", lambda: hs.MixtureOfGaussians.of_group(1.0, 2, 1.5)),
+    (ValueError, "not supported under", lambda: hs.Accountant("replace").compose(MIXTURES[0])),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_arguments(error, message, make):
+    """A wrong argument raises, and names itself, its value and its domain."""
+    with pytest.raises(error, match=message):
+        make()
