@@ -100,18 +100,13 @@ def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
         raise ValueError(msg)
 
 
-def vector(name: str, value: ArrayLike) -> Array:
-    """Return `value` as an array if it is a sequence of real numbers that is not empty."""
-    array = real(name, value)
-    if array.ndim != 1 or array.size == 0:
-        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
-        raise ValueError(msg)
-    return array
-
-
 def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
     """Return `value` as a tuple if it is a sequence of probabilities that sum to 1 within 1e-12."""
-    array = vector(name, value)
+    array = real(name, value)
+    if array.ndim == 0:
+        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
+        raise ValueError(msg)
+    array = vector(name, array)
     if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
         msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(value)}"
         raise ValueError(msg)

@@ -54,7 +54,7 @@ class MixtureOfGaussians(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         object.__setattr__(self, "noise_multiplier", _checks.positive_scalar("noise_multiplier", self.noise_multiplier))
-        sensitivities = _checks.vector("sensitivities", self.sensitivities)
+        sensitivities = _checks.vector("sensitivities", _checks.real("sensitivities", self.sensitivities))
         shifts = sensitivities / self.noise_multiplier
         if not ((sensitivities == 0) | ((shifts >= 1e-9) & (shifts <= 1e4))).all():
             msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {reprlib.repr(self.sensitivities)}"

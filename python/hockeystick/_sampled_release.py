@@ -9,8 +9,8 @@ import numpy as np
 from hockeystick import _core
 from hockeystick._best import METHODS
 from hockeystick._checks import Array, Grid
+from hockeystick._noise import Adjacency, Core, Gaussian, Mechanism
 from hockeystick.accounting import Accountant
-from hockeystick.mechanisms import Adjacency, Core, Gaussian, Mechanism
 
 __all__ = ["sampled_bounds"]
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from hockeystick import _checks, _core, _engines
 from hockeystick._checks import Array
+from hockeystick._noise import Core
 from hockeystick.accounting import Accountant
 from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
-from hockeystick.mechanisms import Core, Discrete, DiscretePairs
+from hockeystick.mechanisms import Discrete, DiscretePairs
 
 NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
 
