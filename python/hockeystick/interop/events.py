@@ -21,12 +21,15 @@ from hockeystick.mechanisms import (
     Adjacency,
     ApproximateDP,
     Discrete,
+    DiscreteLaplace,
     FixedSizeSampled,
     Gaussian,
     Laplace,
     Mechanism,
+    MixtureOfGaussians,
     PoissonSampled,
     RandomizedResponse,
+    TruncatedPoissonSampled,
 )
 
 __all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
@@ -159,6 +162,40 @@ def _noise(kind: Callable[[float], Mechanism]) -> Callable[[Relation, float], St
     return read
 
 
+def _discrete_laplace(relation: Relation, noise_parameter: float, sensitivity: int) -> Steps:
+    del relation
+    return [(NON_PRIVATE if noise_parameter == 0 else DiscreteLaplace(noise_parameter, sensitivity), 1)]
+
+
+def _mixture(
+    relation: Relation, standard_deviation: float, sensitivities: Sequence[float], sampling_probs: Sequence[float]
+) -> Steps:
+    del relation
+    if not any(sensitivities):
+        return []
+    if standard_deviation == 0:
+        return [(NON_PRIVATE, 1)]
+    return [(MixtureOfGaussians(standard_deviation, sensitivities, sampling_probs), 1)]
+
+
+def _truncated(
+    relation: Relation,
+    dataset_size: int,
+    sampling_probability: float,
+    truncated_batch_size: int,
+    noise_multiplier: float,
+) -> Steps:
+    if relation == "replace_special":
+        msg = "a special record that is sampled takes a place in the batch: it is not as good as none"
+        raise ValueError(msg)
+    if sampling_probability == 0:
+        return []
+    if noise_multiplier == 0:
+        return [(NON_PRIVATE, 1)]
+    noise = Gaussian(noise_multiplier)
+    return [(TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size), 1)]
+
+
 def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
     if num_buckets == 1:
         return []
@@ -230,6 +267,12 @@ _READERS: dict[str, Reader] = {
     "NonPrivateDpEvent": ((), lambda _: [(NON_PRIVATE, 1)]),
     "GaussianDpEvent": (("noise_multiplier",), _noise(Gaussian)),
     "LaplaceDpEvent": (("noise_multiplier",), _noise(Laplace)),
+    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), _discrete_laplace),
+    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), _mixture),
+    "TruncatedSubsampledGaussianDpEvent": (
+        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
+        _truncated,
+    ),
     "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
     "EpsilonDeltaDpEvent": (("epsilon", "delta"), _approximate),
     "ExponentialMechanismDpEvent": (("epsilon",), _pure),
