@@ -207,7 +207,8 @@ def test_noise_variance_for_every_tv() -> None:
     np.testing.assert_allclose(again, np.broadcast_to(targets, again.shape), rtol=1e-9)
     assert distortion.noise_variance_for_tv(0.0, 1.0, 3) == 0.0
     # Far below, rho sqrt(d)/(2 sqrt(pi)) bounds the distance, which is rho/sqrt(2 pi e) for d = 1.
-    assert distortion.noise_variance_for_tv(1e-310, 1.0, 1) == pytest.approx(1e-310 * math.sqrt(2 * math.pi * math.e))
+    smallest = 1e-310 * math.sqrt(2 * math.pi * math.e)
+    assert distortion.noise_variance_for_tv(1e-310, 1.0, 1) == pytest.approx(smallest, rel=1e-6, abs=0)
 
 
 def test_ratios_beyond_the_doubles() -> None:
