@@ -206,6 +206,19 @@ def test_noise_variance_for_every_tv() -> None:
     again = distortion.gaussian_tv_isotropic(1.0, noise, dimensions)
     np.testing.assert_allclose(again, np.broadcast_to(targets, again.shape), rtol=1e-9)
     assert distortion.noise_variance_for_tv(0.0, 1.0, 3) == 0.0
+    # Far below, rho sqrt(d)/(2 sqrt(pi)) bounds the distance, which is rho/sqrt(2 pi e) for d = 1.
+    smallest = 1e-310 * math.sqrt(2 * math.pi * math.e)
+    assert distortion.noise_variance_for_tv(1e-310, 1.0, 1) == pytest.approx(smallest, rel=1e-6, abs=0)
+
+
+def test_ratios_beyond_the_doubles() -> None:
+    """Where a ratio of variances or probabilities overflows, its logarithm does not."""
+    tiny = 2.0**-1074
+    assert distortion.gaussian_tv_isotropic(1e-300, [1e300, 1e8], 3).tolist() == [1.0, 1.0]
+    assert distortion.kl_divergence([1.0, 0.0], [tiny, 1.0]) == pytest.approx(1074 * LOG_2)
+    assert distortion.kl_divergence([1.0, 0.0], [0.0, 1.0]) == math.inf
+    assert distortion.max_bayesian_privacy_leakage([FAIR], [tiny, 1.0]) == pytest.approx(1073 * LOG_2)
+    assert distortion.max_bayesian_privacy_leakage([[1.0, 0.0]], FAIR) == math.inf
 
 
 def pmfs(size: int) -> st.SearchStrategy[np.ndarray]:

@@ -6,6 +6,7 @@ import enum
 import json
 import types
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -66,6 +67,18 @@ def test_enumerations_and_foreign_classes():
         accountant.compose(ROUND, 10)
     assert foreign.config is config
     assert foreign.get_epsilon(1e-5) == own.get_epsilon(1e-5)
+
+
+def test_numpy_counts_go_through_json():
+    """Counts that NumPy made are plain integers in a state, and what is no mapping is no state."""
+    accountant = Accountant(POISSON)
+    accountant.compose(GaussianPrivacyEvent(np.float64(1.0), np.int64(10), 1000), np.int64(3))
+    restored = Accountant(POISSON)
+    restored.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert restored.accountant.ledger == accountant.accountant.ledger
+    for state in (None, []):
+        with pytest.raises(TypeError, match="state must be a mapping"):
+            restored.load_state_dict(state)
 
 
 def test_state_goes_through_json():

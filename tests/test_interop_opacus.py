@@ -112,6 +112,20 @@ def test_state():
     assert other.history == accountant.history
 
 
+@pytest.mark.parametrize("steps", [-3, 0, 2.5, math.nan, "3", True])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_refused_histories(noise, steps):
+    """Steps that are no positive integer are refused where a state is loaded and where epsilon is asked for, without noise, too."""
+    accountant = HockeyStickAccountant()
+    history = [(noise, 0.1, steps)]
+    with pytest.raises((ValueError, TypeError), match="steps must be"):
+        accountant.load_state_dict({"history": history, "mechanism": "hockeystick"})
+    assert accountant.history == []
+    accountant.history = history
+    with pytest.raises((ValueError, TypeError), match="steps must be"):
+        accountant.get_epsilon(1e-5)
+
+
 def test_optimizer_hook():
     """The hook records the optimiser's noise, and accumulated batches as one larger one."""
     accountant = HockeyStickAccountant()

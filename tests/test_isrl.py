@@ -531,6 +531,17 @@ def test_shuffled_round_of_the_specification() -> None:
     close(one.epsilon, 0.013995268)
 
 
+def test_nothing_small_or_large_is_lost() -> None:
+    """Squares that underflow, exponentials that overflow, and noise that rounds to nothing are no way to lose privacy."""
+    close(isrl.advanced_composition([1e-300] * 4, 0.0, 0.5).epsilon, 2e-300 * math.sqrt(2 * math.log(2)))
+    assert isrl.one_pass_sigma(lipschitz=1e-320, batch_size=10**9, epsilon=100.0, delta=0.5) > 0
+    lenient = {"lipschitz": 1.0, "num_records": 10**4, "num_silos": 10**6, "silos_per_round": 10**6, "delta": 1e-9}
+    for rounds in (1, 10):
+        noise = isrl.shuffled_mb_sgd_sigma(**lenient, rounds=rounds, epsilon=1e5)
+        assert math.isfinite(noise.noise_std)
+        assert noise.noise_std > 0
+
+
 def test_advanced_composition_gives_the_budget_back() -> None:
     """Rounds of the budget per round compose to less than the total."""
     for total, rounds, back in (((1.0, 1e-5), 50, 0.51031), ((6.0, 1e-6), 100, 3.31896)):

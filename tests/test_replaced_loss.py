@@ -110,6 +110,25 @@ def test_sampling_everybody_or_nobody_is_exact():
         assert found == pytest.approx(value, rel=1e-11)
 
 
+@pytest.mark.parametrize("rate", [1e-6, 1e-3, 0.5])
+@pytest.mark.parametrize(
+    "sampled",
+    [
+        lambda noise, rate: hs.PoissonSampled(hs.Gaussian(noise), rate),
+        lambda noise, rate: hs.FixedSizeSampled(hs.Gaussian(noise), 10**6, round(10**6 * rate), replacement=False),
+    ],
+    ids=["poisson", "fixed size"],
+)
+def test_below_the_doubles_sampling_still_helps(rate, sampled):
+    """Where a grid has no digits, delta is at most that of all records without sampling, and the sum of total variations."""
+    for noise, eps in ((50.0, 1.0), (50.0, 5.0), (1000.0, 0.5)):
+        found = hs.Accountant("replace").compose(sampled(noise, rate), 50).delta_bracket(eps)
+        assert found.lower <= found.upper <= float(hs.theta(eps, 2 * math.sqrt(50) / noise)) * (1 + 1e-9) + 4e-322
+    for noise, eps in ((0.02, 1.0), (0.02, 1000.0)):
+        found = hs.Accountant("replace").compose(sampled(noise, rate), 50).delta_bracket(eps)
+        assert found.upper <= min(50 * rate, 1.0) * (1 + 1e-9)
+
+
 def test_at_most_a_removal_and_an_addition():
     """A replacement is a removal and an addition: at most their group bound, and more than either alone."""
     step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)

@@ -174,6 +174,47 @@ def test_samplers_have_their_mechanisms(records, mechanism, adjacency, uses):
     assert guarantee.epsilon(6, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(2**15, 2**15 + 1), (2**15 + 1, 2**15)])
+def test_silos_that_agree_after_many_rounds_may_differ_before(sizes):
+    """After 2^15 + 1 rounds of single records the smaller silo is in its second pass, and pays for two, listed first or last."""
+    problem = simulate.Problem("linear", np.ones((sum(sizes), 1)), sizes=sizes)
+    expected = hs.Accountant("replace").compose(hs.Gaussian(5.0), 2)
+    for records in (simulate.Cyclic(1), simulate.Shuffled(1)):
+        algorithm = simulate.NoisyMinibatchSGD(learning_rate=0.1, clip_norm=1.0, noise_std=5.0, records=records)
+        guarantee = algorithm.guarantee(problem, rounds=2**15 + 1)
+        assert guarantee.epsilon(2**15 + 1, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
+        spent = guarantee.accountant(2**15 + 1, 1e-5)
+        assert spent is not None
+        assert spent.ledger == expected.ledger
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "quadratic"])
+@pytest.mark.parametrize("clipping", ["batch", "record"])
+def test_no_record_makes_a_clipped_run_diverge(loss, clipping):
+    """A gradient that overflows is clipped to 0: a model that is not finite would tell of the record, whatever the noise."""
+    labels = [1.0, 1.0, 1.0] if loss == "least_squares" else None
+    problem = simulate.Problem(loss, [[1e308, 1e308], [1.0, 1.0], [2.0, 1.0]], labels, curvature=10.0)
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=1.0, local_steps=2, clip_norm=1.0, noise_std=5.0, clipping=clipping, clients=simulate.FixedSize(1)
+    )
+    result = run(algorithm, problem, rounds=4, num_runs=20)
+    assert np.isfinite(result.last_iterates).all()
+    assert abs(result.last_iterates).max() < 100
+
+
+@pytest.mark.parametrize(("rounds", "error"), [(-1, ValueError), (2.0, TypeError), (True, TypeError)])
+def test_guarantees_count_rounds(rounds, error):
+    """Only whole numbers of rounds cost something."""
+    for algorithm in (SGD, FEDAVG):
+        guarantee = algorithm.guarantee(SILOS, rounds=6)
+        with pytest.raises(error, match="rounds"):
+            guarantee.epsilon(rounds, 1e-5)
+        with pytest.raises(error, match="rounds"):
+            guarantee.accountant(rounds, 1e-5)
+    with pytest.raises(ValueError, match=r"rounds must be at most those planned \(6\), not 7"):
+        FEDAVG.guarantee(SILOS, rounds=6).epsilon(7, 1e-5)
+
+
 def test_local_sgd_composes_every_step():
     """K local steps a round are K mechanisms on single records."""
     algorithm = simulate.LocalSGD(learning_rate=0.1, local_steps=3, clip_norm=2.0, noise_std=4.0)

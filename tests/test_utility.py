@@ -244,7 +244,10 @@ def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
     [
         ({"trust": "nobody"}, "trust must be one of"),
         ({"num_silos": 0}, "num_silos must be an integer"),
-        ({"lipschitz": -1.0}, "lipschitz must be positive"),
+        ({"lipschitz": -1.0}, r"lipschitz must lie in \[1e-60, 1e60\]"),
+        ({"lipschitz": 1e300}, r"lipschitz must lie in \[1e-60, 1e60\]"),  # whose square is no double
+        ({"diameter": math.inf}, r"diameter must lie in \[1e-60, 1e60\]"),
+        ({"smoothness": 1e-320}, r"smoothness must lie in \[1e-60, 1e60\]"),
         ({"strong_convexity": 2.0}, r"strong_convexity must be at most smoothness \(1\)"),
         ({"epsilon": 0.0}, "epsilon must be positive"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\)"),

@@ -24,6 +24,8 @@ SMALLEST_EPSILON_WIDTH = 1e-9
 SMALLEST_NORMAL = 1e-300  # above it deltas have all their digits
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 NEARLY_ONE = 1 + 1e-9  # far more than the rounding of tails
+# The shift between a Gaussian step's two laws without the sampling, over its first parameter: mixing is jointly convex.
+UNSAMPLED = {"gaussian": 1.0, "fixed_size_gaussian": 1.0, "replaced_gaussian": 2.0}
 
 
 class Question(NamedTuple):
@@ -136,6 +138,7 @@ def _one_direction(
     if engine == "auto" and not best.narrow_enough(question):
         best = _better(best, _unsampled(composition, forward, question))
         best = _better(best, _near_the_largest_loss(composition, forward, question))
+        best = _better(best, _at_zero(composition, forward, question))
     if engine == "contour" and best.method == "none":
         msg = f"engine='contour' has no answer for this composition at {question.value}; use engine='auto'"
         raise ValueError(msg)
@@ -216,9 +219,11 @@ def _exact(composition: Composition, forward: bool, question: Question, *, one_s
 def _unsampled(composition: Composition, forward: bool, question: Question) -> Answer | None:
     """Return the closed form of Gaussian steps as if none were sampled: sampling is a post-processing of that pair."""
     entries = composition.entries(upper=True)
-    if any(kind != "gaussian" for kind, _, _, _ in entries):
+    if any(kind not in UNSAMPLED for kind, _, _, _ in entries):
         return None
-    mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in entries)) * UP
+    mu = (
+        math.hypot(*(math.sqrt(count) * UNSAMPLED[kind] * parameters[0] for kind, parameters, _, count in entries)) * UP
+    )
     upper = _core.one_step_bracket("gaussian", [mu], 1.0, forward, *question)[1]
     return Answer(0.0, upper, "gaussian closed form, without the sampling", {})
 
@@ -236,6 +241,13 @@ def _near_the_largest_loss(composition: Composition, forward: bool, question: Qu
         above = _core.one_step_masses(kind, parameters, rate, forward, highest - gap - abs(highest) * (UP - 1))[1]
         near *= min(above * NEARLY_ONE, 1.0) ** count
     return Answer(0.0, min(-math.expm1(-gap) * near * NEARLY_ONE + infinite[1], 1.0), "near the largest loss", {})
+
+
+def _at_zero(composition: Composition, forward: bool, question: Question) -> Answer | None:
+    """Bound delta by its largest value, where a grid has no digits left."""
+    if question.for_epsilon:
+        return None
+    return Answer(0.0, _total_variation(composition.entries(upper=True), forward), "total variation", {})
 
 
 def _width(lower: float, upper: float) -> float:

@@ -24,6 +24,13 @@ def pair(first: str, p: ArrayLike, second: str, q: ArrayLike) -> tuple[Array, Ar
     return left, right
 
 
+def log_ratio(p: Array, q: Array) -> Array:
+    """Return log(p/q), also where the ratio is beyond the doubles; NaN where both are 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = p / q
+        return np.where(np.isinf(ratio), np.log(p) - np.log(q), np.log(ratio))
+
+
 def total_variation_distance(p: ArrayLike, q: ArrayLike) -> Result:
     """Return the total variation distance of two discrete distributions.
 
@@ -77,8 +84,8 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> Result:
     0.510826
     """
     p, q = pair("p", p, "q", q)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(p > 0, p * np.log(p / q), 0.0)
+    with np.errstate(invalid="ignore"):
+        terms = np.where(p > 0, p * log_ratio(p, q), 0.0)
     return terms.sum(axis=-1)[()]
 
 

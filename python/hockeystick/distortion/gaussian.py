@@ -12,6 +12,8 @@ from hockeystick.distortion._inverse import largest_within
 
 __all__ = ["gaussian_tv_isotropic", "noise_variance_for_tv"]
 
+MOST_RATIO = 1e300  # of the variances, from where the distance is 1 in doubles
+
 
 def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimension: ArrayLike) -> Result:
     r"""Return the total variation distance of an isotropic Gaussian from itself with independent noise added.
@@ -55,7 +57,9 @@ def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimens
         STRICT.non_negative("noise_variance", noise_variance),
         STRICT.count("dimension", dimension),
     )
-    return _tv_of_ratio(noise / variance, dimension)[()]
+    with np.errstate(over="ignore"):
+        ratio = np.minimum(noise / variance, MOST_RATIO)
+    return _tv_of_ratio(ratio, dimension)[()]
 
 
 def _special() -> Any:
@@ -132,6 +136,6 @@ def noise_variance_for_tv(total_variation: ArrayLike, variance: ArrayLike, dimen
         STRICT.count("dimension", dimension),
     )
     # The distance is at most rho sqrt(d)/(2 sqrt(pi)), so this start is feasible.
-    start = np.maximum(distance, 1e-300) * 3.5 / np.sqrt(dimension)
+    start = np.where(distance > 0, distance, 1.0) * 3.5 / np.sqrt(dimension)
     ratio = largest_within(lambda rho: _tv_of_ratio(rho, dimension), distance, start)
     return np.where(distance > 0, ratio * variance, 0.0)[()]

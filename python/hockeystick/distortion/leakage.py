@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, choice, pmf
-from hockeystick.distortion.divergences import LOG_2, jensen_shannon_distance, pair
+from hockeystick.distortion.divergences import LOG_2, jensen_shannon_distance, log_ratio, pair
 
 __all__ = [
     "averaged_posterior",
@@ -202,6 +202,4 @@ def max_bayesian_privacy_leakage(kernel: ArrayLike, prior: ArrayLike) -> float:
     if ((before == 0) & (rows > 0)).any():
         msg = "prior must be positive wherever kernel is, not 0"
         raise ValueError(msg)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(before > 0, np.abs(np.log(rows / before)), 0.0)
-    return float(ratios.max())
+    return float(np.where(before > 0, np.abs(log_ratio(rows, before)), 0.0).max())

@@ -153,7 +153,7 @@ class Accountant:
         """
         fields, mechanism = self._round(event)
         self._accountant.compose(mechanism, count)
-        self._compositions.append((fields, count))
+        self._compositions.append((fields, int(count)))
 
     def get_epsilon(self, delta: float) -> float:
         """Return the certified upper end of epsilon.
@@ -233,7 +233,12 @@ class Accountant:
         ------
         ValueError
             If version, backend or configuration differ, or something is missing or wrong; nothing is changed.
+        TypeError
+            If it is no mapping.
         """
+        if not isinstance(state, Mapping):
+            msg = f"state must be a mapping, not {state!r}"
+            raise TypeError(msg)
         expected = {"schema_version": SCHEMA_VERSION, "backend": BACKEND, "config": self._settings}
         for key, value in expected.items():
             if state.get(key) != value:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
+from hockeystick import _checks
 from hockeystick.accounting import Accountant
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
@@ -148,7 +149,7 @@ class HockeyStickAccountant:
         Raises
         ------
         ValueError
-            If it is empty, lacks something, or is of another mechanism.
+            If it is empty, lacks something, is of another mechanism, or has an entry outside its domain.
         """
         if not state_dict or not {"history", "mechanism"} <= set(state_dict):
             msg = f"state_dict must have history and mechanism, not {state_dict!r}"
@@ -157,8 +158,8 @@ class HockeyStickAccountant:
             msg = f"state_dict must be of mechanism {self.mechanism()!r}, not {state_dict['mechanism']!r}"
             raise ValueError(msg)
         history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
-        for noise, rate, _ in history:
-            _step(noise, rate)
+        for entry in history:
+            _checked(*entry)
         self.history = history
 
 
@@ -168,10 +169,16 @@ def _step(noise_multiplier: float, sample_rate: float) -> PoissonSampled | None:
     return sampled if noise_multiplier != 0 else None
 
 
+def _checked(noise_multiplier: float, sample_rate: float, steps: int) -> PoissonSampled | None:
+    """Return the step of an entry, after checking how often it was made."""
+    _checks.count_scalar("steps", steps)
+    return _step(noise_multiplier, sample_rate)
+
+
 def _composed(history: Any) -> Accountant:
     accountant = Accountant()
     for noise_multiplier, sample_rate, steps in history:
-        mechanism = _step(noise_multiplier, sample_rate)
+        mechanism = _checked(noise_multiplier, sample_rate, steps)
         if mechanism is None:
             msg = "history must have noise in every step, to be composed"
             raise ValueError(msg)
@@ -182,7 +189,7 @@ def _composed(history: Any) -> Accountant:
 @lru_cache(maxsize=256)
 def _epsilon(history: tuple[tuple[float, float, int], ...], delta: float) -> float:
     """Return epsilon, remembered by the value of the history."""
-    if any(_step(noise, rate) is None and rate > 0 and steps > 0 for noise, rate, steps in history):
+    if any(_checked(noise, rate, steps) is None and rate > 0 for noise, rate, steps in history):
         return math.inf
     noisy = [entry for entry in history if entry[0] != 0]
     return float(_composed(noisy).epsilon(delta))

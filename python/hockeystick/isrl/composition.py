@@ -60,7 +60,7 @@ def advanced_composition(epsilons: ArrayLike, deltas: ArrayLike, slack: float) -
     slack = _checks.scalar("slack", slack, lambda x: 0 < x < 1, "lie in (0, 1)")
     with np.errstate(over="ignore"):
         drift = float((eps * np.expm1(eps)).sum())
-    spread = math.sqrt(-2.0 * math.log(slack) * float((eps**2).sum()))
+    spread = math.sqrt(-2.0 * math.log(slack)) * math.hypot(*eps.tolist())  # squares would underflow
     return Budget(spread + drift, min(float(delta.sum()) + slack, 1.0))
 
 

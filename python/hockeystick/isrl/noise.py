@@ -266,7 +266,8 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
         STRICT.positive("epsilon", epsilon),
         STRICT.inside("delta", delta),
     )
-    return (2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN))[()]
+    sigma = 2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN)
+    return np.nextafter(sigma, np.inf)[()]  # subnormal numbers round by more than the margin
 
 
 def silo_noise_sigmas(

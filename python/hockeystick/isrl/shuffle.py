@@ -26,6 +26,7 @@ __all__ = [
 
 TOLERANCE = 1e-12  # of the searches, which end on the feasible side
 MARGIN = 1e-9  # more noise than the analytic Gaussian mechanism needs, to cover its rounding
+LARGEST = 600.0  # epsilon of a round that is used: exponentials of more leave the doubles
 
 
 def _largest_local_epsilon(num_silos: Array, num_records: Array, slack: Array) -> Array:
@@ -283,7 +284,9 @@ def shuffled_mb_sgd_sigma(
 
     log = math.log(2.0 / delta)
     per_round = _largest(
-        lambda e: math.sqrt(2.0 * rounds * log) * e + rounds * e * math.expm1(e), epsilon, epsilon / math.sqrt(rounds)
+        lambda e: math.sqrt(2.0 * rounds * log) * e + rounds * e * math.expm1(e),
+        epsilon,
+        min(epsilon / math.sqrt(rounds), LARGEST),
     )
     rate = silos_per_round / (num_records * num_silos)
     sampled = Budget(math.log1p(math.expm1(per_round) / rate), delta / (2.0 * rounds) / rate)

@@ -144,11 +144,16 @@ class NoisyFedAvg(Algorithm):
         _, size, _ = self.clients._numbers("clients", problem.num_silos)
         m = 1 if isinstance(self.clients, Poisson) else min(size, problem.num_silos)
         mu = np.sqrt(np.cumsum((self.data_sensitivity(rounds, m) * math.sqrt(m) / noise) ** 2))
+
+        def epsilon(t: int, delta: float) -> float:
+            _checks.at_most("rounds", t, "those planned", rounds)
+            return float(gdp_epsilon(mu[t - 1], delta))
+
         return Guarantee(
             "replace",
             "the averaged model of every round",
             "gdp_epsilon; composition of all rounds, as if every client took part in each",
-            lambda t, delta: float(gdp_epsilon(mu[t - 1], delta)),
+            epsilon,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from hockeystick import _checks
 from hockeystick._search import last_whole
 from hockeystick.accounting import Accountant
 from hockeystick.mechanisms import Adjacency
@@ -52,6 +53,7 @@ class Guarantee:
         float
             An upper bound, perhaps infinite.
         """
+        rounds = _checks.count_scalar("rounds", rounds, 0)
         return self._epsilon(rounds, delta) if rounds else 0.0
 
     def accountant(self, rounds: int, delta: float) -> Accountant | None:
@@ -69,7 +71,7 @@ class Guarantee:
         Accountant or None
             With its ledger.
         """
-        ledgers = [_ledger(account, rounds) for account in self._accounts]
+        ledgers = _ledgers(self._accounts, _checks.count_scalar("rounds", rounds, 0))
         return max(ledgers, key=lambda ledger: float(ledger.epsilon(delta)), default=None)
 
     def affordable(self, rounds: int, epsilon: float, delta: float) -> int:
@@ -92,15 +94,14 @@ class Guarantee:
 
 def by_composition(accounts: Sequence[Account], released: str, source: str) -> Guarantee:
     """Return the guarantee of the worst of several silos."""
-    distinct = list({(account[1], account[2](1 << 30)): account for account in accounts}.values())
 
     def epsilon(rounds: int, delta: float) -> float:
-        return max(float(_ledger(account, rounds).epsilon(delta)) for account in distinct)
+        return max(float(ledger.epsilon(delta)) for ledger in _ledgers(accounts, rounds))
 
-    return Guarantee(accounts[0][0], released, source, epsilon, distinct)
+    return Guarantee(accounts[0][0], released, source, epsilon, accounts)
 
 
-def _ledger(account: Account, rounds: int) -> Accountant:
-    adjacency, mechanism, uses = account
-    ledger = Accountant(adjacency)
-    return ledger.compose(mechanism, uses(rounds)) if rounds else ledger
+def _ledgers(accounts: Sequence[Account], rounds: int) -> list[Accountant]:
+    """Return what silos have spent, once for those that have spent the same: silos may agree after some rounds and not after others."""
+    spent = dict.fromkeys((adjacency, mechanism, uses(rounds)) for adjacency, mechanism, uses in accounts)
+    return [Accountant(adjacency).compose(mechanism, count) for adjacency, mechanism, count in spent]

@@ -88,7 +88,8 @@ class Problem:
         outputs = self._outputs(labels)
         hidden = _checks.count_scalar("hidden", self.hidden, 1) if self.loss == "network" else 0
         curvature = _checks.positive_scalar("curvature", self.curvature)
-        norms = np.linalg.norm(features, axis=1)
+        with np.errstate(over="ignore"):  # clipped to 0 then
+            norms = np.linalg.norm(features, axis=1)
         if self.feature_bound is not None:
             bound = _checks.positive_scalar("feature_bound", self.feature_bound)
             if norms.max() > bound * (1 + 1e-12):

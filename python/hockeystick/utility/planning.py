@@ -28,6 +28,9 @@ PROMISES: dict[Trust, str] = {
 }
 
 
+SQUARED = (lambda x: 1e-60 <= x <= 1e60, "lie in [1e-60, 1e60]")  # the risk bounds multiply a few of these
+
+
 @dataclass(frozen=True)
 class Plan:
     """Feasible settings of a training, the smallest risk bound first; prints as a table.
@@ -185,11 +188,11 @@ def plan(
     dimension : int
         Number of parameters d.
     lipschitz : float
-        Lipschitz constant L of each record's loss, to which its gradient is clipped; positive.
+        Lipschitz constant L of each record's loss, to which its gradient is clipped; in [1e-60, 1e60].
     diameter : float
-        Diameter D of the ball of models, positive.
+        Diameter D of the ball of models, in [1e-60, 1e60].
     smoothness : float
-        Lipschitz constant beta of the gradient, positive.
+        Lipschitz constant beta of the gradient, in [1e-60, 1e60].
     strong_convexity : float
         mu, in [0, smoothness]; positive for "last-iterate".
     epsilon : float
@@ -247,9 +250,9 @@ def plan(
         num_silos=_checks.count_scalar("num_silos", num_silos),
         num_records=_checks.count_scalar("num_records", num_records),
         dimension=_checks.count_scalar("dimension", dimension),
-        lipschitz=_checks.positive_scalar("lipschitz", lipschitz),
-        diameter=_checks.positive_scalar("diameter", diameter),
-        smoothness=_checks.positive_scalar("smoothness", smoothness),
+        lipschitz=_checks.scalar("lipschitz", lipschitz, *SQUARED),
+        diameter=_checks.scalar("diameter", diameter, *SQUARED),
+        smoothness=_checks.scalar("smoothness", smoothness, *SQUARED),
         strong_convexity=_checks.non_negative_scalar("strong_convexity", strong_convexity),
         epsilon=_checks.positive_scalar("epsilon", epsilon),
         delta=_checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)"),

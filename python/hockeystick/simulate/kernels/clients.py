@@ -67,6 +67,17 @@ def clipping(norm, clip_norm):
     return clip_norm / norm if norm > clip_norm else 1.0
 
 
+@inlined
+def clip(vector, clip_norm):
+    """Clip a vector; one whose norm overflows becomes 0, since a model that is not finite would tell of the record."""
+    norm = math.sqrt(losses.dot(vector, vector))
+    if math.isfinite(norm) or clip_norm == math.inf:
+        losses.scale(clipping(norm, clip_norm), vector)
+    else:
+        for j in range(vector.size):
+            vector[j] = 0.0
+
+
 @kernel
 def encode(stream, value, top, levels, bits, rate):
     """Return one party's share of a noisy sum, of a value in [0, top]: randomised rounding and binomial noise, both unbiased."""
@@ -93,8 +104,9 @@ def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_no
     for i in chosen:
         x = features[first + i]
         factor = losses.slope(kind, losses.dot(x, w), labels[first + i])
-        factor *= weight * clipping(abs(factor) * norms[first + i], clip_norm)
-        losses.add(factor, x, out)
+        norm = abs(factor) * norms[first + i]
+        if math.isfinite(norm) or clip_norm == math.inf:  # otherwise 0, as in `clip`
+            losses.add(factor * (weight * clipping(norm, clip_norm)), x, out)
 
 
 @kernel
@@ -102,8 +114,7 @@ def _add_any(data, rule, w, first, chosen, weight, clip_norm, work, out):
     """Add the clipped gradients of records, encoded if there is a protocol."""
     for i in chosen:
         losses.gradient(data, w, first + i, work.units, work.record)
-        factor = clipping(math.sqrt(losses.dot(work.record, work.record)), clip_norm)
-        losses.scale(factor, work.record)
+        clip(work.record, clip_norm)
         if rule.protocol_levels > 0:
             encode_vector(
                 work.stream, work.record, clip_norm, rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
@@ -143,7 +154,7 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
         _add_any(data, rule, w, first, chosen, 1.0 / expected, clip_norm, work, out)
     if rule.clip_batch:
-        losses.scale(clipping(math.sqrt(losses.dot(out, out)), rule.clip_norm), out)
+        clip(out, rule.clip_norm)
 
 
 @inlined
