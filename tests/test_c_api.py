@@ -120,6 +120,7 @@ CASES = [
     (1, [("gaussian", (2.0, 1), hs.Gaussian(2.0)), ("laplace", (5.0, 3), hs.Laplace(5.0))]),
     (0, [("laplace", (3.0, 1), hs.Laplace(3.0))]),
     (1, [("poisson_gaussian", (2.0, 0.1, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.1))]),
+    (1, [("poisson_gaussian", (2.0, 0.0, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.0))]),
     (0, [("poisson_gaussian", (1.0, 0.01, 1000), hs.PoissonSampled(hs.Gaussian(1.0), 0.01))]),
     (
         0,

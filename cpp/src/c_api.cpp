@@ -85,7 +85,7 @@ hs_status compose(hs_accountant* accountant, const char* kind, double noise, dou
         require_rate(rate);
         require_count(count, "count");
         hs::Mechanism mechanism{kind, {accountant->shift() / noise}, rate};
-        if (rate < 1.0 && accountant->adjacency == HS_REPLACE) {
+        if (rate > 0.0 && rate < 1.0 && accountant->adjacency == HS_REPLACE) {
             if (mechanism.kind != "gaussian")
                 throw std::invalid_argument("Laplace noise on Poisson samples has no proven pair under HS_REPLACE");
             mechanism = {"replaced_gaussian", {1.0 / noise, rate}, 1.0};
