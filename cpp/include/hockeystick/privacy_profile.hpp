@@ -126,7 +126,7 @@ class PrivacyProfile {
         for (std::size_t j = 0; j <= 2 * points_; ++j) {
             const Corner next = corner(j);
             const auto above = [&](const Corner& a, const Corner& b) {
-                return (b.y - a.y) * width(a, next) >= (next.y - a.y) * width(a, b);
+                return (b.y - a.y) * width(b, next) >= (next.y - b.y) * width(a, b);
             };
             while (kept.size() > 1 && above(kept[kept.size() - 2], kept.back())) kept.pop_back();
             kept.push_back(next);
