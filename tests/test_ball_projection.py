@@ -118,3 +118,24 @@ def test_misuse(change: dict, match: str) -> None:
     arguments = {"eps": 1.0, "image_radius": 1.0, "radius": 1.0, "dimension": 2, "noise_std": 1.0}
     with pytest.raises(ValueError, match=match):
         last_iterate.ball_contraction(**(arguments | change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"noise_std": 1.0, "one_dimensional": True},  # which dimension?
+        {"noise_scale": 1.0},  # Laplace noise has no such bound
+    ],
+)
+def test_contradictory_dimension(change: dict) -> None:
+    """A dimension that would be passed over is refused."""
+    process = {
+        "index": 1,
+        "num_records": 2,
+        "learning_rate": 1.0,
+        "lipschitz": 0.05,
+        "smoothness": 0.0,
+        "diameter": 1.0,
+    }
+    with pytest.raises(TypeError, match="ball_dimension must not be given together with"):
+        last_iterate.best(1.0, **process, **change, ball_dimension=3)

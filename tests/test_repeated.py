@@ -332,6 +332,25 @@ def test_aggregator_misuse(change: dict, match: str) -> None:
 PROCESS = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0}
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-15, 1e-100])
+def test_divided_scales_with_small_losses(scale: float) -> None:
+    """What a record does in proportion to a small gradient, at losses in the same proportion, is in that proportion."""
+
+    def divided(size: float, rate: float) -> float:
+        process = PROCESS | {
+            "lipschitz": size / 2,
+            "learning_rate": 1.0,
+            "noise_std": 1.0,
+            "smoothness": 0.0,
+            "diameter": 2.0,
+        }
+        best = last_iterate.best_sampled(1.3 * size, sampling_rate=rate, rounds=10, **process)
+        return float(best.bounds["divided"]) / size
+
+    for rate in (0.5, 1.0):
+        assert divided(scale, rate) == pytest.approx(divided(1e-6, rate), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [

@@ -19,7 +19,8 @@
 // a round without it and pairwise distances <= d, E_gamma <= q theta(log(1 + (gamma - 1)/q), d/s2) for gamma >= 1 (advanced
 // joint convexity: Balle, Barthe and Gaboardi 2018, Theorem 2).
 //
-// Rounding: all sums are of positive terms; changes of slope are raised by what their differences may have lost, and a factor
+// Rounding: all sums are of positive terms; widths on the gamma axis are built from differences of losses, since small losses have
+// gammas that doubles do not tell apart; changes of slope are raised by what their differences may have lost, and a factor
 // 1 + 1e-11 a round covers sums, tables and the ulps of losses.
 // Cost: O(n^2) for a round with the record, O(n) without.
 #pragma once
@@ -49,10 +50,13 @@ class PrivacyProfile {
   public:
     // Losses k step, k = 0..points; nothing is known yet.
     PrivacyProfile(double step, std::size_t points)
-        : step_(step), points_(points), y_(points + 1, 1.0), gap_(points + 1), gamma_(2 * points + 1) {
+        : step_(step), points_(points), y_(points + 1, 1.0), gap_(points + 1), gamma_(2 * points + 1),
+          below_(2 * points + 1) {
         for (std::size_t k = 0; k <= points; ++k) gap_[k] = detail::log_gap(loss(k));
-        for (std::size_t j = 0; j <= 2 * points; ++j)
+        for (std::size_t j = 0; j <= 2 * points; ++j) {
             gamma_[j] = std::exp((static_cast<double>(j) - static_cast<double>(points)) * step);
+            below_[j] = -std::expm1(-static_cast<double>(j) * step);
+        }
     }
 
     double loss(std::size_t k) const { return static_cast<double>(k) * step_; }
@@ -98,30 +102,47 @@ class PrivacyProfile {
     double step_;
     std::size_t points_;
     std::vector<double> y_, gap_, gamma_;
+    std::vector<double> below_;  // 1 - gamma_i/gamma_{i+j}
+
+    struct Corner {
+        double gamma, y;
+        std::size_t j;
+    };
+
+    // Right to 2^-43 for losses up to 600, however small they are.
+    double width(const Corner& a, const Corner& b) const {
+        return a.gamma == 0.0 ? b.gamma : b.gamma * below_[b.j - a.j];
+    }
+
+    // The bound at the loss (j - points) step.
+    Corner corner(std::size_t j) const {
+        if (j >= points_) return {gamma_[j], y_[j - points_], j};
+        return {gamma_[j], (below_[points_ - j] + gamma_[j] * y_[points_ - j]) * (1.0 + 0x1p-50), j};
+    }
+
+    // Convex from below but for rounding; any corners left out are harmless.
+    std::vector<Corner> hull() const {
+        std::vector<Corner> kept{{0.0, 1.0, 0}};
+        for (std::size_t j = 0; j <= 2 * points_; ++j) {
+            const Corner next = corner(j);
+            const auto above = [&](const Corner& a, const Corner& b) {
+                return (b.y - a.y) * width(b, next) >= (next.y - b.y) * width(a, b);
+            };
+            while (kept.size() > 1 && above(kept[kept.size() - 2], kept.back())) kept.pop_back();
+            kept.push_back(next);
+        }
+        return kept;
+    }
 
     // q_j gamma_j of the hull at the losses (j - points) step.
     std::vector<double> masses() const {
-        struct Corner {
-            double x, y;
-            std::size_t j;
-        };
-        std::vector<Corner> hull{{0.0, 1.0, 0}};
-        for (std::size_t j = 0; j <= 2 * points_; ++j) {
-            const Corner next{gamma_[j],
-                              j >= points_ ? y_[j - points_] : 1.0 - gamma_[j] * (1.0 - y_[points_ - j]) + 0x1p-52, j};
-            const auto above = [&](const Corner& a, const Corner& b) {
-                return (b.y - a.y) * (next.x - a.x) >= (next.y - a.y) * (b.x - a.x);
-            };
-            while (hull.size() > 1 && above(hull[hull.size() - 2], hull.back())) hull.pop_back();
-            hull.push_back(next);
-        }
+        const std::vector<Corner> corners = hull();
         std::vector<double> mass(2 * points_ + 1, 0.0);
         double slope = 0.0, lost = 0.0;  // after the corner, and what it may be wrong by
-        for (std::size_t i = hull.size(); i-- > 1;) {
-            const double width = hull[i].x - hull[i - 1].x;
-            const double before = (hull[i].y - hull[i - 1].y) / width;
-            const double error = 0x1p-50 * (hull[i].y + hull[i - 1].y) / width;
-            mass[hull[i].j] = std::max(0.0, slope - before + error + lost) * hull[i].x;
+        for (std::size_t i = corners.size(); i-- > 1;) {
+            const double before = (corners[i].y - corners[i - 1].y) / width(corners[i - 1], corners[i]);
+            const double error = 0x1p-42 * std::fabs(before);
+            mass[corners[i].j] = std::max(0.0, slope - before + error + lost) * corners[i].gamma;
             slope = before;
             lost = error;
         }

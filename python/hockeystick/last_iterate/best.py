@@ -74,7 +74,7 @@ def best(
     ValueError
         If an argument is outside its domain.
     TypeError
-        If not exactly one of noise_std and noise_scale is given.
+        If not exactly one of noise_std and noise_scale is given, or ball_dimension together with noise_scale or one_dimensional.
 
     Notes
     -----
@@ -114,6 +114,10 @@ def best(
     grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
     dimension = np.asarray(float(one_dimensional))
     if ball_dimension is not None:
+        if one_dimensional or name == "noise_scale":
+            other = "one_dimensional=True" if one_dimensional else "noise_scale, since it is for Gaussian noise"
+            msg = f"ball_dimension must not be given together with {other}"
+            raise TypeError(msg)
         dimension = grid.count("ball_dimension", ball_dimension)
     cells = broadcast(eps, index, num_records, *process, dimension)
     function = _core.last_iterate_bounds if name == "noise_std" else _core.last_iterate_laplace_bounds
