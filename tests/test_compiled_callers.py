@@ -92,8 +92,25 @@ def test_numba():
     assert loop(eps, 1.0) == pytest.approx(hs.theta(eps, 1.0).sum(), rel=1e-13)
 
 
+@pytest.mark.parametrize("name", ["q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta"])
+def test_batch_capsules(name):
+    """The batch form writes what the ufunc gives, bit for bit."""
+    inputs = [np.linspace(0.05, 0.95, 37) for _ in points(name)]
+    signature = b"void (" + b"double const *, " * len(inputs) + b"double *, size_t)"
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(kernels.__pyx_capi__[f"{name}_batch"], signature)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(inputs) + 1), ctypes.c_size_t)(address)
+    out = np.empty(37)
+    function(*(x.ctypes.data for x in inputs), out.ctypes.data, 37)
+    assert out.tolist() == getattr(hs, name)(*inputs).tolist()
+
+
 SOURCE = """
-from hockeystick.kernels cimport theta, q
+from hockeystick.kernels cimport theta, q, theta_batch
+
+cpdef void fill(double[::1] eps, double[::1] r, double[::1] out) noexcept nogil:
+    theta_batch(&eps[0], &r[0], &out[0], out.shape[0])
 
 cpdef double total(double[::1] eps, double r) noexcept nogil:
     cdef double sum = 0
@@ -112,7 +129,12 @@ def test_cython(tmp_path):
     command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "--inplace", "caller.pyx"]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ)
     assert built.returncode == 0, built.stdout + built.stderr
-    code = "import caller, numpy; print(repr(caller.total(numpy.linspace(0.0, 5.0, 50), 1.0)))"
+    code = """if True:
+        import caller, numpy
+        eps, out = numpy.linspace(0.0, 5.0, 50), numpy.empty(50)
+        caller.fill(eps, numpy.ones(50), out)
+        assert abs(caller.total(eps, 1.0) - 0.5 - out.sum()) < 1e-13
+        print(repr(caller.total(eps, 1.0)))"""
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) == pytest.approx(hs.theta(np.linspace(0.0, 5.0, 50), 1.0).sum() + 0.5, rel=1e-13)

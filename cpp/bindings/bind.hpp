@@ -1,11 +1,11 @@
 // What module.cpp calls, one function a header of the core.
 #pragma once
 
-#include <hockeystick/contour_kernels.hpp>
+#include "batch_kernels.hpp"
 
 #include "pybind.hpp"
 
-void bind_capsules(py::module_& m);
+void bind_capsules(py::module_& m, const hockeystick::batch::Kernels& kernels);
 void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
 void bind_contraction(py::module_& m);
 void bind_dpsgd(py::module_& m, const hockeystick::contour::Kernels& kernels);

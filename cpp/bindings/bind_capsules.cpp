@@ -1,7 +1,9 @@
-// The scalar kernels for compiled callers: capsules named by their C signature, in the dictionary that Cython's cimport, SciPy's
+// The kernels for compiled callers, one number at a time or vectorised over arrays (`..._batch`, the instruction set that was
+// chosen at import): capsules named by their C signature, in the dictionary that Cython's cimport, SciPy's
 // LowLevelCallable.from_cython and numba's get_cython_function_address look into. Neither of them needs the GIL.
 #include <hockeystick/hockey_stick_inverse.hpp>
 
+#include "batch_kernels.hpp"
 #include "bind.hpp"
 
 namespace {
@@ -14,12 +16,35 @@ py::capsule binary(double (*kernel)(double, double)) {
     return py::capsule(reinterpret_cast<void*>(kernel), "double (double, double)");
 }
 
+// Functions without state need the chosen kernels in a static place.
+const hs::batch::Kernels* chosen = nullptr;
+
+template <hs::batch::Unary hs::batch::Kernels::* kernel> py::capsule unary_batch() {
+    void (*function)(const double*, double*, std::size_t) = [](const double* x, double* out, std::size_t n) {
+        (chosen->*kernel)(x, out, n);
+    };
+    return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double *, size_t)");
+}
+
+template <hs::batch::Binary hs::batch::Kernels::* kernel> py::capsule binary_batch() {
+    void (*function)(const double*, const double*, double*, std::size_t) =
+        [](const double* x, const double* y, double* out, std::size_t n) { (chosen->*kernel)(x, y, out, n); };
+    return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double const *, double *, size_t)");
+}
+
 }  // namespace
 
-void bind_capsules(py::module_& m) {
+void bind_capsules(py::module_& m, const hs::batch::Kernels& kernels) {
+    using Kernels = hs::batch::Kernels;
+    chosen = &kernels;
     m.attr("__pyx_capi__") = py::dict(
         py::arg("q") = unary(hs::q), py::arg("log_q") = unary(hs::log_q), py::arg("q_inv") = unary(hs::q_inv),
         py::arg("theta") = binary(hs::theta), py::arg("log_theta") = binary(hs::log_theta),
         py::arg("laplace_theta") = binary(hs::laplace_theta), py::arg("theta_inverse") = binary(hs::theta_inverse),
-        py::arg("gaussian_epsilon") = binary(hs::gaussian_epsilon));
+        py::arg("gaussian_epsilon") = binary(hs::gaussian_epsilon), py::arg("q_batch") = unary_batch<&Kernels::q>(),
+        py::arg("log_q_batch") = unary_batch<&Kernels::log_q>(),
+        py::arg("q_inv_batch") = unary_batch<&Kernels::q_inv>(),
+        py::arg("theta_batch") = binary_batch<&Kernels::theta>(),
+        py::arg("log_theta_batch") = binary_batch<&Kernels::log_theta>(),
+        py::arg("laplace_theta_batch") = binary_batch<&Kernels::laplace_theta>());
 }

@@ -10,7 +10,7 @@ PYBIND11_MODULE(_core, m) {
     m.attr("__version__") = HOCKEYSTICK_VERSION;
     m.attr("instruction_set") = kernels.isa;
     register_ufuncs(m, kernels);
-    bind_capsules(m);
+    bind_capsules(m, kernels);
     bind_gaussian_dp(m);
     bind_contraction(m);
     bind_shifted_interpolation(m);
