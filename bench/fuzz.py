@@ -150,7 +150,7 @@ def check_bracket(cell: Cell, found: float, report: Report) -> None:
     bracket = bracket_of(cell, report)
     if bracket is None:
         return
-    name = bracket.method.split(",")[0]
+    name = bracket.method.split(",")[0].split(" at tilt")[0]
     report.methods[f"{name}, wider than asked" if "wider than asked" in bracket.method else name] += 1
     report.certified("below its own bracket", cell, lower=bracket.lower, upper=found)
     if math.isfinite(bracket.upper):
