@@ -42,11 +42,6 @@ inline double log_cell(double left, double right, double h) {
     return top + std::log(h) + (fall < 1e-8 ? -0.5 * fall : std::log(-std::expm1(-fall) / fall));
 }
 
-inline double log_add(double a, double b) {
-    const double top = std::max(a, b);
-    return top == -infinity ? top : top + std::log1p(std::exp(std::min(a, b) - top));
-}
-
 // An upper or a lower bound of log I(mean). The integrand's second logarithmic derivative is at most -1: beyond the mode it
 // falls by e^{-32} within eight deviations.
 inline double log_radial_mass(double radius, double mean, double dimension, bool upper) {
@@ -59,12 +54,12 @@ inline double log_radial_mass(double radius, double mean, double dimension, bool
     for (int k = 0; k < cells; ++k) {
         const double left = begin + h * k, right = left + h, middle = 0.5 * (left + right);
         const double at = f.log_value(middle), rise = 0.5 * h * f.slope(middle);
-        sum = log_add(sum,
+        sum = log_sum(sum,
                       upper ? log_cell(at - rise, at + rise, h) : log_cell(f.log_value(left), f.log_value(right), h));
     }
     if (!upper) return sum;
-    sum = log_add(sum, f.log_value(end) - std::log(-f.slope(end)));  // the tangents at both ends, to infinity
-    return begin > radius ? log_add(sum, f.log_value(begin) - std::log(f.slope(begin))) : sum;
+    sum = log_sum(sum, f.log_value(end) - std::log(-f.slope(end)));  // the tangents at both ends, to infinity
+    return begin > radius ? log_sum(sum, f.log_value(begin) - std::log(f.slope(begin))) : sum;
 }
 
 }  // namespace detail

@@ -135,10 +135,10 @@ class Contour {
     // Chernoff's bounds, where the sum is out of proportion: upper ends that say much, lower ends that say nothing.
     static ContourResult chernoff_delta(const Level& level, double times, double eps) {
         const int k = level.best_tilt(times, eps);
-        const double log_missing = std::log(times) + level.log_missing() + 1e-9;
         ContourResult r = ContourResult::of_zero();
         r.tilt = level.at(k).c;
-        r.log_upper = detail::min(detail::log_sum(level.log_chernoff(k, {times}, eps), log_missing) + 1e-9, 0.0);
+        r.log_upper =
+            detail::min(detail::log_sum(level.log_chernoff(k, {times}, eps), log_missing(level, times)) + 1e-9, 0.0);
         r.upper = std::exp(r.log_upper) * (1.0 + 4.0 * u) + std::numeric_limits<double>::denorm_min();
         r.usable = r.upper < 1.0;
         return r;
@@ -264,7 +264,8 @@ class Contour {
     // S is a sum of terms >= 0 but for these errors: elsewhere something is wrong.
     static bool possible(const Sum& s) { return s.value + s.truncation + s.rounding >= 0.0; }
 
-    static double log_missing(const Line& line) { return std::log(line.of.times) + line.level->log_missing() + 1e-9; }
+    static double log_missing(const Level& level, double times) { return std::log(times) + level.log_missing() + 1e-9; }
+    static double log_missing(const Line& line) { return log_missing(*line.level, line.of.times); }
 
     ContourResult delta_result(const Line& line, Sum s, double eps) {
         s.alias = detail::alias_of(line, eps, s.log_unit);

@@ -28,11 +28,6 @@ struct Repeated {
     double times, smoothing = 0.0;
 };
 
-inline double log_sum(double x, double y) {
-    const double most = max(x, y), least = min(x, y);
-    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
-}
-
 inline bool never(double) { return false; }
 
 // Smallest f(k) over integers, for f that falls and then rises; or the first found with enough(f(k)).

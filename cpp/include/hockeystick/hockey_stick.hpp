@@ -105,6 +105,12 @@ template <bool Moderate = false> inline double theta_nonnegative(double eps, dou
 inline double max(double x, double y) { return x > y ? x : y; }
 inline double min(double x, double y) { return x < y ? x : y; }
 
+// log(e^x + e^y)
+inline double log_sum(double x, double y) {
+    const double most = max(x, y), least = min(x, y);
+    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
+}
+
 }  // namespace detail
 
 // Arguments for which theta needs neither limits nor reflection: nearly all that anybody asks for.

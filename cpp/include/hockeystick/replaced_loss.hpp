@@ -18,7 +18,7 @@
 #include <cmath>
 #include <vector>
 
-#include <hockeystick/privacy_loss.hpp>
+#include <hockeystick/sampled_loss.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -54,7 +54,8 @@ class ReplacedGaussianLoss final : public PrivacyLoss {
         std::vector<OutlinePoint> result;
         for (int i = 0; i < points; ++i) {
             const double x = low + step * i;
-            const double above = mixture(shift_ * x - half_), below = mixture(-shift_ * x - half_);
+            const double above = detail::sampled_loss(shift_ * x - half_, rate_);
+            const double below = detail::sampled_loss(-shift_ * x - half_, rate_);
             result.push_back({above - below, unit - 0.5 * x * x + above, unit - 0.5 * x * x + below});
         }
         return result;
@@ -69,12 +70,6 @@ class ReplacedGaussianLoss final : public PrivacyLoss {
         const double log_size = half_ + log_odds_ + log_sinh;
         const double y = half + (log_size < 20.0 ? std::asinh(std::exp(log_size)) : std::log(2.0) + log_size);
         return eps < 0.0 ? -y : y;
-    }
-
-    // log(1 - rate + rate e^loss)
-    double mixture(double loss) const {
-        return loss > 1.0 ? loss + std::log(rate_) + std::log1p(std::exp(log_odds_ - loss))
-                          : std::log1p(rate_ * std::expm1(loss));
     }
 
     double shift_, rate_, half_, log_odds_;

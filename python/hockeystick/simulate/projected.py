@@ -166,10 +166,9 @@ def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float
     """Return an epsilon at which delta_of is at most delta, within 1e-9 of the smallest, or infinity."""
     if delta_of(0.0) <= delta:
         return 0.0
-    upper = 1.0
-    while delta_of(upper) > delta:
-        upper *= 2
-        if upper > 1e6:
+    good = Probe(1.0, delta_of(1.0) - delta)
+    while good.excess > 0:
+        if good.x > 5e5:
             return math.inf
-    good, bad = Probe(upper, delta_of(upper) - delta), Probe(0.0, math.inf)
-    return float(narrow(lambda eps: delta_of(eps) - delta, good, bad, tolerance=1e-9).x)
+        good = Probe(2 * good.x, delta_of(2 * good.x) - delta)
+    return float(narrow(lambda eps: delta_of(eps) - delta, good, Probe(0.0, math.inf), tolerance=1e-9).x)
