@@ -41,10 +41,10 @@ def sampled_bounds(cells: list[Array], grid: Grid, *, convex: bool = True) -> Ar
         if rate == 0:  # never used
             values[(plain, *where)] = 0.0
             continue
-        every = Accountant(adjacency="replace").compose(_Sampled(alone, rate), int(rounds))
-        values[(plain, *where)] = values[(sampled, *where)] = every.delta(eps)
+        every = Accountant(adjacency="replace").compose(_Sampled(alone, rate), int(rounds)).delta(eps)
+        values[(plain, *where)] = values[(sampled, *where)] = every
         if last > 0:
             split = Accountant(adjacency="replace").compose(_Sampled(multiplier, rate), int(last))
             split.compose(Gaussian(2.0 / mu * (1.0 - 2.0**-50)))
-            values[(sampled, *where)] = min(every.delta(eps), split.delta(eps))
+            values[(sampled, *where)] = min(every, split.delta(eps))
     return values
