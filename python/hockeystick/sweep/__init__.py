@@ -31,7 +31,7 @@ An output takes those of the axes and fixed arguments that its function has. The
 
 from __future__ import annotations
 
-from hockeystick.sweep.errors import OutputError, PlanError
+from hockeystick.sweep.errors import ClusterError, OutputError, PlanError
 from hockeystick.sweep.run import Summary, run
 
-__all__ = ["OutputError", "PlanError", "Summary", "run"]
+__all__ = ["ClusterError", "OutputError", "PlanError", "Summary", "run"]
