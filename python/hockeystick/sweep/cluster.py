@@ -51,7 +51,7 @@ def connected(address: str) -> Iterator[distributed.Client]:
 def local(workers: int) -> Iterator[distributed.Client]:
     """Give a client of so many worker processes of one thread on this machine, which end with it."""
     with (
-        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -76,6 +76,7 @@ def parts(
             future = _next(client, landed)
             part = _result(future)
             flying.remove(future)
+            del future  # the last reference: the cluster forgets the part
             waiting.finished(part.index, part.compute_seconds)
             yield functools.partial(_itself, part)
     finally:
@@ -136,7 +137,7 @@ def _next(client: distributed.Client, landed: queue.SimpleQueue[distributed.Futu
 def _result(future: distributed.Future) -> Part:
     try:
         if future.cancelled():
-            raise distributed.CancelledError
+            raise distributed.CancelledError("its connection was lost")  # noqa: EM101 - told below
         part: Part = future.result()
     except distributed.KilledWorker as error:
         message = f"a shard ended every worker that tried it ({error.task}); see the workers' logs and their memory"
@@ -144,6 +145,6 @@ def _result(future: distributed.Future) -> Part:
     except ClusterError:
         raise
     except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
-        message = f"the scheduler is gone: {error or 'its connection was lost'}"
+        message = f"the scheduler is gone: {error}"
         raise ClusterError(message) from error
     return part
