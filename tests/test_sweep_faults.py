@@ -19,7 +19,7 @@ import sweep_faults as faults
 LOST = {  # scenario -> exit code and message, where the command does not get through
     "scheduler_killed": (1, r"the scheduler is gone: .*; \d+ cells are kept, the same command resumes"),
     "client_killed": (-9, ""),
-    "interrupted": (143, "interrupted; resume with the same command"),
+    "interrupted": (130, "interrupted; resume with the same command"),
     "disk_full": (1, r"File too large; \d+ cells are kept, the same command resumes"),
     "local_client_killed": (-9, ""),
 }

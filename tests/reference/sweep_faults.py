@@ -129,7 +129,11 @@ class Sweep:
         self.plan = folder / "plan.toml"
         self.plan.write_text(PLAN)
         command = [sys.executable, "-m", "hockeystick", "sweep", "run", str(self.plan), "-o", str(self.out), *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have started the tests with it ignored
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        signal.signal(signal.SIGINT, before)
         wait_until(lambda: self.parts() >= 5 or self.process.poll() is not None, "five parts")
         self.parts_then = self.parts()
 
@@ -146,6 +150,7 @@ class Sweep:
         """Wait for the end, resume, here or on the cluster at an address, and look at the table."""
         _, errors = self.process.communicate(timeout=PATIENCE)
         told = [line for line in errors.splitlines() if line.startswith("hockeystick")]
+        assert "Traceback" not in errors or self.process.returncode < 0, errors
         kept = content(self.out)
         assert kept.items() <= whole.items()  # nothing is there in part
         if address:
@@ -193,14 +198,14 @@ def disk_full(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
     """Let the command write no file of more than 256 bytes any more."""
     sweep = Sweep(folder, "--scheduler", made.ready())
     resource.prlimit(sweep.process.pid, resource.RLIMIT_FSIZE, (256, 256))
-    return sweep.ended("nothing; files limited to 256 bytes", whole)
+    return sweep.ended("nothing, but files may not exceed 256 bytes any more", whole)
 
 
-def interrupted(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Ask the command to end."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    sweep.process.send_signal(signal.SIGTERM)
-    return sweep.ended("the command, SIGTERM", whole)
+def interrupted(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+    """Press Ctrl-C, which a terminal sends to the command and to its workers."""
+    sweep = Sweep(folder, "--workers", "2")
+    os.killpg(sweep.process.pid, signal.SIGINT)
+    return sweep.ended("Ctrl-C with `--workers 2`", whole)
 
 
 def local_worker_killed(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
@@ -226,10 +231,10 @@ SCENARIOS = {
         worker_killed,
         scheduler_killed,
         client_killed,
-        interrupted,
         disk_full,
         local_worker_killed,
         local_client_killed,
+        interrupted,
     )
 }
 

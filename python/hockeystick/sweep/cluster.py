@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import logging
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ except ImportError as missing:
 CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 60.0  # without any worker
 TASKS_PER_THREAD = 2  # one that is computed, one that waits for it
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is for the client, which ends its workers
 
 
 @contextlib.contextmanager
@@ -51,7 +53,13 @@ def connected(address: str) -> Iterator[distributed.Client]:
 def local(workers: int) -> Iterator[distributed.Client]:
     """Give a client of so many worker processes of one thread on this machine, which end with it."""
     with (
-        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+            preload=DEAF,
+        ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
