@@ -139,7 +139,8 @@ def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[dis
         return contextlib.nullcontext()
     from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost for good is told in one line
+    for name in ("distributed", "distributed.client"):  # they have levels of their own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what is lost for good is told in one line
     if chosen.scheduler:
         return cluster.connected(chosen.scheduler)
     chosen.num_threads = cluster.threads(chosen.num_threads, chosen.workers)
