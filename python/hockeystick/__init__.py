@@ -50,10 +50,11 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
+from hockeystick.odometer import RenyiOdometer
 from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
-from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
+from hockeystick.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [
     "Accountant",
@@ -78,6 +79,7 @@ __all__ = [
     "PrivacyLossDistribution",
     "RandomizedResponse",
     "RenyiFilter",
+    "RenyiOdometer",
     "ShiftedInterpolation",
     "TruncatedPoissonSampled",
     "__version__",
@@ -117,4 +119,5 @@ __all__ = [
     "utility",
     "zcdp_delta",
     "zcdp_epsilon",
+    "zcdp_rho",
 ]
