@@ -27,30 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
+from hockeystick._pattern import Pattern
 
 UNIT = 2.0**-52
 MOST_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
-
-
-class Pattern(NamedTuple):
-    """Which steps one record may be in: `most` of them, at least (`cyclic`: exactly) `separation` apart."""
-
-    cyclic: bool
-    separation: int
-    most: int
-
-    def of_steps(self, num_steps: int) -> Pattern:
-        """Return the same for so many steps, with no more participations than fit."""
-        separation = min(self.separation, num_steps)
-        return Pattern(self.cyclic, separation, min(self.most, -(-num_steps // separation)))
-
-    def limits(self, num_steps: int) -> bool:
-        """Say whether more participations would fit than there may be."""
-        return self.most * self.separation < num_steps
-
-    def earliest(self) -> NDArray[np.int64]:
-        """Return the steps of the pattern that begins at once and loses no time."""
-        return np.arange(self.most) * self.separation
 
 
 class Ends(NamedTuple):
@@ -65,27 +45,28 @@ class Ends(NamedTuple):
 def dense(strategy: Array, pattern: Pattern) -> Ends:
     """Return the sensitivity of a matrix whose columns are the steps."""
     rows, num_steps = strategy.shape
-    if pattern.most == 1:
-        norms = np.abs(strategy).max() * np.linalg.norm(strategy / np.abs(strategy).max(), axis=0)
-        longest = int(norms.argmax())
-        upper = norms[longest] * (1 + (rows + 16) * UNIT)
-        return Ends(float(norms[longest]), float(upper), np.array([longest]), "longest column")
-    _limit_work(num_steps**2 * (rows / 10 + (pattern.most if pattern.limits(num_steps) else 1)))
+    picks = pattern.most if pattern.limits(num_steps) else 1
+    _limit_work(num_steps * rows if pattern.most == 1 else num_steps**2 * (rows / 10 + picks))
     scale = float(np.abs(strategy).max())
     scaled = strategy / scale  # a square neither overflows nor, next to 1, matters if it underflows
-    gram = np.abs(scaled.T @ scaled)
-    gram += rows * UNIT * (gram if (scaled >= 0).all() else np.abs(scaled).T @ np.abs(scaled))
-    if pattern.cyclic:
-        candidates = [np.arange(first, num_steps, pattern.separation) for first in range(pattern.separation)]
-        sums = [float(gram[np.ix_(steps, steps)].sum()) for steps in candidates]
-        square, candidates = max(sums), [candidates[int(np.argmax(sums))]]
-        method = "all patterns"
+    if pattern.most == 1:
+        squares = (scaled**2).sum(axis=0)
+        square, candidates, method = float(squares.max()), [squares.argmax(keepdims=True)], "longest column"
     else:
-        square, candidates, method = _separated(gram, pattern)
+        gram = np.abs(scaled.T @ scaled)
+        gram += rows * UNIT * (gram if (scaled >= 0).all() else np.abs(scaled).T @ np.abs(scaled))
+        square, candidates, method = (_cyclic if pattern.cyclic else _separated)(gram, pattern)
     lengths = [float(np.linalg.norm(scaled[:, steps].sum(axis=1))) for steps in candidates]
     best = int(np.argmax(lengths))
     upper = _root_up(square, rows + 2 * num_steps)
-    return Ends(min(lengths[best], upper) * scale, upper * scale * (1 + UNIT), candidates[best], method)
+    return Ends(min(lengths[best], upper) * scale, _times_up(upper, scale), candidates[best], method)
+
+
+def _cyclic(gram: Array, pattern: Pattern) -> tuple[float, list[NDArray[np.int64]], str]:
+    """Return the largest squared sensitivity of all patterns, and the one that has it."""
+    candidates = [np.arange(first, len(gram), pattern.separation) for first in range(pattern.separation)]
+    sums = [float(gram[np.ix_(steps, steps)].sum()) for steps in candidates]
+    return max(sums), [candidates[int(np.argmax(sums))]], "all patterns"
 
 
 def _separated(gram: Array, pattern: Pattern) -> tuple[float, list[NDArray[np.int64]], str]:
@@ -183,12 +164,16 @@ def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     method = (
         "longest column" if most == 1 else "orthogonal columns" if bands <= apart else "largest products by position"
     )
-    return Ends(min(float(np.linalg.norm(moved)), upper) * scale, upper * scale * (1 + UNIT), steps, method)
+    return Ends(min(float(np.linalg.norm(moved)), upper) * scale, _times_up(upper, scale), steps, method)
 
 
 def _root_up(square: float, additions: int) -> float:
     """Return the root of a sum of non-negative terms, above the rounding of so many additions."""
     return math.sqrt(square * (1 + (additions + 16) * UNIT)) * (1 + UNIT)
+
+
+def _times_up(upper: float, scale: float) -> float:
+    return math.nextafter(upper * scale, math.inf)
 
 
 def _limit_work(work: float) -> None:

@@ -11,7 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._strategy import Ends, Pattern
+from hockeystick._pattern import Pattern
+from hockeystick._strategy import Ends
 
 MOST_STEPS = 2**24
 
@@ -28,7 +29,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
     else:
         steps = pattern.earliest()
         lower = _square(num_steps, steps, prefixes_only=prefixes_only)
-    upper = lower if pattern.cyclic else _separated_bound(num_steps, pattern)
+    upper = lower if pattern.cyclic else _separated_bound(num_steps, pattern, prefixes_only=prefixes_only)
     method = "all patterns" if pattern.cyclic else "largest counts by level"
     return Ends(math.sqrt(lower), math.sqrt(upper) * (1 + 2.0**-52), steps, method)
 
@@ -61,7 +62,7 @@ def _square(num_steps: int, steps: NDArray[np.int64], *, prefixes_only: bool) ->
     return total
 
 
-def _separated_bound(num_steps: int, pattern: Pattern) -> int:
+def _separated_bound(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> int:
     """Return the sum over levels of what full nodes would have.
 
     A node of w steps counts at most c = ceil(w/separation) of all k participations: squares of numbers up to c with sum k have
@@ -71,6 +72,6 @@ def _separated_bound(num_steps: int, pattern: Pattern) -> int:
     for level in range(num_steps.bit_length()):
         most = min(pattern.most, -(-(1 << level) // pattern.separation))
         full, rest = divmod(pattern.most, most)
-        nodes = num_steps >> level
+        nodes = ((num_steps >> level) + 1) // 2 if prefixes_only else num_steps >> level
         total += nodes * most**2 if full >= nodes else full * most**2 + rest**2
     return total

@@ -8,7 +8,7 @@ Gaussian mechanism, however many steps it has.
 Assumptions of all functions here:
 
 - A record takes part in steps that are known or do not depend on the data, in a pattern as described. A training must enforce
-  that: `matrix_sensitivity` and the others cannot.
+  that; `check_participants` tells afterwards.
 - Adjacency "add_or_remove" means that the record's updates are there or are zero, while the batches of all others stay as they are
   (zero-out). Under "replace" its updates become others in the same steps; the accountant takes twice the sensitivity.
 - Updates may be chosen by earlier releases, if what belongs to a row of C is not released before the step of the row's last
@@ -20,26 +20,25 @@ Assumptions of all functions here:
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Hashable, Iterable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import _checks, _strategy, _tree_aggregation
 from hockeystick._checks import Array
-from hockeystick._strategy import Pattern
+from hockeystick._pattern import Participation, pattern_of
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
 __all__ = [
-    "Participation",
     "Sensitivity",
+    "check_participants",
     "cyclic_poisson",
     "matrix_sensitivity",
     "square_root_coefficients",
     "tree_sensitivity",
 ]
-
-Participation: TypeAlias = Literal["single", "min_separation", "cyclic"]
 
 
 class Sensitivity(NamedTuple):
@@ -140,7 +139,7 @@ def matrix_sensitivity(
         msg = f"strategy of shape {array.shape} {what}"
         raise ValueError(msg)
     steps = array.shape[1] if num_steps is None else _checks.count_scalar("num_steps", num_steps)
-    pattern = _pattern(participation, separation, max_participations, steps)
+    pattern = pattern_of(participation, separation, max_participations, steps)
     found = _strategy.dense(array, pattern) if num_steps is None else _strategy.toeplitz(array, steps, pattern)
     return _sensitivity(found)
 
@@ -195,7 +194,7 @@ def tree_sensitivity(
     3.1623 3.31
     """
     num_steps = _checks.count_scalar("num_steps", num_steps)
-    pattern = _pattern(participation, separation, max_participations, num_steps)
+    pattern = pattern_of(participation, separation, max_participations, num_steps)
     nodes = _checks.choice("nodes", nodes, ("all", "prefix"))
     return _sensitivity(_tree_aggregation.tree(num_steps, pattern, prefixes_only=nodes == "prefix"))
 
@@ -265,6 +264,55 @@ def cyclic_poisson(
     return PoissonSampled(largest_column.mechanism(noise_multiplier), sampling_rate), -(-num_steps // separation)
 
 
+def check_participants(
+    participants: Iterable[Iterable[Hashable]],
+    *,
+    participation: Participation,
+    separation: int | None = None,
+    max_participations: int | None = None,
+) -> None:
+    """Raise ValueError if anyone took part more than a sensitivity is for.
+
+    Parameters
+    ----------
+    participants : iterable of iterables
+        For each step, from 0, the ids of its records or clients, hashable.
+    participation : {"single", "min_separation", "cyclic"}
+        As given to `matrix_sensitivity` or `tree_sensitivity`.
+    separation : int, optional
+        As given there.
+    max_participations : int, optional
+        As given there.
+
+    Returns
+    -------
+    None
+        If nobody exceeded it.
+
+    Raises
+    ------
+    ValueError
+        Naming the step and the id, or if another argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import correlated_noise
+    >>> days = [["Ada", "Bo"], ["Cy"], ["Ada"]]
+    >>> correlated_noise.check_participants(days, participation="min_separation", separation=2)
+    """
+    steps = [list(some) for some in participants]
+    pattern = pattern_of(participation, separation, max_participations, max(1, len(steps)))
+    last: dict[Hashable, int] = {}
+    times: dict[Hashable, int] = {}
+    for step, some in enumerate(steps):
+        for one in some:
+            times[one] = times.get(one, 0) + 1
+            if times[one] > pattern.most or (one in last and not pattern.allows(step - last[one])):
+                msg = f"participants[{step}] must not have {one!r}, which was in step {last[one]}, {times[one]} times in all"
+                raise ValueError(msg)
+            last[one] = step
+
+
 def square_root_coefficients(bands: int) -> Array:
     """Return the first coefficients of the square root of the matrix of prefix sums.
 
@@ -303,20 +351,6 @@ def _strategy_array(strategy: ArrayLike) -> Array:
         msg = f"strategy must have one or two dimensions and an entry that is not zero, not be of shape {array.shape}"
         raise ValueError(msg + (" and all zero" if array.ndim in {1, 2} else ""))
     return array
-
-
-def _pattern(participation: Participation, separation: int | None, most: int | None, num_steps: int) -> Pattern:
-    """Return the pattern that the words and numbers mean."""
-    _checks.choice("participation", participation, ("single", "min_separation", "cyclic"))
-    if (separation is None) != (participation == "single"):
-        msg = f'separation must be given, unless participation is "single", not {separation} with {participation!r}'
-        raise ValueError(msg)
-    if most is not None and participation != "min_separation":
-        msg = f'max_participations must be for participation="min_separation", not {most} with {participation!r}'
-        raise ValueError(msg)
-    apart = num_steps if separation is None else _checks.count_scalar("separation", separation)
-    limit = num_steps if most is None else _checks.count_scalar("max_participations", most)
-    return Pattern(participation == "cyclic", apart, limit).of_steps(num_steps)
 
 
 def _sensitivity(found: _strategy.Ends) -> Sensitivity:
