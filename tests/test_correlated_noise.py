@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -118,6 +119,7 @@ def test_matrix_against_all_patterns(scheme, signs):
         ([1.0, 0.5, 0.75, 0.125], False),
         ([1.0, -0.5, -0.125, -0.0625], False),
         ([0.0, 1.0, -1.0, 1.0], False),
+        ([1.0, 0.0, 0.0, 0.9], False),
     ],
     ids=str,
 )
@@ -194,6 +196,28 @@ def test_replacement_moves_twice_as_far():
     for adjacency, moved in (("add_or_remove", 1.0), ("replace", 2.0)):
         mu = moved * math.sqrt(1.25) / 4
         assert hs.Accountant(adjacency).compose(mechanism).delta(0.5) == pytest.approx(hs.gdp_delta(mu, 0.5), rel=1e-9)
+
+
+def test_the_upper_end_counts():
+    """Where the ends differ, the mechanism has the noise over the upper one, rounded down."""
+    found = correlated_noise.Sensitivity(2.0, 3.0, (0,), "by hand")
+    assert found.mechanism(1.0).noise_multiplier < 1 / 3
+    assert found.mechanism(1.0).noise_multiplier == pytest.approx(1 / 3, rel=1e-15)
+
+
+def test_rounding():
+    """The upper end is above the sum of exact fractions, by little, though every square of the coefficients rounds."""
+    rng = np.random.default_rng(6)
+    for num_steps in (30, 300):
+        coefficients = np.sort(rng.uniform(size=num_steps))[::-1]
+        exact = [Fraction(c) for c in coefficients]
+        columns = range(0, num_steps, num_steps // 3)
+        square = sum(sum(exact[row - step] for step in columns if step <= row) ** 2 for row in range(num_steps))
+        for form in ({"num_steps": num_steps}, {}):
+            strategy = coefficients if form else toeplitz(coefficients, num_steps)
+            for participation in ("cyclic", "min_separation"):
+                found = matrix_sensitivity(strategy, participation=participation, separation=num_steps // 3, **form)
+                assert square <= Fraction(found.upper) ** 2 <= square * (1 + Fraction(1, 10**11))
 
 
 def test_scale():
