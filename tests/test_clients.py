@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import hockeystick as hs
 
 SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 5, 0.1, 2)
 FIXED = hs.FixedSizeSampled(hs.Gaussian(2.0), 4, 2, replacement=False)
 BUDGETS = {
     "fixed": ({"epsilon": 4.0, "delta": 1e-5}, [SAMPLED, hs.Gaussian(6.0)]),
@@ -238,6 +239,21 @@ REJECTED = {
         ValueError,
         "at most the 2",
         lambda a: a.charge(1, FIXED, clients=CLIENTS[:4], participants=["Ada", "Bo", 3]),
+    ),
+    "too many for a bounded batch": (
+        ValueError,
+        "at most the 2",
+        lambda a: a.charge(1, TRUNCATED, participants=["Ada", "Bo", 3]),
+    ),
+    "too many are charged": (
+        ValueError,
+        "at most the 4 of",
+        lambda a: a.charge(1, hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 4, 0.1, 2)),
+    ),
+    "too many for a rare sample": (
+        ValueError,
+        "which 3 of 5 never are",
+        lambda a: a.charge(1, hs.PoissonSampled(hs.Gaussian(2.0), 1e-6), participants=["Ada", "Bo", 3]),
     ),
     "too few are charged": (ValueError, "must be the 4", lambda a: a.charge(1, FIXED, clients=["Ada", "Bo"])),
     "steps with participants": (ValueError, "count must be 1", lambda a: a.charge(1, SAMPLED, 2, participants=[3])),

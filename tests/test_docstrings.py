@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import simulate
+from hockeystick import correlated_noise, simulate
 
 ADAPTERS = [
     importlib.import_module(f"hockeystick.interop.{name}")
@@ -20,6 +20,7 @@ ADAPTERS = [
 MODULES = (
     hs,
     hs.audit,
+    correlated_noise,
     hs.distortion,
     hs.federated,
     hs.isrl,

@@ -136,6 +136,22 @@ def test_responses_beside_a_special_record(buckets):
     assert accountant.get_epsilon(0.0) == pytest.approx(largest, rel=1e-12)
 
 
+@pytest.mark.parametrize("step_counts", [1, 7, [3, 8, 2], [1000]])
+def test_trees_have_the_divergences_of_upstream(step_counts):
+    """A pass of tree aggregation is a Gaussian whose divergences are upstream's; where records move others it is refused."""
+    event = dp.SingleEpochTreeAggregationDpEvent(2.0, step_counts)
+    theirs = dp.rdp.RdpAccountant([1.5, 4.0, 64.0], SPECIAL).compose(event, 3).rdp
+    ours = adapter.HockeyStickAccountant(SPECIAL).compose(event, 3).accountant
+    assert ours.rdp([1.5, 4.0, 64.0]) == pytest.approx(theirs, rel=1e-12)
+    assert not adapter.HockeyStickAccountant(ADD).supports(event)
+    replaced = adapter.HockeyStickAccountant(REPLACE).compose(event, 3).accountant
+    assert replaced.rdp(4.0) == pytest.approx(4 * ours.rdp(4.0), rel=1e-12)
+    nothing = adapter.HockeyStickAccountant(SPECIAL).compose(dp.SingleEpochTreeAggregationDpEvent(2.0, [0]))
+    assert nothing.get_epsilon(0.0) == 0.0
+    open_book = adapter.HockeyStickAccountant(SPECIAL).compose(dp.SingleEpochTreeAggregationDpEvent(0.0, [4]))
+    assert open_book.get_epsilon(1e-6) == math.inf
+
+
 def test_releases_of_one_sample_are_one():
     """Four Gaussians on one Poisson sample are one of half the noise, and far from four samples."""
     together = dp.PoissonSampledDpEvent(0.01, dp.SelfComposedDpEvent(dp.GaussianDpEvent(2.0), 4))
@@ -194,6 +210,8 @@ def test_events_are_known_by_name_and_fields():
         (dp.SampledWithoutReplacementDpEvent(10, 5, GAUSSIAN), SPECIAL, "batch size would have to change"),
         (dp.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), REPLACE, "batch_size must be at most dataset_size"),
         (dp.SampledWithReplacementDpEvent(10, 5, GAUSSIAN), REPLACE, "no mechanism for SampledWithReplacementDpEvent"),
+        (dp.SingleEpochTreeAggregationDpEvent(2.0, [4]), ADD, "would move the others"),
+        (dp.SingleEpochTreeAggregationDpEvent(2.0, [-4]), SPECIAL, "num_steps must be an integer"),
         (dp.RandomizedResponseDpEvent(0.5, 2), ADD, "replaced, not added or removed"),
         (dp.SelfComposedDpEvent(GAUSSIAN, -1), ADD, r"count must be an integer in \[0"),
         (dp.SelfComposedDpEvent(GAUSSIAN, 1.5), ADD, "count must be an integer"),

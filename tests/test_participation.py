@@ -50,6 +50,18 @@ def test_fixed_size_sampling():
     assert not chi_square_exceeds(observed, [DRAWS / len(subsets)] * len(subsets))
 
 
+def test_truncated_poisson_sampling():
+    """Subsets below the largest batch have the probability of coins; the rest is shared evenly by those of that size."""
+    rate, most, clients = 0.4, 2, range(5)
+    subsets = [subset for size in range(most + 1) for subset in itertools.combinations(clients, size)]
+    full = math.fsum(math.comb(5, size) * rate**size * (1 - rate) ** (5 - size) for size in range(most, 6))
+    small = [DRAWS * rate ** len(subset) * (1 - rate) ** (5 - len(subset)) for subset in subsets if len(subset) < most]
+    expected = [*small, *[DRAWS * full / math.comb(5, most)] * math.comb(5, most)]
+    observed = frequencies(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 5, rate, most), clients, subsets)
+    assert not chi_square_exceeds(observed, expected)
+    assert hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 5, 1.0, 5), clients) == list(clients)
+
+
 def test_without_sampling_all_take_part():
     """A mechanism that does not sample has everybody; rates 0 and 1 have nobody and everybody."""
     clients = list(range(100))
@@ -68,6 +80,11 @@ REJECTED = {
         ValueError,
         "must be the 6 clients",
         lambda: hs.draw_participants(hs.FixedSizeSampled(hs.Gaussian(1.0), 6, 3, replacement=False), range(7)),
+    ),
+    "more": (
+        ValueError,
+        "at most the 6 clients",
+        lambda: hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 6, 0.5, 3), range(7)),
     ),
 }
 

@@ -96,3 +96,39 @@ def test_rejected(reason):
     error, words, call = REJECTED[reason]
     with pytest.raises(error, match=words):
         call()
+
+
+STEPS = {
+    "Gaussian": (hs.Gaussian(2.0), 1 / 8, 1 / 2),
+    "discrete Gaussian": (hs.DiscreteGaussian(4.0, 2), 1 / 8, 1 / 2),
+    "Laplace": (hs.Laplace(2.0), 1 / 8, 1 / 2),
+    "sampled Laplace": (hs.PoissonSampled(hs.Laplace(1.0), 0.1), math.log1p(0.1 * math.expm1(1)) ** 2 / 2, None),
+    "response": (hs.RandomizedResponse(0.5, 2), None, math.log(3) ** 2 / 2),
+    "nothing": (hs.PoissonSampled(hs.Gaussian(1.0), 0.0), 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_rho_by_hand(name):
+    """Noise has half its squared distance, a bounded loss half its square; steps add up; divergences stay below order times rho."""
+    step, *rhos = STEPS[name]
+    for adjacency, rho in zip(("add_or_remove", "replace"), rhos, strict=True):
+        if rho is None:
+            continue
+        accountant = hs.Accountant(adjacency).compose(step, 3).compose(hs.ApproximateDP(0.2, 0.0), 2)
+        found = hs.zcdp_rho(accountant)
+        assert found == pytest.approx(3 * rho + 2 * 0.02, rel=1e-9)
+        orders = np.geomspace(1.0001, 1e4, 50)
+        if "discrete" not in name and "sampled" not in name:
+            assert np.all(accountant.rdp(orders) <= orders * found)
+        assert accountant.delta(2.0) <= hs.zcdp_delta(found, 2.0)
+    assert hs.zcdp_rho(hs.Accountant()) == 0.0
+
+
+@pytest.mark.parametrize("step", [hs.PoissonSampled(hs.Gaussian(1.0), 0.1), hs.ApproximateDP(0.1, 1e-9)], ids=repr)
+def test_what_is_no_zcdp(step):
+    """Sampled Gaussian noise and infinite losses are refused."""
+    with pytest.raises(ValueError, match="which is not known of"):
+        hs.zcdp_rho(hs.Accountant().compose(step))
+    with pytest.raises(TypeError, match="must be an Accountant"):
+        hs.zcdp_rho(step)

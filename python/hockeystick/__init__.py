@@ -52,10 +52,11 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
+from hockeystick.odometer import RenyiOdometer
 from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
-from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
+from hockeystick.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 if TYPE_CHECKING:
     from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
@@ -83,6 +84,7 @@ __all__ = [
     "PrivacyLossDistribution",
     "RandomizedResponse",
     "RenyiFilter",
+    "RenyiOdometer",
     "ShiftedInterpolation",
     "TruncatedPoissonSampled",
     "__version__",
@@ -122,6 +124,7 @@ __all__ = [
     "utility",
     "zcdp_delta",
     "zcdp_epsilon",
+    "zcdp_rho",
 ]
 
 # Loaded when first asked for: together they take longer than all the rest.

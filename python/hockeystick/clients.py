@@ -234,8 +234,8 @@ class ClientLedgers:
         clients : iterable of int or str, optional
             Who is charged; all by default. See the notes of the class.
         participants : iterable of int or str, optional
-            Who takes part, for the log and the check that they are among the charged, each once, and as many as the mechanism
-            says.
+            Who takes part, for the log and the check that they are among the charged, each once, and no more than the mechanism
+            says, nor than a Poisson sample has with a probability of 1e-15.
 
         Raises
         ------

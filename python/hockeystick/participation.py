@@ -8,11 +8,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.mechanisms import FixedSizeSampled, Mechanism, PoissonSampled
+from hockeystick._truncated_sampling import binomial_tail
+from hockeystick.mechanisms import FixedSizeSampled, Mechanism, PoissonSampled, TruncatedPoissonSampled
 
 __all__ = ["draw_participants"]
 
 Client = TypeVar("Client")
+NEVER = 1e-15  # a probability: so many more than expected are the sign of another sampler
 
 
 def draw_participants(
@@ -24,7 +26,8 @@ def draw_participants(
     ----------
     mechanism : Mechanism
         `PoissonSampled`: each client independently with its sampling rate, so that the number varies and may be 0.
-        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. Any other: all.
+        `TruncatedPoissonSampled`: of such a sample, if it is larger than the largest batch, a uniform subset of that size.
+        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. One that does not sample: all.
     client_ids : iterable
         Hashable, each once.
     rng : numpy.random.Generator, optional
@@ -39,7 +42,8 @@ def draw_participants(
     Raises
     ------
     ValueError
-        If an id is there twice, or a fixed-size sample is of another number of clients.
+        If an id is there twice, a fixed-size sample is of another number of clients or a truncated one of more, or the mechanism
+        samples in a way that is not listed here.
     TypeError
         If an argument is of the wrong type.
 
@@ -61,24 +65,45 @@ def draw_participants(
         msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
         raise TypeError(msg)
     source = np.random.default_rng() if rng is None else rng
-    if isinstance(mechanism, PoissonSampled):
+    if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
         drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)
+        if isinstance(mechanism, TruncatedPoissonSampled):
+            drawn = _truncated(mechanism, drawn, len(clients), source)
     elif isinstance(mechanism, FixedSizeSampled):
         if len(clients) != mechanism.dataset_size:
             msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {len(clients)}"
             raise ValueError(msg)
         drawn = np.sort(source.choice(len(clients), mechanism.batch_size, replace=False))
+    elif hasattr(mechanism, "mechanism"):  # it samples: all would be more than is accounted for
+        msg = f"mechanism must be one that clients can be drawn for, not {mechanism!r}"
+        raise ValueError(msg)
     else:
         return clients
     return [clients[position] for position in drawn.tolist()]
+
+
+def _truncated(
+    mechanism: TruncatedPoissonSampled, drawn: NDArray[np.intp], number: int, source: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return a sample of bounded size."""
+    if number > mechanism.dataset_size:
+        msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+        raise ValueError(msg)
+    if drawn.size <= mechanism.max_batch_size:
+        return drawn
+    return np.sort(source.choice(drawn, mechanism.max_batch_size, replace=False))
 
 
 def check_participation(
     mechanism: Mechanism, count: int, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None
 ) -> None:
     """Raise ValueError where participation exceeds what is charged."""
-    if isinstance(mechanism, FixedSizeSampled) and int(charged.sum()) != mechanism.dataset_size:
-        msg = f"clients must be the {mechanism.dataset_size} of {mechanism!r}, not {int(charged.sum())}"
+    number = int(charged.sum())
+    if isinstance(mechanism, FixedSizeSampled) and number != mechanism.dataset_size:
+        msg = f"clients must be the {mechanism.dataset_size} of {mechanism!r}, not {number}"
+        raise ValueError(msg)
+    if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.dataset_size:
+        msg = f"clients must be at most the {mechanism.dataset_size} of {mechanism!r}, not {number}"
         raise ValueError(msg)
     if drawn is None:
         return
@@ -88,6 +113,11 @@ def check_participation(
     if (drawn & ~charged).any():
         msg = f"participants must be among the clients that are charged, which {int((drawn & ~charged).sum())} are not"
         raise ValueError(msg)
-    if isinstance(mechanism, FixedSizeSampled) and int(drawn.sum()) > mechanism.batch_size:
-        msg = f"participants must be at most the {mechanism.batch_size} of {mechanism!r}, not {int(drawn.sum())}"
+    most = getattr(mechanism, "batch_size", getattr(mechanism, "max_batch_size", number))
+    if int(drawn.sum()) > most:
+        msg = f"participants must be at most the {most} of {mechanism!r}, not {int(drawn.sum())}"
+        raise ValueError(msg)
+    rate = getattr(mechanism, "sampling_rate", 1.0)
+    if drawn.any() and binomial_tail(number, rate, int(drawn.sum())) < NEVER:
+        msg = f"participants must be a Poisson sample of rate {rate:g}, which {int(drawn.sum())} of {number} never are"
         raise ValueError(msg)

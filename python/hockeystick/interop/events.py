@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from hockeystick import _checks
 from hockeystick.accounting import Accountant
+from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
     Adjacency,
     ApproximateDP,
@@ -196,6 +197,17 @@ def _truncated(
     return [(TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size), 1)]
 
 
+def _tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:
+    if relation == "add_or_remove":
+        msg = "a record more would move the others to other steps"
+        raise ValueError(msg)
+    longest = max(step_counts, default=0) if isinstance(step_counts, Sequence) else step_counts
+    if longest == 0:
+        return []
+    sensitivity = tree_sensitivity(longest, participation="single")  # the record is in one tree of the epoch
+    return [(NON_PRIVATE if noise_multiplier == 0 else sensitivity.mechanism(noise_multiplier), 1)]
+
+
 def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
     if num_buckets == 1:
         return []
@@ -277,6 +289,7 @@ _READERS: dict[str, Reader] = {
     "EpsilonDeltaDpEvent": (("epsilon", "delta"), _approximate),
     "ExponentialMechanismDpEvent": (("epsilon",), _pure),
     "PermuteAndFlipDpEvent": (("epsilon",), _pure),
+    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), _tree),
     "SelfComposedDpEvent": (("event", "count"), _repeated),
     "ComposedDpEvent": (("events",), _composed),
     "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),

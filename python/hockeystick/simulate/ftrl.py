@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hockeystick._tree_aggregation import cyclic_squares
 from hockeystick.gaussian_dp import gdp_epsilon
 from hockeystick.simulate.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.guarantee import Guarantee, NoGuaranteeError
@@ -99,13 +100,4 @@ class TreeFTRL(Algorithm):
 
 def tree_sensitivity(rounds: int, period: int) -> int:
     """Return the largest sum of squared counts, over the nodes that prefixes of `rounds` use, of rounds that are equal modulo `period`."""
-    worst = np.zeros(min(rounds, period), np.int64)
-    level = 0
-    while rounds >> level:
-        node = ((np.arange(rounds) >> level) + 1).astype(np.int64)  # the node of this level above each round, from 1
-        used = (node % 2 == 1) & (node <= rounds >> level)
-        for residue in range(worst.size):
-            mine = node[residue::period][used[residue::period]]
-            worst[residue] += int(np.sum(np.unique(mine, return_counts=True)[1] ** 2))
-        level += 1
-    return int(worst.max())
+    return int(cyclic_squares(rounds, period, prefixes_only=True).max())

@@ -1,0 +1,28 @@
+"""Every mechanism: epsilon after a hundred steps, asked cold."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import mechanisms as bench
+import pytest
+
+from hockeystick import mechanisms
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+
+@pytest.mark.parametrize("name", bench.MECHANISMS)
+def test_mechanism(benchmark: BenchmarkFixture, name: str) -> None:
+    """The mechanism is answered, each time with noise that is new."""
+    nudges = (1e-10 * k for k in itertools.count(1))
+    ask = bench.ours(bench.MECHANISMS[name])
+    assert 0.0 < benchmark(lambda: ask(next(nudges))) < 10.0
+
+
+def test_none_is_left_out() -> None:
+    """There is a line for every class of mechanisms."""
+    timed = {type(case.ours(1.0)).__name__ for case in bench.MECHANISMS.values()}
+    assert set(mechanisms.__all__) - {"Mechanism"} == timed
