@@ -38,6 +38,7 @@ from hockeystick.kernels import (
 )
 from hockeystick.mechanisms import (
     ApproximateDP,
+    Composed,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -62,6 +63,7 @@ __all__ = [
     "BudgetExceededError",
     "ClientCharge",
     "ClientLedgers",
+    "Composed",
     "Discrete",
     "DiscreteGaussian",
     "DiscreteLaplace",
