@@ -396,7 +396,11 @@ BAD = [
     (TypeError, "count must be an integer", lambda a: a.compose(GAUSSIAN, True)),
     (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, 2**53)),
     (ValueError, "not supported under adjacency", lambda a: a.compose(hs.RandomizedResponse(0.5, 2))),
-    (ValueError, "not supported under adjacency", lambda a: a.would_exceed(REPLACED[3], epsilon=1.0, delta=0.1)),
+    (
+        ValueError,
+        "not supported under adjacency",
+        lambda a: a.would_exceed(hs.PoissonSampled(hs.RandomizedResponse(0.5, 2), 0.1), epsilon=1.0, delta=0.1),
+    ),
     (ValueError, r"delta must lie in \[0, 1\), not 1.0", lambda a: a.epsilon(1.0)),
     (ValueError, r"delta\[1\] must lie in \[0, 1\), not -1e-05", lambda a: a.epsilon([0.1, -1e-5])),
     (ValueError, "delta must lie in", lambda a: a.epsilon(math.nan)),

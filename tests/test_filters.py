@@ -216,7 +216,11 @@ REJECTED = {
         "no bound",
         lambda: hs.RenyiFilter(1, order=2, adjacency="replace").spend(SAMPLED),
     ),
-    "wrong adjacency": (ValueError, "not supported", lambda: hs.RenyiFilter(1.0, order=2).spend(FIXED)),
+    "wrong adjacency": (
+        ValueError,
+        "not supported",
+        lambda: hs.RenyiFilter(1.0, order=2).spend(hs.RandomizedResponse(0.5, 2)),
+    ),
     "no mechanism": (TypeError, "mechanism must be", lambda: hs.GaussianFilter(1.0).spend(1.0)),
     "count 0": (ValueError, "count must be", lambda: hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), 0)),
     "bool count": (TypeError, "count must be", lambda: hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0), True)),

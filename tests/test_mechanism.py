@@ -144,6 +144,8 @@ MECHANISMS = [
     hs.PoissonSampled(hs.Gaussian(1.0), 0.01),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
     hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20),
+    hs.PoissonSampled(hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)]), 0.01),
+    hs.FixedSizeSampled(hs.Laplace(2.0), 1000, 50, replacement=True),
 ]
 
 
@@ -174,12 +176,15 @@ BAD = [
     (ValueError, "q must be probabilities", lambda: hs.Discrete([0.5, 0.5], [1.5, -0.5])),
     (ValueError, "as long as p", lambda: hs.Discrete([0.5, 0.5], [1.0])),
     (ValueError, "one-dimensional", lambda: hs.Discrete([[0.5, 0.5]], [1.0])),
-    (TypeError, "mechanism must be one of Gaussian", lambda: hs.PoissonSampled(1.0, 0.1)),
-    (TypeError, "mechanism must be", lambda: hs.PoissonSampled(hs.RandomizedResponse(0.5, 2), 0.1)),
+    (TypeError, "mechanism must be one of hockeystick", lambda: hs.PoissonSampled(1.0, 0.1)),
     (ValueError, "sampling_rate must lie in", lambda: hs.PoissonSampled(hs.Gaussian(1.0), 1.1)),
-    (TypeError, "must be Gaussian", lambda: hs.FixedSizeSampled(hs.Laplace(1.0), 10, 1, replacement=False)),
+    (TypeError, "mechanism must be one", lambda: hs.FixedSizeSampled(1.0, 10, 1, replacement=False)),
     (ValueError, "at most dataset_size", lambda: hs.FixedSizeSampled(hs.Gaussian(1.0), 10, 11, replacement=False)),
-    (ValueError, "replacement must be False", lambda: hs.FixedSizeSampled(hs.Gaussian(1.0), 10, 1, replacement=True)),
+    (
+        TypeError,
+        "replacement must be True or False",
+        lambda: hs.FixedSizeSampled(hs.Gaussian(1.0), 10, 1, replacement=1),
+    ),
 ]
 
 

@@ -1,5 +1,6 @@
 #include <complex>
 
+#include <hockeystick/composed_pair.hpp>
 #include <hockeystick/pld.hpp>
 
 #include "bind.hpp"
@@ -14,15 +15,20 @@ hs::Loss loss_of(const std::string& kind, const std::vector<double>& parameters,
     return hs::make_loss({kind, parameters, rate}, forward);
 }
 
+std::vector<hs::Step> steps_of(const std::vector<ledger::Entry>& entries, bool forward) {
+    std::vector<hs::Step> steps;
+    for (const ledger::Entry& entry : entries)
+        steps.push_back({hs::make_loss(ledger::mechanism_of(entry), forward), std::get<3>(entry)});
+    return steps;
+}
+
 // Returns (lower, upper, interval, coarsened, work) of one direction. An upper end not above `floor` is not narrowed.
 std::tuple<double, double, double, bool, double> pld_bracket(const std::vector<ledger::Entry>& entries, bool forward,
                                                              bool for_epsilon, double value, double interval,
                                                              double tolerance, double floor) {
     hs::PldBracket result{};
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        std::vector<hs::Step> steps;
-        for (const ledger::Entry& entry : entries)
-            steps.push_back({hs::make_loss(ledger::mechanism_of(entry), forward), std::get<3>(entry)});
+        std::vector<hs::Step> steps = steps_of(entries, forward);
         hs::PldSettings settings;
         settings.interval = interval;
         settings.tolerance = tolerance;
@@ -32,6 +38,16 @@ std::tuple<double, double, double, bool, double> pld_bracket(const std::vector<l
         result = for_epsilon ? composition.epsilon(value) : composition.delta(value);
     });
     return {result.lower, result.upper, result.interval, result.coarsened, result.work};
+}
+
+// Returns the outcomes' masses (p, q) of a pair that leaks at least, or at most, what one direction of a composition does.
+std::pair<std::vector<double>, std::vector<double>> composed_pair(const std::vector<ledger::Entry>& entries,
+                                                                  bool forward, bool raised, double points) {
+    hs::DiscretePair pair;
+    grid::run_in_worker([&](const std::atomic<bool>& stop) {
+        pair = hs::composed_pair(steps_of(entries, forward), raised, points, &stop);
+    });
+    return {pair.p, pair.q};
 }
 
 double one_step_delta(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward,
@@ -70,6 +86,7 @@ std::tuple<std::vector<std::complex<double>>, std::vector<double>, double> fft_r
 void bind_pld(py::module_& m) {
     m.def("pld_bracket", pld_bracket, py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"),
           py::arg("interval"), py::arg("tolerance"), py::arg("floor") = 0.0);
+    m.def("composed_pair", composed_pair, py::arg("ledger"), py::arg("forward"), py::arg("raised"), py::arg("points"));
     m.def("one_step_delta", one_step_delta, py::arg("kind"), py::arg("parameters"), py::arg("rate"), py::arg("forward"),
           py::arg("eps"));
     m.def("one_step_masses", one_step_masses, py::arg("kind"), py::arg("parameters"), py::arg("rate"),

@@ -40,6 +40,7 @@ from hockeystick.kernels import (
 )
 from hockeystick.mechanisms import (
     ApproximateDP,
+    Composed,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -68,6 +69,7 @@ __all__ = [
     "BudgetExceededError",
     "ClientCharge",
     "ClientLedgers",
+    "Composed",
     "Discrete",
     "DiscreteGaussian",
     "DiscreteLaplace",

@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick import _core
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick._composition import DOWN, UP
+from hockeystick._composition import Composition as Composition  # noqa: PLC0414, asked for here
+from hockeystick._noise import Entry
 from hockeystick.pld import TOLERANCE, Bracket, describe
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")
-Entry: TypeAlias = tuple[str, list[float], float, float]  # kind, parameters, sampling rate, count
 
 Ask: TypeAlias = "Callable[[list[Entry], bool, Question], Answer | None]"
 
 SMALLEST_EPSILON_WIDTH = 1e-9
 SMALLEST_NORMAL = 1e-300  # above it deltas have all their digits
-UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 NEARLY_ONE = 1 + 1e-9  # far more than the rounding of tails
 # The shift between a Gaussian step's two laws without the sampling, over its first parameter: mixing is jointly convex.
 UNSAMPLED = {"gaussian": 1.0, "fixed_size_gaussian": 1.0, "replaced_gaussian": 2.0}
@@ -56,35 +56,6 @@ class Answer(NamedTuple):
         return self.upper < math.inf and self.upper - self.lower <= max(TOLERANCE * self.upper, least)
 
 
-class Composition:
-    """A ledger as the compiled core sees it: steps that leak, all Gaussian ones in one."""
-
-    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
-        """Take a ledger whose mechanisms support the adjacency."""
-        entries: list[Entry] = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
-        entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
-        gaussians = [entry for entry in entries if entry[0] == "gaussian" and entry[2] == 1.0]
-        self.others = [entry for entry in entries if not (entry[0] == "gaussian" and entry[2] == 1.0)]
-        self.adjacency = adjacency
-        self.mu: tuple[float, float] | None = None  # below and above the exact sqrt(sum of squares)
-        if gaussians:
-            mu = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in gaussians))
-            once = len(gaussians) == 1 and gaussians[0][3] == 1.0
-            self.mu = (mu, mu) if once else (mu * DOWN, mu * UP)
-
-    def entries(self, *, upper: bool) -> list[Entry]:
-        """Return the steps for an upper or a lower end."""
-        return [*([] if self.mu is None else [("gaussian", [self.mu[upper]], 1.0, 1.0)]), *self.others]
-
-    def directions(self) -> dict[str, bool]:
-        """Return the names of the directions, and whether each is the forward one."""
-        if all(_symmetric(*entry[:3]) for entry in self.others):
-            return {"both": True}
-        if self.adjacency == "replace":
-            return {"forward": True, "reverse": False}
-        return {"remove": True, "add": False}
-
-
 def answers(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
     """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
     if not composition.entries(upper=True):
@@ -111,22 +82,13 @@ def bracket(found: list[Answer]) -> Bracket:
     return Bracket(lower, upper, found[0].method, "certified")
 
 
-def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
-    """Say whether the pair and its reverse have one privacy loss."""
-    if kind == "discrete":
-        half = len(parameters) // 2
-        pair = list(zip(parameters[:half], parameters[half:], strict=True))
-        return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
-    if kind in ("gaussian_mixture", "truncated_gaussian", "discrete_pairs"):
-        return False
-    return rate == 1.0  # reflection exchanges the pair; the curve of a fixed-size sample is symmetric
-
-
 def _one_direction(
     composition: Composition, forward: bool, question: Question, engine: Engine, known: float, *, upper_only: bool
 ) -> Answer:
     """Answer for a direction; roughly, if that shows it to be no larger than what is `known` of the other one."""
-    exact = None if engine == "pld" else _exact(composition, forward, question, one_step=engine == "auto")
+    exact = None
+    if engine != "pld":
+        exact = _exact(composition, forward, question, one_step=engine == "auto", upper_only=upper_only)
     if exact is not None:
         return exact
     best = Answer(0.0, question.widest, "none", {})
@@ -160,7 +122,7 @@ def _both_ends(
     above = ask(composition.entries(upper=True), forward, question)
     if above is None or upper_only:
         return above
-    if composition.mu is None or composition.mu[0] == composition.mu[1]:
+    if composition.is_exact:
         return above
     below = ask(composition.entries(upper=False), forward, question)
     return above._replace(lower=0.0 if below is None else min(below.lower, above.upper))
@@ -192,18 +154,23 @@ def _pld(entries: list[Entry], forward: bool, question: Question, tolerance: flo
     return Answer(lower, upper, describe(upper, interval, coarsened=coarsened), {})
 
 
-def _exact(composition: Composition, forward: bool, question: Question, *, one_step: bool) -> Answer | None:
+def _exact(
+    composition: Composition, forward: bool, question: Question, *, one_step: bool, upper_only: bool
+) -> Answer | None:
     """Return the answer of a closed form, or None if there is none."""
     entries = composition.entries(upper=True)
     if one_step and len(entries) == 1 and entries[0][3] == 1.0:
         formula = "exact formula of one step" if composition.others else "gaussian closed form"
         ends = [
             _core.one_step_bracket(*entry[:3], forward, *question)[upper]
-            for upper in (False, True)
+            for upper in ((True, True) if upper_only else (False, True))
             for entry in composition.entries(upper=upper)
         ]
         return Answer(ends[0], ends[1], formula, {"rounding": _width(*ends)})
     most, infinite = _limits(entries, forward)
+    if not upper_only and not composition.is_exact:
+        least, surely = _limits(composition.entries(upper=False), forward)
+        most, infinite = (min(most[0], least[0]), most[1]), (min(infinite[0], surely[0]), infinite[1])
     if question.for_epsilon:
         if question.value < infinite[0]:
             return Answer(math.inf, math.inf, "mass of infinite loss", {})

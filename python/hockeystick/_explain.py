@@ -10,6 +10,7 @@ from hockeystick._engines import Answer, bracket
 from hockeystick.mechanisms import (
     Adjacency,
     ApproximateDP,
+    Composed,
     Discrete,
     DiscretePairs,
     FixedSizeSampled,
@@ -86,18 +87,29 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
     yield "the sequence of mechanisms was fixed in advance"
     yield _ADJACENT[adjacency]
     for mechanism in ledger:
-        if isinstance(mechanism, PoissonSampled):
-            yield "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
-        if isinstance(mechanism, TruncatedPoissonSampled):
-            yield (
-                "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
-                f"subset is kept if it has more than {mechanism.max_batch_size}; which is secret; a data set has at most "
-                f"{mechanism.dataset_size} records"
-            )
-        if isinstance(mechanism, FixedSizeSampled):
-            yield "fixed-size sampling: every step draws its own uniform sample without replacement, which is secret"
-        base = mechanism.mechanism if isinstance(mechanism, PoissonSampled) else mechanism
-        if isinstance(base, MixtureOfGaussians):
-            yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
-        if isinstance(base, (ApproximateDP, Discrete, DiscretePairs)):
-            yield f"the guarantee of {type(base).__name__} holds for this adjacency"
+        for part in mechanism._within():
+            yield from _of_mechanism(part)
+
+
+def _of_mechanism(mechanism: Mechanism) -> Iterator[str]:
+    if isinstance(mechanism, PoissonSampled):
+        yield "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
+    if isinstance(mechanism, (PoissonSampled, FixedSizeSampled)) and isinstance(mechanism.mechanism, Composed):
+        yield "all releases of a step that is composed are of one and the same sample"
+    if isinstance(mechanism, TruncatedPoissonSampled):
+        yield (
+            "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
+            f"subset is kept if it has more than {mechanism.max_batch_size}; which is secret; a data set has at most "
+            f"{mechanism.dataset_size} records"
+        )
+    if isinstance(mechanism, FixedSizeSampled):
+        how = (
+            "draws records independently, with replacement"
+            if mechanism.replacement
+            else "draws its own uniform sample without replacement"
+        )
+        yield f"fixed-size sampling: every step {how}, which is secret, of {mechanism.dataset_size} records"
+    if isinstance(mechanism, MixtureOfGaussians):
+        yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
+    if isinstance(mechanism, (ApproximateDP, Discrete, DiscretePairs)):
+        yield f"the guarantee of {type(mechanism).__name__} holds for this adjacency"

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from hockeystick import _checks
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 ADJACENCIES = ("add_or_remove", "replace")
 Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sampling rate
+Entry: TypeAlias = tuple[str, list[float], float, float]  # the same, and a count
 
 
 class Mechanism:
     """What one step releases; the base of all mechanisms."""
 
+    _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
+
     def _core(self, adjacency: Adjacency) -> Core:
         """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
         raise NotImplementedError
+
+    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+        """Return the releases of one step, for the upper or the lower end of what it leaks."""
+        del upper  # most pairs are exact
+        return [(*self._core(adjacency), 1.0)]
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        """Return the mechanisms that this one is made of."""
+        return ()
+
+    def _within(self) -> Iterator[Mechanism]:
+        """Yield this mechanism, and all that it is made of."""
+        yield self
+        for part in self._parts():
+            yield from part._within()
 
 
 def shift(noise_multiplier: float, adjacency: Adjacency) -> float:
     """Return the sensitivity of a query over its noise."""
     return (2.0 if adjacency == "replace" else 1.0) / noise_multiplier
+
+
+def symmetric(kind: str, parameters: list[float], rate: float) -> bool:
+    """Say whether the pair and its reverse have one privacy loss."""
+    if kind == "discrete":
+        half = len(parameters) // 2
+        pair = list(zip(parameters[:half], parameters[half:], strict=True))
+        return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
+    if kind in ("gaussian_mixture", "truncated_gaussian", "discrete_pairs"):
+        return False
+    return rate == 1.0  # reflection exchanges the pair; the curve of a fixed-size sample is symmetric
 
 
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:

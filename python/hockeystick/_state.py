@@ -58,11 +58,20 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> list[Run]:
 
 
 def _dump_mechanism(mechanism: Mechanism) -> dict[str, Any]:
-    fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
-    return {"name": type(mechanism).__name__} | {
-        name: _dump_mechanism(value) if isinstance(value, Mechanism) else list(value) if _is_list(value) else value
-        for name, value in fields.items()
-    }
+    fields = {field.name: _dump_value(getattr(mechanism, field.name)) for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
+    return {"name": type(mechanism).__name__} | fields
+
+
+def _dump_value(value: Any) -> Any:
+    if isinstance(value, Mechanism):
+        return _dump_mechanism(value)
+    return [_dump_value(part) for part in value] if _is_list(value) else value
+
+
+def _load_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _load_mechanism(value)
+    return [_load_value(part) for part in value] if _is_list(value) else value
 
 
 def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
@@ -73,10 +82,7 @@ def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
         raise ValueError(msg)
     kind = known[state["name"]]
     _require(state, [field.name for field in dataclasses.fields(kind)], f"{state['name']} of state")
-    arguments = {
-        field.name: _load_mechanism(value) if isinstance(value := state[field.name], Mapping) else value
-        for field in dataclasses.fields(kind)
-    }
+    arguments = {field.name: _load_value(state[field.name]) for field in dataclasses.fields(kind)}
     loaded: Mechanism = kind(**arguments)
     return loaded
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hockeystick import _checks
+from hockeystick._composed import Composed
 from hockeystick._discrete_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick._gaussian_mixture import MixtureOfGaussians
 from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
 from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
 from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._sampling import FixedSizeSampled, PoissonSampled
 from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
 __all__ = [
     "ApproximateDP",
+    "Composed",
     "Discrete",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -92,6 +96,7 @@ class ApproximateDP(Mechanism):
 
     epsilon: float
     delta: float
+    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -125,6 +130,7 @@ class Discrete(Mechanism):
 
     p: Sequence[float]
     q: Sequence[float]
+    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -166,6 +172,7 @@ class DiscretePairs(Mechanism):
 
     remove: Discrete
     add: Discrete
+    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -177,108 +184,3 @@ class DiscretePairs(Mechanism):
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency
         return "discrete_pairs", [float(len(self.remove.p)), *self.remove._pair(), *self.add._pair()], 1.0
-
-
-_SAMPLED = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete, ApproximateDP)
-
-
-@dataclass(frozen=True)
-class PoissonSampled(Mechanism):
-    """A mechanism run on a Poisson sample: each record is in it independently.
-
-    Under ``adjacency="replace"`` only Gaussian noise.
-
-    Parameters
-    ----------
-    mechanism : Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete or ApproximateDP
-        What is run on the sample.
-    sampling_rate : float
-        Probability of each record, in [0, 1].
-
-    Notes
-    -----
-    Zhu, Dong and Wang 2022. Where a record is replaced, with r = 1/noise_multiplier and N(m) the normal law of mean m and
-    variance 1, the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates, and is attained; the proof is in
-    replaced_loss.hpp.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    PoissonSampled(mechanism=Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
-    """
-
-    mechanism: Mechanism
-    sampling_rate: float
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        if not isinstance(self.mechanism, _SAMPLED):
-            names = ", ".join(kind.__name__ for kind in _SAMPLED)
-            msg = f"mechanism must be one of {names}, not {self.mechanism!r}"
-            raise TypeError(msg)
-        object.__setattr__(self, "sampling_rate", _checks.probability_scalar("sampling_rate", self.sampling_rate))
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        kind, parameters, rate = self.mechanism._core(adjacency)
-        if adjacency == "add_or_remove" or self.sampling_rate in (0.0, 1.0):
-            return kind, parameters, rate * self.sampling_rate
-        if not isinstance(self.mechanism, Gaussian):
-            raise refuse(self, adjacency, "a dominating pair is proven for Gaussian noise only")
-        return "replaced_gaussian", [1.0 / self.mechanism.noise_multiplier, self.sampling_rate], 1.0
-
-
-@dataclass(frozen=True)
-class FixedSizeSampled(Mechanism):
-    """Gaussian noise on a uniform sample of fixed size, drawn without replacement.
-
-    Only under ``adjacency="replace"``.
-
-    Parameters
-    ----------
-    mechanism : Gaussian
-        What is run on the sample; noise_multiplier is over the add-or-remove sensitivity, as always.
-    dataset_size : int
-        Number of records, public.
-    batch_size : int
-        Number of records drawn, at most dataset_size.
-    replacement : bool
-        Must be False: drawing with replacement has no proven dominating pair here.
-
-    Notes
-    -----
-    The dominating curve of Zhu, Dong and Wang 2022; see mechanism.hpp.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False).batch_size
-    50
-    """
-
-    mechanism: Mechanism
-    dataset_size: int
-    batch_size: int
-    replacement: bool
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        if not isinstance(self.mechanism, Gaussian):
-            msg = f"mechanism must be Gaussian, not {self.mechanism!r}"
-            raise TypeError(msg)
-        object.__setattr__(self, "dataset_size", _checks.count_scalar("dataset_size", self.dataset_size))
-        object.__setattr__(self, "batch_size", _checks.count_scalar("batch_size", self.batch_size))
-        if self.batch_size > self.dataset_size:
-            msg = f"batch_size must be at most dataset_size ({self.dataset_size}), not {self.batch_size}"
-            raise ValueError(msg)
-        if self.replacement is not False:
-            msg = f"replacement must be False, not {self.replacement!r}"
-            raise ValueError(msg)
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        if adjacency != "replace":
-            raise refuse(self, adjacency, "the batch size would have to change with the data set")
-        kind, parameters, _ = self.mechanism._core(adjacency)
-        if self.batch_size == self.dataset_size:
-            return kind, parameters, 1.0
-        return "fixed_size_gaussian", [*parameters, self.batch_size / self.dataset_size], 1.0

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hockeystick import _checks, _core
+from hockeystick._composed import releases
 from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
 
 __all__ = ["Bracket", "PrivacyLossDistribution"]
@@ -94,7 +95,7 @@ class PrivacyLossDistribution:
         if interval is not None:
             interval = _checks.positive_scalar("interval", interval)
         adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
-        mechanism._core(adjacency)  # refuses here rather than at a query
+        mechanism._entries(adjacency)  # refuses here rather than at a query
         return cls({mechanism: 1}, interval, adjacency)
 
     @property
@@ -223,11 +224,12 @@ def ledger_bracket(
     ledger: Mapping[Mechanism, int], adjacency: Adjacency, interval: float | None, quantity: str, value: float
 ) -> Bracket:
     """Return the certified bracket of "delta" at eps = value, or of "epsilon" at delta = value, both directions."""
-    core = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
+    above, below = (releases(ledger, adjacency, upper=upper) for upper in (True, False))
     ends: list[tuple[float, float, float, bool, float]] = []
     for forward in (True, False):  # the second need not be narrow where the first rules
-        floor = ends[0][0] if ends else 0.0
-        ends.append(_core.pld_bracket(core, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor))
+        settings = (forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, ends[0][0] if ends else 0.0)
+        end = _core.pld_bracket(above, *settings)
+        ends.append(end if above == below else (_core.pld_bracket(below, *settings)[0], *end[1:]))
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)

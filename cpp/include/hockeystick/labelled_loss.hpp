@@ -1,9 +1,10 @@
-// The privacy loss of a pair that is one of two, which one being shown: (1 - t) of the first, t of the second, and the label.
+// The privacy loss of a pair that is one of several, which one being shown: each with its probability, and the label.
 //
-// What is shown can only add to the divergence, so that this bounds a mechanism that behaves in either way with these probabilities on
+// What is shown can only add to the divergence, so that this bounds a mechanism that behaves in any of the ways with these probabilities on
 // both data sets. As the labels are equally likely under P and Q, all masses and delta are weighted sums.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -15,44 +16,70 @@ inline namespace HOCKEYSTICK_ISA {
 
 class LabelledLoss final : public PrivacyLoss {
   public:
-    // 0 < t < 1.
-    LabelledLoss(Loss first, Loss second, double t) : first_(std::move(first)), second_(std::move(second)), t_(t) {}
+    // As many positive weights, which sum to 1 up to rounding.
+    LabelledLoss(std::vector<Loss> losses, std::vector<double> weights)
+        : losses_(std::move(losses)), weights_(std::move(weights)) {}
     LossMasses masses(double eps) const override {
-        const LossMasses x = first_->masses(eps), y = second_->masses(eps);
-        return {mix(x.p_below, y.p_below), mix(x.p_above, y.p_above), mix(x.q_below, y.q_below),
-                mix(x.q_above, y.q_above)};
+        LossMasses all{0.0, 0.0, 0.0, 0.0};
+        for (std::size_t k = 0; k < losses_.size(); ++k) {
+            const LossMasses x = losses_[k]->masses(eps);
+            const double weight = weights_[k];
+            all.p_below += weight * x.p_below, all.p_above += weight * x.p_above;
+            all.q_below += weight * x.q_below, all.q_above += weight * x.q_above;
+        }
+        return all;
     }
-    double delta(double eps) const override { return mix(first_->delta(eps), second_->delta(eps)); }
-    double p_infinite() const override { return mix(first_->p_infinite(), second_->p_infinite()); }
-    double lowest() const override { return detail::min(first_->lowest(), second_->lowest()); }
-    double highest() const override { return detail::max(first_->highest(), second_->highest()); }
-    double highest_error() const override { return detail::max(first_->highest_error(), second_->highest_error()); }
-    double scale() const override { return detail::max(first_->scale(), second_->scale()); }
+    double delta(double eps) const override {
+        return sum([eps](const PrivacyLoss& x) { return x.delta(eps); });
+    }
+    double p_infinite() const override {
+        return sum([](const PrivacyLoss& x) { return x.p_infinite(); });
+    }
+    double lowest() const override {
+        return -largest([](const PrivacyLoss& x) { return -x.lowest(); });
+    }
+    double highest() const override {
+        return largest([](const PrivacyLoss& x) { return x.highest(); });
+    }
+    double highest_error() const override {
+        return largest([](const PrivacyLoss& x) { return x.highest_error(); });
+    }
+    double scale() const override {
+        return largest([](const PrivacyLoss& x) { return x.scale(); }) + static_cast<double>(losses_.size()) / 16.0;
+    }
     LossErrors errors() const override {
-        const LossErrors x = first_->errors(), y = second_->errors();
-        using detail::max;
+        const double terms = 2.0 * static_cast<double>(losses_.size());
         LossErrors errors;
-        errors.loss = max(x.loss, y.loss);
-        errors.growing = max(x.growing, y.growing);
-        errors.removed_rate = max(x.removed_rate, y.removed_rate);  // one rate in both, or none
-        errors.highest = max(x.highest, y.highest);
-        errors.atoms = max(x.atoms, y.atoms) + 4.0;
-        errors.infinite = max(x.infinite, y.infinite) + 4.0;
+        errors.loss = largest([](const PrivacyLoss& x) { return x.errors().loss; });
+        errors.growing = largest([](const PrivacyLoss& x) { return x.errors().growing; });
+        errors.removed_rate = largest([](const PrivacyLoss& x) { return x.errors().removed_rate; });  // one, or none
+        errors.highest = largest([](const PrivacyLoss& x) { return x.errors().highest; });
+        errors.atoms = largest([](const PrivacyLoss& x) { return x.errors().atoms; }) + terms;
+        errors.infinite = largest([](const PrivacyLoss& x) { return x.errors().infinite; }) + terms;
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points;
-        for (const auto& [loss, weight] : {std::pair(first_.get(), 1.0 - t_), std::pair(second_.get(), t_)})
-            for (const OutlinePoint& x : loss->outline())
-                points.push_back({x.loss, x.log_p + std::log(weight), x.log_q + std::log(weight)});
+        for (std::size_t k = 0; k < losses_.size(); ++k)
+            for (const OutlinePoint& x : losses_[k]->outline())
+                points.push_back({x.loss, x.log_p + std::log(weights_[k]), x.log_q + std::log(weights_[k])});
         return points;
     }
 
   private:
-    double mix(double x, double y) const { return (1.0 - t_) * x + t_ * y; }
+    template <class Function> double sum(const Function& f) const {
+        double total = 0.0;
+        for (std::size_t k = 0; k < losses_.size(); ++k) total += weights_[k] * f(*losses_[k]);
+        return total;
+    }
+    template <class Function> double largest(const Function& f) const {
+        double most = f(*losses_.front());
+        for (const Loss& loss : losses_) most = detail::max(most, f(*loss));
+        return most;
+    }
 
-    Loss first_, second_;
-    double t_;
+    std::vector<Loss> losses_;
+    std::vector<double> weights_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -3,10 +3,19 @@
 //   Poisson       (Zhu, Dong and Wang 2022) of a base pair (P0, Q0), rate q, add-or-remove adjacency:
 //                 remove ((1-q) Q0 + q P0, Q0): {L <= eps} = {L0 <= l(eps)}, l(eps) = log(1 + (e^eps - 1)/q);
 //                 add (Q0, (1-q) Q0 + q P0), written with the reversed base (Q0, P0): {L <= eps} = {L0' <= -l(-eps)}.
-//   Fixed size    K of n records without replacement, one replaced, shift r = 2/noise_multiplier: dominated by the
+//   Fixed size    a batch of fixed size, of which the replaced records are a part with probability q; of a base that has (P0, Q0) for
+//                 replacement in either order: dominated by the
 //                 curve of the remove pair for eps >= 0 and of the add pair for eps < 0, their maximum everywhere
 //                 (Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex
 //                 in e^eps, so it is a pair's own: the masses are the pieces', with an atom at L = 0 between them.
+//
+// Fixed size, proof. Let A0 be the output if the record is not drawn, A1 and A1' if it is, on either data set, and A0 coupled to them by a
+// record drawn in its place. For gamma >= 1, gamma' = 1 + (gamma - 1)/q and b = gamma/gamma' (advanced joint convexity: Balle, Barthe and
+// Gaboardi 2018), with P = (1-q) A0 + q A1 and Q = (1-q) A0 + q A1',
+//   E_gamma(P|Q) = q E_gamma'(A1 | (1-b) A0 + b A1') <= q max(E_gamma'(A1|A0), E_gamma'(A1|A1')),
+// both of records replaced in a batch; for gamma < 1, E_gamma(P|Q) = 1 - gamma + gamma E_{1/gamma}(Q|P). If the record
+// can be drawn several times, so that m of the batch differ with probability w_m, m >= 1, q is the sum of the w_m and the base is the
+// labelled mixture (labelled_loss.hpp) of its pairs for m records, weighted with w_m/q (Balle, Barthe and Gaboardi, Theorem 10).
 //
 // Poisson sampling of a Gaussian under replacement of a record is in replaced_loss.hpp.
 //
@@ -50,10 +59,11 @@ inline double log_mixture(double x, double y, double rate) {
     return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
 }
 
-// What sampling adds to the errors of its base.
+// What sampling adds to the errors of its base. A base that is sampled itself moves by at most 16 u (1 - log rate).
 inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
     LossErrors errors = base.errors();
-    errors.highest = 0x1p-49 * (1.0 - std::log(rate));
+    if (errors.removed_rate > 0.0) errors.loss += 0x1p-49 * (1.0 - std::log(errors.removed_rate));
+    errors.highest += 0x1p-49 * (1.0 - std::log(rate));
     errors.infinite = errors.atoms + 8.0;
     return errors;
 }
@@ -130,7 +140,7 @@ class PoissonAddLoss final : public PrivacyLoss {
     double scale() const override { return base_->scale(); }
     LossErrors errors() const override {
         LossErrors errors = detail::sampled_errors(*base_, rate_);
-        errors.growing = 0x1p-50 * rate_;  // log(1 - (1 - e^-eps)/rate)
+        errors.growing = rate_ * (0x1p-50 + errors.growing);  // log(1 - (1 - e^-eps)/rate)
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {
@@ -148,13 +158,26 @@ class PoissonAddLoss final : public PrivacyLoss {
 // The larger of the two Poisson curves; see Fixed size above.
 class FixedSizeLoss final : public PrivacyLoss {
   public:
-    FixedSizeLoss(double shift, double rate)
-        : remove_(std::make_shared<GaussianLoss>(shift), rate), add_(std::make_shared<GaussianLoss>(shift), rate) {}
-    LossMasses masses(double eps) const override { return piece(eps).masses(eps); }
-    double delta(double eps) const override { return piece(eps).delta(eps); }
+    // Of (P0, Q0) and the same reversed; what is used of it is the curve at eps >= 0.
+    FixedSizeLoss(Loss base, Loss reversed_base, double rate)
+        : remove_(std::move(base), rate), add_(std::move(reversed_base), rate) {}
+    LossMasses masses(double eps) const override {
+        if (eps >= 0.0) return remove_.masses(eps);
+        LossMasses m = add_.masses(eps);
+        m.p_above = detail::max(m.p_above - p_infinite(), 0.0);
+        return m;
+    }
+    double delta(double eps) const override { return eps >= 0.0 ? remove_.delta(eps) : add_.delta(eps); }
+    double p_infinite() const override { return remove_.p_infinite(); }
     double lowest() const override { return add_.lowest(); }
     double highest() const override { return remove_.highest(); }
+    double highest_error() const override { return remove_.highest_error(); }
     double scale() const override { return remove_.scale(); }
+    LossErrors errors() const override {
+        LossErrors errors = remove_.errors();
+        errors.growing = add_.errors().growing;
+        return errors;
+    }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points;
         for (const OutlinePoint& x : add_.outline())
@@ -165,10 +188,6 @@ class FixedSizeLoss final : public PrivacyLoss {
     }
 
   private:
-    const PrivacyLoss& piece(double eps) const {
-        return eps >= 0.0 ? static_cast<const PrivacyLoss&>(remove_) : static_cast<const PrivacyLoss&>(add_);
-    }
-
     PoissonRemoveLoss remove_;
     PoissonAddLoss add_;
 };

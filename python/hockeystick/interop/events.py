@@ -134,7 +134,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
     try:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
-            mechanism._core(adjacency_of(relation))
+            mechanism._entries(adjacency_of(relation))
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency
