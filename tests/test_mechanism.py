@@ -144,6 +144,7 @@ MECHANISMS = [
     hs.PoissonSampled(hs.Gaussian(1.0), 0.01),
     hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
     hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20),
+    hs.RandomAllocation(hs.Gaussian(1.0), 1000, 2),
 ]
 
 

@@ -47,6 +47,7 @@ from hockeystick.mechanisms import (
     Laplace,
     MixtureOfGaussians,
     PoissonSampled,
+    RandomAllocation,
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "MixtureOfGaussians",
     "PoissonSampled",
     "PrivacyLossDistribution",
+    "RandomAllocation",
     "RandomizedResponse",
     "RenyiFilter",
     "ShiftedInterpolation",

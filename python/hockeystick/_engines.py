@@ -59,9 +59,15 @@ class Answer(NamedTuple):
 class Composition:
     """A ledger as the compiled core sees it: steps that leak, all Gaussian ones in one."""
 
-    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
-        """Take a ledger whose mechanisms support the adjacency."""
-        entries: list[Entry] = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
+    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool = True) -> None:
+        """Take a ledger whose mechanisms support the adjacency; the pairs are those for upper ends, or for lower ones."""
+        entries: list[Entry] = [
+            (kind, parameters, rate, times * count)
+            for mechanism, count in ledger.items()
+            for kind, parameters, rate, times in mechanism._steps(adjacency, upper=upper)
+        ]
+        self._ledger = ledger
+        self._others_below = upper and any(mechanism._has_lower_steps for mechanism in ledger)
         entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
         gaussians = [entry for entry in entries if entry[0] == "gaussian" and entry[2] == 1.0]
         self.others = [entry for entry in entries if not (entry[0] == "gaussian" and entry[2] == 1.0)]
@@ -75,6 +81,10 @@ class Composition:
     def entries(self, *, upper: bool) -> list[Entry]:
         """Return the steps for an upper or a lower end."""
         return [*([] if self.mu is None else [("gaussian", [self.mu[upper]], 1.0, 1.0)]), *self.others]
+
+    def below(self) -> Composition | None:
+        """Return the composition to take lower ends from, where it is another one."""
+        return Composition(self._ledger, self.adjacency, upper=False) if self._others_below else None
 
     def directions(self) -> dict[str, bool]:
         """Return the names of the directions, and whether each is the forward one."""
@@ -90,10 +100,15 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
     if not composition.entries(upper=True):
         return [Answer(0.0, 0.0, "nothing composed", {}, "both")]
     found: list[Answer] = []
+    below = None if upper_only else composition.below()
     for name, forward in composition.directions().items():
         known = max((answer.upper for answer in found), default=0.0)
         answer = _one_direction(composition, forward, question, engine, known, upper_only=upper_only)
-        found.append(answer._replace(direction=name, lower=0.0 if upper_only else answer.lower))
+        lower = 0.0 if upper_only else answer.lower
+        if below is not None:
+            under = _one_direction(below, forward, question, engine, 0.0, upper_only=False)
+            lower = min(under.lower, answer.upper)
+        found.append(answer._replace(direction=name, lower=lower))
     return sorted(found, key=lambda answer: -answer.upper)
 
 

@@ -16,6 +16,7 @@ from hockeystick.mechanisms import (
     Mechanism,
     MixtureOfGaussians,
     PoissonSampled,
+    RandomAllocation,
     TruncatedPoissonSampled,
 )
 from hockeystick.pld import Bracket
@@ -96,6 +97,11 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
             )
         if isinstance(mechanism, FixedSizeSampled):
             yield "fixed-size sampling: every step draws its own uniform sample without replacement, which is secret"
+        if isinstance(mechanism, RandomAllocation):
+            yield (
+                f"random allocation: in every epoch each record takes part in {mechanism.num_selected} of the "
+                f"{mechanism.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
+            )
         base = mechanism.mechanism if isinstance(mechanism, PoissonSampled) else mechanism
         if isinstance(base, MixtureOfGaussians):
             yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"

@@ -46,7 +46,7 @@ class Steps:
             raise TypeError(msg)
         count = _checks.count_scalar("count", count)
         if mechanism not in self._ledger:
-            mechanism._core(self._adjacency)  # refuses here rather than at a query
+            mechanism._steps(self._adjacency)  # refuses here rather than at a query
         return count
 
 

@@ -10,6 +10,7 @@ from hockeystick import _checks
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 ADJACENCIES = ("add_or_remove", "replace")
 Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sampling rate
+Steps: TypeAlias = list[tuple[str, list[float], float, float]]  # with how often each
 
 
 class Mechanism:
@@ -18,6 +19,16 @@ class Mechanism:
     def _core(self, adjacency: Adjacency) -> Core:
         """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
         raise NotImplementedError
+
+    def _steps(self, adjacency: Adjacency, *, upper: bool = True) -> Steps:
+        """Return the pairs that dominate it together; for a lower end, pairs that it dominates."""
+        del upper
+        return [(*self._core(adjacency), 1.0)]
+
+    @property
+    def _has_lower_steps(self) -> bool:
+        """Whether the steps for a lower end are others."""
+        return False
 
 
 def shift(noise_multiplier: float, adjacency: Adjacency) -> float:

@@ -23,7 +23,11 @@ ROUNDING = 2.0**-49
 
 def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: float) -> float:
     """Return the sum over the ledger, the larger of both directions."""
-    entries = [(mechanism, *mechanism._core(adjacency), count) for mechanism, count in ledger.items()]
+    entries = [
+        (mechanism, kind, parameters, rate, times * count)
+        for mechanism, count in ledger.items()
+        for kind, parameters, rate, times in mechanism._steps(adjacency)
+    ]
     for mechanism, kind, *_ in entries:
         if kind not in (
             "gaussian",

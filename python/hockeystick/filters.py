@@ -111,13 +111,11 @@ class GaussianFilter(Filter):
         return float(_of_mu(self._mu).epsilon(delta))
 
     def _cost(self, mechanism: Mechanism) -> float:
-        kind, parameters, rate = mechanism._core(self._adjacency)
-        if rate == 0.0:
-            return 0.0
-        if kind != "gaussian" or rate != 1.0:
+        steps = [step for step in mechanism._steps(self._adjacency) if step[2] > 0.0]
+        if any(kind != "gaussian" or rate != 1.0 for kind, _, rate, _ in steps):
             msg = f"mechanism must be Gaussian noise without sampling, not {mechanism!r}; RenyiFilter takes others"
             raise ValueError(msg)
-        return parameters[0] * parameters[0]
+        return math.fsum(count * parameters[0] * parameters[0] for _, parameters, _, count in steps)
 
 
 def _of_mu(mu: float) -> Accountant:

@@ -16,6 +16,7 @@ from hockeystick._gaussian_mixture import MixtureOfGaussians
 from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
 from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
 from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._random_allocation import RandomAllocation
 from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Mechanism",
     "MixtureOfGaussians",
     "PoissonSampled",
+    "RandomAllocation",
     "RandomizedResponse",
     "TruncatedPoissonSampled",
 ]

@@ -94,7 +94,7 @@ class PrivacyLossDistribution:
         if interval is not None:
             interval = _checks.positive_scalar("interval", interval)
         adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
-        mechanism._core(adjacency)  # refuses here rather than at a query
+        mechanism._steps(adjacency)  # refuses here rather than at a query
         return cls({mechanism: 1}, interval, adjacency)
 
     @property
@@ -223,15 +223,30 @@ def ledger_bracket(
     ledger: Mapping[Mechanism, int], adjacency: Adjacency, interval: float | None, quantity: str, value: float
 ) -> Bracket:
     """Return the certified bracket of "delta" at eps = value, or of "epsilon" at delta = value, both directions."""
-    core = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
+    above = _entries(ledger, adjacency, upper=True)
     ends: list[tuple[float, float, float, bool, float]] = []
     for forward in (True, False):  # the second need not be narrow where the first rules
         floor = ends[0][0] if ends else 0.0
-        ends.append(_core.pld_bracket(core, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor))
+        ends.append(_core.pld_bracket(above, forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, floor))
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
+    if any(mechanism._has_lower_steps for mechanism in ledger):
+        below = _entries(ledger, adjacency, upper=False)
+        asked = (quantity == "epsilon", value, interval or 0.0, TOLERANCE)
+        lower = min(upper, max(_core.pld_bracket(below, forward, *asked)[0] for forward in (True, False)))
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
     return Bracket(lower, upper, method, "certified")
+
+
+def _entries(
+    ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool
+) -> list[tuple[str, list[float], float, float]]:
+    """Return what the compiled core composes for upper ends, or for lower ones."""
+    return [
+        (kind, parameters, rate, times * count)
+        for mechanism, count in ledger.items()
+        for kind, parameters, rate, times in mechanism._steps(adjacency, upper=upper)
+    ]
 
 
 def describe(upper: float, interval: float, *, coarsened: bool) -> str:
