@@ -95,7 +95,7 @@ def test_one_of_two_agrees_with_quadrature(noise, eps, remove):
         truth = one_of_two(noise, eps, remove=remove)
     found = directions(ends(noise, 2), eps)["remove" if remove else "add"]
     assert found.lower <= truth <= found.upper
-    assert found.upper - found.lower <= 2e-3 * max(1.0, -math.log(truth)) * found.upper
+    assert found.upper - found.lower <= 5e-3 * max(1.0, -math.log(truth)) * found.upper
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_many_steps_agree_with_laplace_transforms(noise, num_steps, eps):
         assert found[name].lower <= truth * (1 + 1e-5) + 1e-12
         assert truth * (1 - 1e-5) - 1e-12 <= found[name].upper
         assert (
-            found[name].upper - found[name].lower <= 2e-3 * max(1.0, -math.log(found[name].upper)) * found[name].upper
+            found[name].upper - found[name].lower <= 5e-3 * max(1.0, -math.log(found[name].upper)) * found[name].upper
         )
 
 

@@ -51,8 +51,9 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
-from hockeystick.participation import draw_participants
+from hockeystick.participation import draw_batches, draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
+from hockeystick.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
 from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
 
@@ -93,6 +94,7 @@ __all__ = [
     "dpsgd_parameters",
     "dpsgd_sampling_rate",
     "dpsgd_steps",
+    "draw_batches",
     "draw_participants",
     "federated",
     "federated_parameters",
@@ -114,6 +116,8 @@ __all__ = [
     "q_inv",
     "shifted_interpolation",
     "show_config",
+    "shuffled_batches_delta",
+    "shuffled_batches_epsilon",
     "theta",
     "theta_inverse",
     "utility",
