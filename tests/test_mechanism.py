@@ -146,6 +146,7 @@ MECHANISMS = [
     hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20),
     hs.PoissonSampled(hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)]), 0.01),
     hs.FixedSizeSampled(hs.Laplace(2.0), 1000, 50, replacement=True),
+    hs.RandomAllocation(hs.Gaussian(1.0), 1000, 2),
 ]
 
 

@@ -62,6 +62,31 @@ def test_truncated_poisson_sampling():
     assert hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 5, 1.0, 5), clients) == list(clients)
 
 
+@pytest.mark.parametrize("num_selected", [1, 2])
+def test_random_allocation(num_selected):
+    """Every choice of steps of two clients together is equally likely: each is uniform, and they are independent."""
+    rng, epoch = np.random.default_rng(5), hs.RandomAllocation(hs.Gaussian(1.0), 4, num_selected)
+    choices = list(itertools.combinations(range(4), num_selected))
+    counts = dict.fromkeys(itertools.product(choices, choices), 0)
+    draws = DRAWS // 4
+    for _ in range(draws):
+        batches = hs.draw_batches(epoch, ["a", "b"], rng)
+        assert len(batches) == 4
+        counts[tuple(tuple(i for i, batch in enumerate(batches) if client in batch) for client in "ab")] += 1
+    assert not chi_square_exceeds(list(counts.values()), [draws / len(counts)] * len(counts))
+
+
+def test_epochs_keep_the_order_of_clients():
+    """Ids stand in their order in every batch, and each in as many batches as are selected."""
+    clients = [f"client {i}" for i in range(500)]
+    batches = hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 7, 3), clients)
+    assert all(batch == [client for client in clients if client in set(batch)] for batch in batches)
+    assert sum(map(len, batches)) == 3 * len(clients)
+    assert hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 3), []) == [[], [], []]
+    everybody = hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 2, 2), clients)
+    assert everybody == [clients, clients]
+
+
 def test_without_sampling_all_take_part():
     """A mechanism that does not sample has everybody; rates 0 and 1 have nobody and everybody."""
     clients = list(range(100))
@@ -76,6 +101,12 @@ REJECTED = {
     "no mechanism": (TypeError, "mechanism must be", lambda: hs.draw_participants(0.5, [1, 2])),
     "a client twice": (ValueError, "each client once", lambda: hs.draw_participants(hs.Gaussian(1.0), [1, 2, 1])),
     "a seed": (TypeError, "rng must be", lambda: hs.draw_participants(hs.Gaussian(1.0), [1], 7)),
+    "a round of an epoch": (
+        TypeError,
+        "draw_batches",
+        lambda: hs.draw_participants(hs.RandomAllocation(hs.Gaussian(1.0), 2), [1]),
+    ),
+    "no epoch": (TypeError, "mechanism must be RandomAllocation", lambda: hs.draw_batches(hs.Gaussian(1.0), [1])),
     "another number": (
         ValueError,
         "must be the 6 clients",

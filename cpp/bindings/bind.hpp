@@ -17,5 +17,6 @@ void bind_one_step(py::module_& m);
 void bind_markov(py::module_& m);
 void bind_published(py::module_& m);
 void bind_pld(py::module_& m);
+void bind_random_allocation(py::module_& m);
 void bind_shifted_interpolation(py::module_& m);
 void bind_trusted_aggregator(py::module_& m);

@@ -21,6 +21,7 @@ PYBIND11_MODULE(_core, m) {
     bind_markov(m);
     bind_published(m);
     bind_pld(m);
+    bind_random_allocation(m);
     bind_contour(m, kernels.contour);
     bind_one_step(m);
     bind_dpsgd(m, kernels.contour);

@@ -50,12 +50,14 @@ from hockeystick.mechanisms import (
     Laplace,
     MixtureOfGaussians,
     PoissonSampled,
+    RandomAllocation,
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
 from hockeystick.odometer import RenyiOdometer
-from hockeystick.participation import draw_participants
+from hockeystick.participation import draw_batches, draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
+from hockeystick.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
 from hockeystick.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
@@ -84,6 +86,7 @@ __all__ = [
     "MixtureOfGaussians",
     "PoissonSampled",
     "PrivacyLossDistribution",
+    "RandomAllocation",
     "RandomizedResponse",
     "RenyiFilter",
     "RenyiOdometer",
@@ -100,6 +103,7 @@ __all__ = [
     "dpsgd_parameters",
     "dpsgd_sampling_rate",
     "dpsgd_steps",
+    "draw_batches",
     "draw_participants",
     "federated",
     "federated_parameters",
@@ -121,6 +125,8 @@ __all__ = [
     "q_inv",
     "shifted_interpolation",
     "show_config",
+    "shuffled_batches_delta",
+    "shuffled_batches_epsilon",
     "theta",
     "theta_inverse",
     "utility",

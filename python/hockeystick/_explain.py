@@ -17,6 +17,7 @@ from hockeystick.mechanisms import (
     Mechanism,
     MixtureOfGaussians,
     PoissonSampled,
+    RandomAllocation,
     TruncatedPoissonSampled,
 )
 from hockeystick.pld import Bracket
@@ -109,6 +110,11 @@ def _of_mechanism(mechanism: Mechanism) -> Iterator[str]:
             else "draws its own uniform sample without replacement"
         )
         yield f"fixed-size sampling: every step {how}, which is secret, of {mechanism.dataset_size} records"
+    if isinstance(mechanism, RandomAllocation):
+        yield (
+            f"random allocation: in every epoch each record takes part in {mechanism.num_selected} of the "
+            f"{mechanism.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
+        )
     if isinstance(mechanism, MixtureOfGaussians):
         yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
     if isinstance(mechanism, (ApproximateDP, Discrete, DiscretePairs)):

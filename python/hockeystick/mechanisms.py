@@ -18,6 +18,7 @@ from hockeystick._gaussian_mixture import MixtureOfGaussians
 from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
 from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
 from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._random_allocation import RandomAllocation
 from hockeystick._sampling import FixedSizeSampled, PoissonSampled
 from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
@@ -34,6 +35,7 @@ __all__ = [
     "Mechanism",
     "MixtureOfGaussians",
     "PoissonSampled",
+    "RandomAllocation",
     "RandomizedResponse",
     "TruncatedPoissonSampled",
 ]

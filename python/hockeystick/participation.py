@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._truncated_sampling import binomial_tail
-from hockeystick.mechanisms import FixedSizeSampled, Mechanism, PoissonSampled, TruncatedPoissonSampled
+from hockeystick.mechanisms import (
+    FixedSizeSampled,
+    Mechanism,
+    PoissonSampled,
+    RandomAllocation,
+    TruncatedPoissonSampled,
+)
 
-__all__ = ["draw_participants"]
+__all__ = ["draw_batches", "draw_participants"]
 
 Client = TypeVar("Client")
 NEVER = 1e-15  # a probability: so many more than expected are the sign of another sampler
@@ -27,7 +33,8 @@ def draw_participants(
     mechanism : Mechanism
         `PoissonSampled`: each client independently with its sampling rate, so that the number varies and may be 0.
         `TruncatedPoissonSampled`: of such a sample, if it is larger than the largest batch, a uniform subset of that size.
-        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. One that does not sample: all.
+        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. `RandomAllocation`
+        is for `draw_batches`. One that does not sample: all.
     client_ids : iterable
         Hashable, each once.
     rng : numpy.random.Generator, optional
@@ -57,14 +64,10 @@ def draw_participants(
     if not isinstance(mechanism, Mechanism):
         msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
         raise TypeError(msg)
-    clients = list(client_ids)
-    if len(set(clients)) != len(clients):
-        msg = f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
-        raise ValueError(msg)
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
+    if isinstance(mechanism, RandomAllocation):
+        msg = f"mechanism must be of one round, not {mechanism!r}: draw_batches has whole epochs"
         raise TypeError(msg)
-    source = np.random.default_rng() if rng is None else rng
+    clients, source = _distinct(client_ids), _source(rng)
     if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
         drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)
         if isinstance(mechanism, TruncatedPoissonSampled):
@@ -92,6 +95,70 @@ def _truncated(
     if drawn.size <= mechanism.max_batch_size:
         return drawn
     return np.sort(source.choice(drawn, mechanism.max_batch_size, replace=False))
+
+
+def draw_batches(
+    mechanism: RandomAllocation, client_ids: Iterable[Client], rng: np.random.Generator | None = None
+) -> list[list[Client]]:
+    """Return who takes part in each round of an epoch, drawn as random allocation assumes.
+
+    Parameters
+    ----------
+    mechanism : RandomAllocation
+        Each client takes part in `num_selected` of its `num_steps` rounds, a uniform subset, independently of the others.
+    client_ids : iterable
+        Hashable, each once.
+    rng : numpy.random.Generator, optional
+        As in `draw_participants`.
+
+    Returns
+    -------
+    list of list
+        Of the ids in each of the `num_steps` rounds, in their order; a round may be empty.
+
+    Raises
+    ------
+    ValueError
+        If an id is there twice.
+    TypeError
+        If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> batches = hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 3), range(6))
+    >>> sorted(client for batch in batches for client in batch)
+    [0, 1, 2, 3, 4, 5]
+    """
+    if not isinstance(mechanism, RandomAllocation):
+        msg = f"mechanism must be RandomAllocation, not {mechanism!r}"
+        raise TypeError(msg)
+    clients, source = _distinct(client_ids), _source(rng)
+    batches: list[list[Client]] = [[] for _ in range(mechanism.num_steps)]
+    if mechanism.num_selected == 1:
+        rounds = source.integers(mechanism.num_steps, size=(len(clients), 1))
+    else:
+        drawn = [source.choice(mechanism.num_steps, mechanism.num_selected, replace=False) for _ in clients]
+        rounds = np.array(drawn).reshape(len(clients), mechanism.num_selected)
+    for client, selected in zip(clients, rounds.tolist(), strict=True):
+        for step in selected:
+            batches[step].append(client)
+    return batches
+
+
+def _distinct(client_ids: Iterable[Client]) -> list[Client]:
+    clients = list(client_ids)
+    if len(set(clients)) != len(clients):
+        msg = f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
+        raise ValueError(msg)
+    return clients
+
+
+def _source(rng: np.random.Generator | None) -> np.random.Generator:
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
+        raise TypeError(msg)
+    return np.random.default_rng() if rng is None else rng
 
 
 def check_participation(

@@ -22,6 +22,7 @@
 #include <hockeystick/parallel.hpp>
 #include <hockeystick/privacy_profile.hpp>
 #include <hockeystick/published.hpp>
+#include <hockeystick/random_allocation.hpp>
 #include <hockeystick/root.hpp>
 #include <hockeystick/sampled_bounds.hpp>
 #include <hockeystick/shifted_interpolation.hpp>
