@@ -18,6 +18,7 @@ GAUSSIAN, PAIR = hs.Gaussian(2.0), hs.Discrete([0.6, 0.3, 0.1], [0.3, 0.6, 0.1])
 
 EXAMPLES = {
     hs.ApproximateDP: [hs.ApproximateDP(0.3, 1e-4)],
+    hs.Composed: [hs.Composed([(GAUSSIAN, 1), (hs.Laplace(3.0), 2)])],
     hs.Discrete: [PAIR, hs.Discrete([0.9, 0.1, 0.0], [0.8, 0.1, 0.1])],
     hs.DiscreteGaussian: [hs.DiscreteGaussian(2.5), hs.DiscreteGaussian(4.0, 2)],
     hs.DiscreteLaplace: [hs.DiscreteLaplace(0.4), hs.DiscreteLaplace(0.2, 3)],
@@ -27,6 +28,7 @@ EXAMPLES = {
     hs.Laplace: [hs.Laplace(3.0)],
     hs.MixtureOfGaussians: [hs.MixtureOfGaussians(2.0, [0.0, 1.0, 2.0], [0.7, 0.2, 0.1])],
     hs.PoissonSampled: [hs.PoissonSampled(base, 0.1) for base in (hs.Gaussian(1.0), hs.Laplace(1.0), PAIR)],
+    hs.RandomAllocation: [hs.RandomAllocation(GAUSSIAN, 20), hs.RandomAllocation(GAUSSIAN, 7, 3)],
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
 }

@@ -62,7 +62,7 @@ from hockeystick.training import DpsgdParameters, dpsgd_parameters
 from hockeystick.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 if TYPE_CHECKING:
-    from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
+    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, utility
 
 __all__ = [
     "Accountant",
@@ -139,6 +139,7 @@ __all__ = [
 _SUBMODULES = frozenset(
     {
         "audit",
+        "correlated_noise",
         "distortion",
         "federated",
         "interop",

@@ -65,8 +65,8 @@ def draw_participants(
         msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
         raise TypeError(msg)
     if isinstance(mechanism, RandomAllocation):
-        msg = f"mechanism must be of one round, not {mechanism!r}: draw_batches has whole epochs"
-        raise TypeError(msg)
+        msg = f"mechanism must be one that clients can be drawn for in one round, not {mechanism!r}: draw_batches has whole epochs"
+        raise ValueError(msg)
     clients, source = _distinct(client_ids), _source(rng)
     if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
         drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)

@@ -10,6 +10,7 @@ valid bound, so that only the last evaluation has to be rounded up, not the sear
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -150,17 +151,24 @@ def zcdp_rho(accountant: Accountant) -> float:
 
 
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
-    kind, parameters, rate = mechanism._core(adjacency)
-    if kind == "gaussian" and rate in {0.0, 1.0}:
-        distance = rate * parameters[0]
-    elif kind == "discrete_gaussian" and rate == 1.0:
-        distance = parameters[1] / parameters[0]
-    else:
-        distance = float(Accountant(adjacency).compose(mechanism).epsilon(0.0))
-    if distance == np.inf:
+    releases = mechanism._entries(adjacency)
+    distances = [_gaussian_distance(*release[:3]) for release in releases]
+    if None not in distances:
+        return math.fsum(
+            0.5 * count * (distance or 0.0) ** 2 for distance, (*_, count) in zip(distances, releases, strict=True)
+        )
+    bound = float(Accountant(adjacency).compose(mechanism).epsilon(0.0))
+    if bound == np.inf:
         msg = f"accountant must hold what is rho-zCDP, which is not known of {mechanism!r}"
         raise ValueError(msg)
-    return 0.5 * distance * distance
+    return 0.5 * bound * bound
+
+
+def _gaussian_distance(kind: str, parameters: list[float], rate: float) -> float | None:
+    """Return how far (discrete) Gaussian noise is moved, in standard deviations; None for all else."""
+    if kind == "gaussian" and rate in {0.0, 1.0}:
+        return rate * parameters[0]
+    return parameters[1] / parameters[0] if kind == "discrete_gaussian" and rate == 1.0 else None
 
 
 def _delta(cells: list[Array], _threads: int) -> Array:
