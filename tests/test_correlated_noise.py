@@ -306,7 +306,9 @@ def test_many_steps():
     whole = np.linalg.norm(square_root_coefficients(100))
     assert found.upper == pytest.approx(math.sqrt(1000) * whole, rel=1e-9)
     assert found.lower == pytest.approx(found.upper, rel=1e-9)
-    assert tree_sensitivity(10**6, participation="single").upper == pytest.approx(math.sqrt(20), rel=1e-12)
+    assert tree_sensitivity(2**52, participation="single").upper == pytest.approx(math.sqrt(53), rel=1e-12)
+    many = tree_sensitivity(10**6, participation="cyclic", separation=10**6 - 1)
+    assert many.upper >= math.sqrt(20)
 
 
 def single(strategy, **options):
@@ -350,7 +352,11 @@ REJECTED = {
         "noise_multiplier must be",
         lambda: tree_sensitivity(2, participation="single").mechanism(0.0),
     ),
-    "tall tree": (ValueError, "num_steps must be at most", lambda: tree_sensitivity(2**25, participation="single")),
+    "tall tree": (
+        ValueError,
+        "num_steps must be at most",
+        lambda: tree_sensitivity(2**22 + 1, participation="cyclic", separation=2**21),
+    ),
     "nodes": (ValueError, "nodes must be", lambda: tree_sensitivity(4, participation="single", nodes="left")),
     "not lower triangular": (ValueError, "lower triangular", lambda: cyclic_poisson(SHIFT, **POISSON)),
     "band too wide": (ValueError, "at most 2 bands", lambda: cyclic_poisson([1, 1, 1], **POISSON)),

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from hockeystick._pattern import Pattern
 from hockeystick._strategy import Ends
 
-MOST_STEPS = 2**24
+MOST_STEPS = 2**22  # some 100 MB
 
 
 def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
     """Return the sensitivity of tree aggregation."""
+    if pattern.most == 1:  # the first step is in the first node of every level
+        levels = math.sqrt(num_steps.bit_length())
+        return Ends(levels, levels * (1 + 2.0**-52), np.zeros(1, np.int64), "levels")
     if num_steps > MOST_STEPS:
         msg = f"num_steps must be at most {MOST_STEPS}, not {num_steps}; use restarts"
         raise ValueError(msg)

@@ -157,7 +157,8 @@ def tree_sensitivity(
     Parameters
     ----------
     num_steps : int
-        Steps until the tree is restarted, at most 2^24. If a tree is completed by empty steps to a power of two, that power.
+        Steps until the tree is restarted, at most 2^22 unless a record is in one only. If a tree is completed by empty steps to
+        a power of two, that power.
     participation : {"single", "min_separation", "cyclic"}
         Which steps of the tree one record is in: see `matrix_sensitivity`.
     separation : int, optional
