@@ -96,6 +96,7 @@ __all__ = [
     "audit",
     "calibrate",
     "contraction_sum",
+    "correlated_noise",
     "distortion",
     "dpsgd_delta",
     "dpsgd_epsilon",

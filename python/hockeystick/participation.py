@@ -66,7 +66,7 @@ def draw_participants(
         raise TypeError(msg)
     if isinstance(mechanism, RandomAllocation):
         msg = f"mechanism must be one that clients can be drawn for in one round, not {mechanism!r}: draw_batches has whole epochs"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
     clients, source = _distinct(client_ids), _source(rng)
     if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
         drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)
