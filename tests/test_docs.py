@@ -1,4 +1,4 @@
-"""docs/switching.md, embedding.md and correlated_noise.md: their Python blocks run and print numbers, their snippets are those of tests/embed."""
+"""Pages of docs/: their Python blocks run and print numbers, and the snippets of embedding.md are those of tests/embed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = [
     pytest.param(needed, block, id=f"{name}-{i}")
-    for name in ("switching", "embedding", "correlated_noise")
+    for name in ("switching", "embedding", "correlated_noise", "allocation")
     for i, (needed, block) in enumerate(
         re.findall(
             r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```",

@@ -18,8 +18,8 @@
 //
 // All of these are means of convex functions of W: a mean-preserving spread of its law is a dominating pair, also in compositions
 // (ratio_law.hpp). X is put on a grid and sums are formed by doubling, each on a grid of its own (ratio_grid.hpp); merging in
-// place of spreading gives pairs that are dominated. The grid's step is such that log delta differs by about
-// 1e-3 of itself between both, 5e-3 at worst. Rounding is charged to the pairs: masses are scaled, values moved, to what leaks more, or less.
+// place of spreading gives pairs that are dominated. The grid's step is such that log delta differs by about 1e-3 of itself
+// between both, 5e-3 at worst. Rounding is charged to the pairs: masses are scaled, values moved, to what leaks more, or less.
 //
 // Cost: 2 log2 t sums of 4 million pairs of atoms for large t (half of them for powers of two): a fifth of a second for t = 1000.
 #pragma once
