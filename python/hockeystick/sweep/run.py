@@ -107,7 +107,7 @@ def run(
 
     thread_count(num_threads)  # before anything is written
     checked = load(plan)
-    tally = _Tally([output.column for output in checked.outputs])
+    tally = Tally([output.column for output in checked.outputs])
     started = time.perf_counter()
     with open_store(Path(out), checked) as store:
         _Run(store, tally, num_threads, progress or (lambda _done, _total: None)).go()
@@ -115,7 +115,7 @@ def run(
 
 
 class _Run:
-    def __init__(self, store: Store, tally: _Tally, num_threads: int | None, progress: Progress) -> None:
+    def __init__(self, store: Store, tally: Tally, num_threads: int | None, progress: Progress) -> None:
         self.store = store
         self.tally = tally
         self.num_threads = num_threads
@@ -165,7 +165,7 @@ class _Run:
 
 
 @dataclass
-class _Tally:
+class Tally:
     """Counts over the parts, one at a time in memory."""
 
     outputs: list[str]
@@ -196,6 +196,7 @@ class _Tally:
             self.non_finite[name] = self.non_finite.get(name, 0) + len(values) - len(finite)
 
     def summary(self, seconds: float) -> Summary:
+        """Return the counts as a summary of a run that took so long."""
         return Summary(
             rows=self.rows,
             computed_rows=self.computed_rows,
