@@ -132,12 +132,11 @@ def peer_grid(peer: Any) -> tuple[Row, dict[int, float]]:
 
 def grid(peers: list[Any], rounds: int) -> Row:
     """Time the grid W3: one call of ours, cell by cell dp_accounting."""
-    row: Row = {"question": "W3", "times": {}}
     call = partial(OURS.grid, accountants.GRID)
     answers = take_turns({OURS.name: call}, rounds)
     ours = answers[OURS.name].pop("value")
     answers[OURS.name]["megabytes"] = added_memory(call)
-    row["times"] |= answers
+    row: Row = {"question": "W3", "times": answers}
     if accountants.DpAccounting in peers:
         row["times"]["dp_accounting"], values = peer_grid(accountants.DpAccounting)
         theirs = np.array(list(values.values()))

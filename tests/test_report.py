@@ -123,7 +123,7 @@ def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
     axes = {"eps": {"linspace": [0.0, 4.0], "num": 300}, "r": {"logspace": [0.1, 10.0], "num": 100}}
     run({**THETA, "shard_rows": 65536, "axes": axes}, tmp_path)
     words = text(report_sweep(tmp_path))
-    assert "The pictures have 4,096, evenly chosen along each axis, of the 30,000 cells." in words
+    assert "The pictures have 4,096 of the 30,000 cells. Of long axes they have evenly chosen values" in words
     assert "eps linspace 0.0 4.0 300 64" in words
     assert "All 30,000 cells of the plan are there." in words
 

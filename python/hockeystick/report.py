@@ -162,9 +162,10 @@ def _shown(choice: Choice) -> str:
     from hockeystick.sweep.slices import point  # noqa: PLC0415
 
     plan, count = choice.plan, choice.plane * choice.num_slices
-    part = "all" if count == plan.num_cells else f"{count:,}, evenly chosen along each axis,"
+    text = f"The pictures have {'all' if count == plan.num_cells else f'{count:,}'} of the {plan.num_cells:,} cells."
+    if any(1 < len(choice.points(axis)) < len(values) for axis, values in enumerate(plan.axes)):
+        text += " Of long axes they have evenly chosen values, both ends among them."
     held = [point(plan.axes[axis], at[0]) for axis, at in choice.slices.items() if len(at) == 1]
-    text = f"The pictures have {part} of the {plan.num_cells:,} cells."
     return text + (f" Held: {'; '.join(held)}." if held else "")
 
 
