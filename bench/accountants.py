@@ -1,4 +1,4 @@
-"""The accountants that composition.py compares: the same questions put to each, by the shortest way that its users have.
+"""The accountants that peers.py compares: the same questions put to each, by the shortest way that its users have.
 
 Peers are optional: dp-accounting and prv-accountant come with the extra `peers`, Opacus by `pip install --no-deps
 opacus==1.6.0`. Its accountants need no torch once `opacus.optimizers`, of which they use one name in an annotation, is
@@ -9,11 +9,14 @@ round: nobody may answer from a cache what is asked for the first time.
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 import types
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
+import expressions
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,9 +35,38 @@ GRID = [
     for steps in (10, 100, 1000, 10_000)
     for q in (0.001, 0.01, 0.1)
 ]
+PAIRS = 1_000_000  # of noise multiplier and eps
+GDP_STEPS, GDP_NOISE = 100, 10.0  # mu = 1
 GAUSSIANS, LAPLACES, MIXED_DELTA = np.linspace(20.0, 60.0, 1000), np.linspace(20.0, 60.0, 100), 1e-6
 BUDGET, BUDGET_DELTA, BUDGET_RATE, BUDGET_STEPS = 2.0, 1e-6, 0.01, 5000
 WARM_CELLS = 10_000
+
+
+@cache
+def pairs() -> tuple[Array, Array]:
+    """Return noise multipliers from 0.3 to 30 and eps from 1e-3 to 10, logarithmically, at random."""
+    rng = np.random.default_rng(0)
+    sigma, eps = (np.exp(rng.uniform(np.log(low), np.log(high), PAIRS)) for low, high in ((0.3, 30.0), (1e-3, 10.0)))
+    return sigma, eps
+
+
+class SciPy:
+    """The expressions that one writes with SciPy, where there is a closed form."""
+
+    name = "SciPy"
+
+    @staticmethod
+    def available() -> bool:
+        return True
+
+    @staticmethod
+    def deltas(nudge: float) -> Array:
+        sigma, eps = pairs()
+        return expressions.theta(eps, (1 + nudge) / sigma)
+
+    @staticmethod
+    def gdp_delta(eps: float) -> float:
+        return float(expressions.theta(np.asarray(eps), np.asarray(math.sqrt(GDP_STEPS) / GDP_NOISE)))
 
 
 class HockeyStick:
@@ -45,6 +77,15 @@ class HockeyStick:
     @staticmethod
     def available() -> bool:
         return hasattr(hs, "dpsgd_epsilon") and hasattr(hs, "Accountant")
+
+    @staticmethod
+    def deltas(nudge: float) -> Array:
+        sigma, eps = pairs()
+        return np.asarray(hs.theta(eps, (1 + nudge) / sigma))
+
+    @staticmethod
+    def gdp_delta(eps: float) -> float:
+        return float(hs.Accountant().compose(hs.Gaussian(GDP_NOISE), GDP_STEPS).delta(eps))
 
     @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
@@ -87,6 +128,13 @@ class DpAccounting:
     @staticmethod
     def available() -> bool:
         return importlib.util.find_spec("dp_accounting") is not None
+
+    @staticmethod
+    def gdp_delta(eps: float) -> float:
+        from dp_accounting.pld import privacy_loss_distribution
+
+        step = privacy_loss_distribution.from_gaussian_mechanism(GDP_NOISE)
+        return float(step.self_compose(GDP_STEPS).get_delta_for_epsilon(eps))
 
     @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
@@ -141,6 +189,13 @@ class OpacusPRV:
         return True
 
     @staticmethod
+    def deltas(nudge: float) -> Array:
+        from opacus.accountants.analysis import gdp
+
+        sigma, eps = pairs()
+        return np.asarray(gdp.delta_eps_mu(eps=eps, mu=(1 + nudge) / sigma))
+
+    @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
         from opacus.accountants import PRVAccountant
 
@@ -174,6 +229,13 @@ class PRV:
         return importlib.util.find_spec("prv_accountant") is not None
 
     @staticmethod
+    def gdp_delta(eps: float) -> float:
+        from prv_accountant import GaussianMechanism, PRVAccountant
+
+        accountant = PRVAccountant([GaussianMechanism(GDP_NOISE)], 0.1, 1e-9, [GDP_STEPS])
+        return float(accountant.compute_delta(eps, [GDP_STEPS])[1])
+
+    @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
         from prv_accountant.dpsgd import DPSGDAccountant
 
@@ -205,7 +267,7 @@ class PRV:
         )
 
 
-ALL = (HockeyStick, DpAccounting, OpacusPRV, PRV)
+ALL = (HockeyStick, SciPy, DpAccounting, OpacusPRV, PRV)
 
 
 def present() -> list[Any]:

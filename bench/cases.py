@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+import expressions
 import numpy as np
-import peers
 from numpy.typing import NDArray
 
 import hockeystick as hs
@@ -120,29 +120,29 @@ HOCKEY_STICK = (
         "theta",
         _eps_and_r,
         hs.theta,
-        peers.theta,
+        expressions.theta,
         _theta_two_threads,
         rtol=1e-6,
         atol=1e-12,
         goals={"v4": 8.0, "v3": 5.0},
     ),
-    Case("theta, eps of both signs", partial(_eps_and_r, low=-8.0), hs.theta, peers.theta, rtol=1e-6, atol=1e-12),
-    Case("log_theta", _eps_and_r, hs.log_theta, peers.log_theta, rtol=1e-8),
-    Case("q", _x, hs.q, peers.q),
-    Case("log_q", _x, hs.log_q, peers.log_q),
-    Case("q_inv", lambda n: (_uniform(5, 0.0, 1.0, n),), hs.q_inv, peers.q_inv, atol=1e-12),
+    Case("theta, eps of both signs", partial(_eps_and_r, low=-8.0), hs.theta, expressions.theta, rtol=1e-6, atol=1e-12),
+    Case("log_theta", _eps_and_r, hs.log_theta, expressions.log_theta, rtol=1e-8),
+    Case("q", _x, hs.q, expressions.q),
+    Case("log_q", _x, hs.log_q, expressions.log_q),
+    Case("q_inv", lambda n: (_uniform(5, 0.0, 1.0, n),), hs.q_inv, expressions.q_inv, atol=1e-12),
     Case(
         "theta_inverse",
         lambda n: (_eps_and_r(n, 0.5)[0], _delta(n)),
         hs.theta_inverse,
-        peers.theta_inverse if peers.HAS_ROOTS else None,
+        expressions.theta_inverse if expressions.HAS_ROOTS else None,
         peer_size=10_000,
     ),
     Case(
         "gaussian_epsilon",
         lambda n: (_eps_and_r(n)[1], _delta(n)),
         hs.gaussian_epsilon,
-        peers.gaussian_epsilon if peers.HAS_ROOTS else None,
+        expressions.gaussian_epsilon if expressions.HAS_ROOTS else None,
         peer_size=10_000,
         atol=1e-9,
     ),
@@ -159,7 +159,7 @@ def _rounds(low: float, n: int) -> tuple[Array, Array]:
 
 def _constant_rounds(rounds: int) -> Case:
     """Return the case of constants; the peer must materialise them, which stops at 1e6 rounds."""
-    peer = peers.constant_contraction_sum if rounds <= MILLION else None
+    peer = expressions.constant_contraction_sum if rounds <= MILLION else None
     return Case(
         f"contraction_sum, constant, T = {rounds:.0e}", lambda _: (0.5, 1 - 1e-7, rounds), _constant_sum, peer, size=1
     )
@@ -167,7 +167,7 @@ def _constant_rounds(rounds: int) -> Case:
 
 def _array_rounds(rounds: int, low: float, name: str) -> Case:
     name = f"contraction_sum, {name}, T = {rounds:.0e}"
-    return Case(name, lambda _: _rounds(low, rounds), hs.contraction_sum, peers.contraction_sum, size=1)
+    return Case(name, lambda _: _rounds(low, rounds), hs.contraction_sum, expressions.contraction_sum, size=1)
 
 
 # With eta near 1 every round counts; with eta down to 0.5 the sum is known after a hundred.
@@ -277,16 +277,16 @@ def _grid(
 
 
 FEDERATED = (
-    _grid("fedavg_delta", _federation, _fedavg_delta, peers.fedavg_delta),
+    _grid("fedavg_delta", _federation, _fedavg_delta, expressions.fedavg_delta),
     _grid(
         "fedavg_epsilon",
         _federation,
         _fedavg_epsilon,
-        peers.fedavg_epsilon if peers.HAS_ROOTS else None,
+        expressions.fedavg_epsilon if expressions.HAS_ROOTS else None,
         peer_size=10_000,
     ),
-    _grid("pnsgd_gaussian", _records, _pnsgd, peers.pnsgd_gaussian),
-    _grid("trusted_aggregator", _profiles, _aggregator, peers.trusted_aggregator),
+    _grid("pnsgd_gaussian", _records, _pnsgd, expressions.pnsgd_gaussian),
+    _grid("trusted_aggregator", _profiles, _aggregator, expressions.trusted_aggregator),
 )
 
 

@@ -1,102 +1,301 @@
-"""What hockeystick is measured against: the expressions that a user of NumPy and SciPy would write.
+"""Ask other accountants what ours is asked, and print ratios, digits and memory: python bench/peers.py [--json FILE].
 
-They are written for speed, not to lose: no loops in Python, no copies that can be avoided, tight brackets for roots.
-Where they lose digits (small theta by cancellation) or range (e^eps overflows), the samples of cases.py stay inside
-what they can do.
+Everybody takes turns in one process on one thread, and the median of the processor time counts, which a busy neighbour
+stretches less than the time on the wall. No question is asked twice with the same noise: every answer is a cold one unless
+the row says warm. Memory is what one more answer, in a fork of that process, adds to it. dp_accounting gets a minute for the
+grid W3; what it has not reached by then is extrapolated from the shuffled cells before, and the table says so. W3 to W5 take
+the peers seconds: they answer in the first process only, while hockeystick answers with every instruction set of this
+machine. A peer that is not installed has no row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+import ctypes
+import gc
+import itertools
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import accountants
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+import ratios
+from questions import DEPTHS, MEGABYTES, QUESTIONS, RATES, Question, exact_delta, worst_digits
 
-try:
-    from scipy.optimize import elementwise
-except ImportError:  # before SciPy 1.15 there was no vectorised root finder to compare with
-    elementwise = None
+INSTRUCTION_SETS = ("v4", "v3")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
+GRID_SECONDS = 60.0
+SHORTEST_SAMPLE = 5e-3
+OURS = accountants.HockeyStick
+OUR_ERROR = 1e-3  # the width of a bracket, relative
 
-HAS_ROOTS = elementwise is not None
-Array = NDArray[np.float64]
-
-
-def q(x: Array) -> Array:
-    return ndtr(-x)
+Row = dict[str, Any]
+_nudges = (1e-10 * k for k in itertools.count(1))
 
 
-def log_q(x: Array) -> Array:
-    return log_ndtr(-x)
+def timed(call: Callable[[float], Any], repeats: int) -> tuple[float, Any]:
+    """Return seconds per call and the last value."""
+    start = time.process_time()
+    for _ in range(repeats):
+        value = call(next(_nudges))
+    return (time.process_time() - start) / repeats, value
 
 
-def q_inv(p: Array) -> Array:
-    return -ndtri(p)
+def take_turns(calls: dict[str, Callable[[float], Any]], rounds: int) -> dict[str, Row]:
+    """Return the median, best and worst seconds and the value of each, after one call each to warm the code up."""
+    repeats = {name: max(1, round(SHORTEST_SAMPLE / timed(call, 1)[0])) for name, call in calls.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    values = {}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            spent, values[name] = timed(call, repeats[name])
+            seconds[name].append(spent)
+    return {
+        name: {"median": statistics.median(s), "best": min(s), "worst": max(s), "value": values[name]}
+        for name, s in seconds.items()
+    }
 
 
-def theta(eps: Array, r: Array) -> Array:
-    """Return the two-ndtr expression of the Gaussian mechanism's delta (Balle and Wang 2018)."""
-    shift, half = eps / r, r / 2
-    return ndtr(half - shift) - np.exp(eps) * ndtr(-half - shift)
+def added_memory(call: Callable[[float], Any]) -> float:
+    """Return the megabytes that a call adds to the peak of a fork of this process."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what is free here would hide what the call needs
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        call(next(_nudges))
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        os.write(writing, str((after - before) / 1024).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        found = pipe.read()
+    os.waitpid(child, 0)
+    return float(found or "nan")
 
 
-def log_theta(eps: Array, r: Array) -> Array:
-    shift, half = eps / r, r / 2
-    first = log_ndtr(half - shift)
-    return first + np.log1p(-np.exp(eps + log_ndtr(-half - shift) - first))
+def check(question: Question, answers: dict[str, Row]) -> None:
+    """Raise ValueError if an answer is wrong: a benchmark of wrong answers says nothing."""
+    if question.exact is None:
+        return
+    for name, answer in answers.items():
+        error = OUR_ERROR * question.exact if name == OURS.name else question.allowed
+        if not abs(answer["value"] - question.exact) <= error:
+            message = f"{question.title}: {name} answers {answer['value']}, not {question.exact} up to {error:.2g}"
+            raise ValueError(message)
 
 
-def _root(function: Callable[..., Array], lower: Array, upper: Array, *args: Array) -> Array:
-    """Return the roots by SciPy's vectorised Chandrupatla iteration."""
-    result: Any = elementwise.find_root(function, (lower, upper), args=args)
-    return result.x
+def ask(key: str, peers: list[Any], rounds: int) -> Row:
+    """Time one question put to everybody: many rounds of ours, two of the peers that take seconds."""
+    question = QUESTIONS[key]
+    calls: dict[str, Callable[[float], Any]] = {}
+    for peer in peers:
+        way = accountants.offers(peer, question.way)
+        if way:
+            calls[peer.name] = partial(way, accountants.CASES[key]) if key in accountants.CASES else way
+    slow = [name for name in calls if question.slow and name != OURS.name]
+    answers = take_turns({name: calls[name] for name in slow}, 2)
+    answers |= take_turns({name: call for name, call in calls.items() if name not in slow}, rounds)
+    check(question, answers)
+    for name, answer in answers.items():
+        value = answer.pop("value")
+        answer["digits"] = worst_digits(calls[name](0.0)) if key == "W1" else question.digits(value)
+        answer["megabytes"] = added_memory(calls[name])
+    return {"question": key, "times": answers}
 
 
-def gaussian_epsilon(r: Array, delta: Array) -> Array:
-    """Return the root of log theta in eps, between 1 - e^eps <= delta and the tail bound of the privacy loss."""
-    upper = r * (r / 2 + np.sqrt(-2 * np.log(delta)))
-    return _root(lambda e, r, d: log_theta(e, r) - d, np.log1p(-delta), upper, r, np.log(delta))
+def peer_grid(peer: Any) -> tuple[Row, dict[int, float]]:
+    """Ask a peer cell by cell in random order for at most a minute."""
+    order = list(range(len(accountants.GRID)))
+    random.Random(1).shuffle(order)
+    start, values = time.process_time(), {}
+    for k in order:
+        values[k] = peer.epsilon(accountants.GRID[k], next(_nudges))
+        spent = time.process_time() - start
+        if spent > GRID_SECONDS:
+            break
+    total = spent / len(values) * len(order)
+    return {"median": total, "best": total, "worst": total, "cells": len(values), "of": len(order)}, values
 
 
-def theta_inverse(eps: Array, delta: Array) -> Array:
-    """Return the root of log theta in r, between the same tail bound and where theta is nearly 1."""
-    tail = np.sqrt(-2 * np.log(delta))
-    lower = np.sqrt(tail**2 + 2 * eps) - tail
-    return _root(lambda r, e, d: log_theta(e, r) - d, lower, np.sqrt(2 * eps) + 10, eps, np.log(delta))
+def grid(peers: list[Any], rounds: int) -> Row:
+    """Time the grid W3: one call of ours, cell by cell dp_accounting."""
+    call = partial(OURS.grid, accountants.GRID)
+    answers = take_turns({OURS.name: call}, rounds)
+    ours = answers[OURS.name].pop("value")
+    answers[OURS.name]["megabytes"] = added_memory(call)
+    row: Row = {"question": "W3", "times": answers}
+    if accountants.DpAccounting in peers:
+        row["times"]["dp_accounting"], values = peer_grid(accountants.DpAccounting)
+        theirs = np.array(list(values.values()))
+        np.testing.assert_allclose(ours[list(values)], theirs, rtol=5e-3, atol=1e-3)
+    return row
 
 
-def contraction_sum(first: Array, eta: Array) -> Array:
-    """Return the sum over rounds of first times the product of all later eta, by a cumulative product from the end."""
-    sums = first * np.append(np.cumprod(eta[:0:-1])[::-1], 1.0)
-    return np.asarray(sums.sum())
+def depths(peers: list[Any]) -> Iterator[Row]:
+    """Yield the relative errors of the delta of 100 Gaussians with mu = 1, ever deeper."""
+    for eps in DEPTHS:
+        exact = exact_delta(eps, 1.0)
+        found = {peer.name: peer.gdp_delta(eps) for peer in peers if hasattr(peer, "gdp_delta")}
+        errors = {name: float(delta / exact - 1) for name, delta in found.items()}
+        yield {"eps": eps, "delta": float(exact), "errors": errors}
 
 
-def constant_contraction_sum(first: float, eta: float, rounds: int) -> Array:
-    return contraction_sum(np.full(rounds, first), np.full(rounds, eta))
+def warm(rounds: int) -> Iterator[Row]:
+    """Count warm cells per second of one mechanism at many steps."""
+    steps, eps, delta = accountants.warm_cells()
+    calls = {
+        "(steps, eps) → delta": lambda: OURS.warm_delta(steps, eps),
+        "(steps, delta) → eps": lambda: OURS.warm_epsilon(steps, delta),
+    }
+    for name, call in calls.items():
+        call()
+        seconds = statistics.median(timed(lambda _, call=call: call(), 1)[0] for _ in range(rounds))
+        yield {"rate": name, "per_second": len(steps) / seconds, "goal": RATES[name]}
 
 
-def pnsgd_gaussian(eps: Array, index: Array, noise_std: Array) -> Array:
-    """Return Theorem 4 of Asoodeh, Diaz and Calmon for the constants of cases.py."""
-    return theta(eps, 2.0 / noise_std) * theta(eps, 1.0 / (0.5 * noise_std)) ** (100 - index)
+def megabytes() -> Row:
+    """Ask ours every question and return how far the memory of this process went up."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for case in accountants.CASES.values():
+        OURS.epsilon(case, 0.0)
+    OURS.grid(accountants.GRID, 0.0)
+    OURS.mixed(0.0)
+    OURS.noise(0.0)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"before": before / 1024, "peak": after / 1024, "goal": MEGABYTES}
 
 
-def trusted_aggregator(eps: Array, noise_std: Array) -> Array:
-    """Return Theorem 2 of Asoodeh et al. as its geometric sum, for the constants of cases.py."""
-    contraction = theta(eps, 0.2 * np.sqrt(10.0) / (0.5 * noise_std))
-    geometric = (1.0 - contraction**100) / (1.0 - contraction)
-    return 0.01 * theta(eps, 2.0 / (np.sqrt(10.0) * noise_std)) * geometric
+def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
+    """Yield the rows of this process."""
+    peers = accountants.present()
+    some = peers if slow_peers else [peer for peer in peers if peer is OURS]
+    for key, question in QUESTIONS.items():
+        ratios.log(question.title)
+        asked = some if question.slow else peers
+        yield grid(asked, rounds) if question.way == "grid" else ask(key, asked, rounds)
+    yield from warm(rounds)
+    if slow_peers:
+        yield from depths(peers)
 
 
-def _fedavg_mu(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    """Return g sqrt(T), the certified Gaussian-DP parameter of constant step sizes, for the constants of cases.py."""
-    return 0.02 * local_steps * np.sqrt(rounds / 50.0) / noise_std
+def in_new_process(isa: str | None, *options: str) -> list[Row]:
+    """Return what this script prints with these options and this instruction set."""
+    command = [sys.executable, __file__, *options]
+    result = subprocess.run(
+        command, env=ratios.forcing(isa) | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True
+    )
+    rows: list[Row] = json.loads(result.stdout)
+    return [row | {"instruction_set": isa or "baseline"} for row in rows]
 
 
-def fedavg_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    return theta(np.asarray(1.0), _fedavg_mu(rounds, local_steps, noise_std))
+def with_peers(rows: list[Row]) -> list[Row]:
+    """Give the rows of later processes the peers' times of the first."""
+    first = {row["question"]: row["times"] for row in reversed(rows) if "question" in row}
+    return [row | {"times": first[row["question"]] | row["times"]} if "question" in row else row for row in rows]
 
 
-def fedavg_epsilon(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    mu = _fedavg_mu(rounds, local_steps, noise_std)
-    return gaussian_epsilon(mu, np.full_like(mu, 1e-5))
+def ratio_lines(row: Row) -> Iterator[str]:
+    """Return one line of the table for each accountant, ours first."""
+    question, isa = QUESTIONS[row["question"]], row["instruction_set"]
+    ours = row["times"][OURS.name]["median"]
+    for name, answer in row["times"].items():
+        part = f" (from {answer['cells']} of {answer['of']})" if answer.get("cells") != answer.get("of") else ""
+        goal = question.goals.get((name, isa))
+        digits, memory = answer.get("digits"), answer.get("megabytes")
+        columns = (
+            question.title,
+            isa,
+            name,
+            duration(answer["median"]) + part,
+            "" if name == OURS.name else ratios.ratio(answer["median"], ours),
+            f"{goal:g}" if goal else "",
+            "" if digits is None else f"{digits:.1f}",
+            "" if memory is None else f"{memory:.0f}",
+        )
+        yield f"| {' | '.join(columns)} |"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds where ratios.duration would write thousands of milliseconds."""
+    return f"{seconds:.3g} s" if seconds >= 1 else ratios.duration(seconds)
+
+
+def depth_lines(rows: list[Row]) -> Iterator[str]:
+    """Return the table of relative errors in depth."""
+    if not rows:
+        return
+    names = list(rows[0]["errors"])
+    yield f"\n| delta of mu = 1, 100 steps | {' | '.join(names)} |"
+    yield f"|---|{'--:|' * len(names)}"
+    for row in rows:
+        errors = " | ".join(f"{row['errors'][name]:.1g}" for name in names)
+        yield f"| delta({row['eps']:g}) = {row['delta']:.2g} | {errors} |"
+
+
+def markdown(rows: list[Row]) -> str:
+    """Return the tables."""
+    lines = [
+        "| question | instruction set | accountant | time | ratio | goal | digits | MB |",
+        "|---|---|---|--:|--:|--:|--:|--:|",
+    ]
+    lines += [line for row in rows if "question" in row for line in ratio_lines(row)]
+    lines += depth_lines([row for row in rows if "eps" in row])
+    lines += ["", "| warm, sigma = 1, q = 0.01 | instruction set | cells per second | goal |", "|---|---|--:|--:|"]
+    lines += [
+        f"| {row['rate']} | {row['instruction_set']} | {row['per_second']:.3g} | {row['goal']:g} |"
+        for row in rows
+        if "rate" in row
+    ]
+    lines += [
+        f"\nPeak memory of a process that asked everything: {row['peak']:.0f} MB, of which {row['before']:.0f} MB after "
+        f"import; goal {row['goal']:g} MB."
+        for row in rows
+        if "peak" in row
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--json", type=Path, help="also write every number measured to this file")
+    parser.add_argument("--rounds", type=int, default=7, help="turns that everybody gets (default: 7)")
+    parser.add_argument("--process", choices=("all", "ours", "memory"), help="measure in this process, print JSON")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peers'
+    if arguments.process:
+        os.environ |= ONE_THREAD
+        measured = (
+            [megabytes()]
+            if arguments.process == "memory"
+            else list(measure(arguments.rounds, slow_peers=arguments.process == "all"))
+        )
+        json.dump(measured, sys.stdout, default=float)
+        return
+    sets = [isa for isa in INSTRUCTION_SETS if ratios.available(isa)] or [None]
+    rounds = ("--rounds", str(arguments.rounds))
+    rows = in_new_process(sets[0], "--process", "all", *rounds)
+    for isa in sets[1:]:
+        rows += in_new_process(isa, "--process", "ours", *rounds)
+    rows = with_peers(rows)
+    if OURS.available():
+        rows += in_new_process(sets[0], "--process", "memory")
+    sys.stdout.write(markdown(rows) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": ratios.machine(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

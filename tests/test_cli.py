@@ -251,16 +251,18 @@ def test_interrupted_in_process(
     assert "interrupted; resume with the same command" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("package", "extra"), [("pyarrow", "sweep"), ("matplotlib", "plot"), ("tqdm", "sweep")])
+@pytest.mark.parametrize(
+    ("package", "extra"), [("pyarrow", "sweep"), ("matplotlib", "plot"), ("tqdm", "sweep"), ("bokeh", "report")]
+)
 def test_missing_extra(tmp_path: Path, plan: Path, package: str, extra: str) -> None:
     """Without an extra all modules import, and the command that needs it names it."""
     code = f"""
 import sys
 sys.modules[{package!r}] = None
-import hockeystick.sweep, hockeystick.plot, hockeystick.cli
+import hockeystick.sweep, hockeystick.plot, hockeystick.report, hockeystick.cli
 sys.stderr.isatty = lambda: True
 codes = [hockeystick.cli.main(["sweep", "run", {str(plan)!r}, "-o", {str(tmp_path / "out")!r}])]
-codes.append(hockeystick.cli.main(["sweep", "plot", {str(tmp_path / "out")!r}]))
+codes += [hockeystick.cli.main(["sweep", action, {str(tmp_path / "out")!r}]) for action in ("plot", "report")]
 sys.exit(max(codes))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -269,11 +271,11 @@ sys.exit(max(codes))
     assert done.returncode > 0
 
 
-@pytest.mark.parametrize("module", ["sweep.run", "cli", "plot"])
+@pytest.mark.parametrize("module", ["sweep.run", "cli", "plot", "report"])
 def test_examples_of_docstrings(module: str) -> None:
     """The examples of these modules run as printed."""
     pytest.importorskip("pyarrow")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip({"plot": "matplotlib", "report": "bokeh"}.get(module, "pyarrow"))
     result = doctest.testmod(importlib.import_module(f"hockeystick.{module}"))
     assert result.attempted > 0
     assert result.failed == 0

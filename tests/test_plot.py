@@ -16,7 +16,8 @@ from hockeystick.sweep.plan import parse
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("pyarrow")
 
-from hockeystick._drawing import is_geometric, is_wide, iso_levels
+from hockeystick._drawing import iso_levels
+from hockeystick._scales import is_geometric, is_wide
 from hockeystick.sweep.slices import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}

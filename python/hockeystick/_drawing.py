@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hockeystick._scales import Array, Scale, is_wide, value_ends
 
 try:
     from matplotlib.axes import Axes
@@ -20,51 +20,23 @@ except ImportError as missing:
     need = "a plot needs matplotlib: pip install 'hockeystick[plot]'"
     raise ImportError(need) from missing
 
-Array = NDArray[np.float64]
-
 COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same
-WIDE = 100.0  # a positive range wider than this ratio is drawn on a log scale
-DEPTH = 1e-20  # a log scale goes down to this share of the greatest value: a delta of 1e-300 would flatten the rest
 FEW = 8  # so many values along an axis get a tick each
 DASHES = ("-", "--", "-.", ":")
-
-
-@dataclass(frozen=True)
-class Scale:
-    """An axis of a picture."""
-
-    values: Array  # increasing
-    label: str
-    log: bool
-
-
-def is_wide(values: Array) -> bool:
-    """Tell whether values, none negative, span so much that only a log scale shows them; a zero is an underflow."""
-    finite = values[np.isfinite(values)]
-    positive = finite[finite > 0]
-    return bool(len(positive) and finite.min() >= 0 and positive.max() > WIDE * positive.min())
-
-
-def is_geometric(values: Array) -> bool:
-    """Tell whether increasing values are spaced more evenly by ratios than by differences."""
-    if values[0] <= 0:
-        return False
-    ratios, differences = np.diff(np.log(values)), np.diff(values)
-    return bool(ratios.std() / ratios.mean() < differences.std() / differences.mean() - 1e-9)
 
 
 def heat_maps(x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str) -> Figure:
     """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
     figure, panels = _figure(len(values), title)
     log = is_wide(values)
-    least, greatest = _value_ends(values, log)
+    least, greatest = value_ends(values, log)
     norm = LogNorm(least, greatest) if log else Normalize(least, greatest)
     floored = bool((values[np.isfinite(values)] < least).any())
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
         shown = np.ma.masked_invalid(panel_values)
         if log:
             shown = np.ma.maximum(shown, least / 2)  # an underflow has the lowest colour, not that of a missing value
-        mesh = panel.pcolormesh(_edges(x), _edges(y), shown, norm=norm, cmap=COLOURS, rasterized=True)
+        mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=norm, cmap=COLOURS, rasterized=True)
         panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
         if max(len(x.values), len(y.values)) <= FEW:
             _numbers(panel, x, y, panel_values, norm)
@@ -82,7 +54,7 @@ def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str
     figure, panels = _figure(len(panel_titles), title)
     everything = np.concatenate([values.ravel() for values in series.values()])
     log = is_wide(everything)
-    ends = _value_ends(everything, log)
+    ends = value_ends(everything, log)
     for index, (panel, panel_title) in enumerate(zip(panels, panel_titles, strict=True)):
         for number, (name, values) in enumerate(series.items()):
             marker = "o" if len(x.values) <= FEW else None
@@ -111,15 +83,6 @@ def iso_levels(least: float, greatest: float, log: bool) -> Array:
     return levels[(levels > least) & (levels < greatest)]
 
 
-def _value_ends(values: Array, log: bool) -> tuple[float, float]:
-    """Return the ends of the scale of the values."""
-    shown = values[np.isfinite(values) & ((values > 0) | (not log))]
-    if not len(shown):
-        return (0.5, 1.0) if log else (0.0, 1.0)
-    least, greatest = float(shown.min()), float(shown.max())
-    return (max(least, DEPTH * greatest), greatest) if log else (least, greatest)
-
-
 def _figure(count: int, title: str) -> tuple[Figure, list[Axes]]:
     columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
@@ -134,17 +97,9 @@ def _figure(count: int, title: str) -> tuple[Figure, list[Axes]]:
     return figure, list(panels[:count])
 
 
-def _edges(scale: Scale) -> Array:
-    """Return the borders of the cells, half-way between values as the eye sees them."""
-    at = np.log(scale.values) if scale.log else scale.values
-    middle = (at[1:] + at[:-1]) / 2
-    edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
-    return np.exp(edges) if scale.log else edges
-
-
 def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> None:
     """Draw and label lines of equal value, interpolated in logarithms where the colour is logarithmic."""
-    least, greatest = _value_ends(values, log)
+    least, greatest = value_ends(values, log)
     levels = iso_levels(least, greatest, log)
     if not len(levels) or not np.isfinite(values).any():
         return

@@ -77,9 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     _budget_cli.add_calibrate(commands.add_parser)
     _plan_cli.add_plan(commands.add_parser)
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
-    actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot")
+    actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
     _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
+    _add_report(actions.add_parser("report", help="write one page of HTML with pictures, tables and the plan"))
     return parser
 
 
@@ -99,10 +100,28 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:
+    _add_view(parser)
+    parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
+    parser.add_argument("--format", choices=("png", "svg"), default="png")
+    parser.add_argument(
+        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
+    )
+    parser.set_defaults(handler=_plot)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_view(parser)
+    parser.add_argument(
+        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
+    )
+    parser.set_defaults(handler=_report)
+
+
+def _add_view(parser: argparse.ArgumentParser) -> None:
+    """Add what of a sweep is drawn."""
     parser.add_argument("out", type=Path, help="directory of a sweep")
     parser.add_argument("--x", metavar="AXIS", help="argument on the horizontal axis; by default the longest")
     parser.add_argument("--y", metavar="AXIS", help="argument on the vertical axis; by default the next")
-    parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
     parser.add_argument(
         "--slice",
         type=_assignment,
@@ -111,11 +130,6 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="hold an argument (repeatable)",
     )
-    parser.add_argument("--format", choices=("png", "svg"), default="png")
-    parser.add_argument(
-        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
-    )
-    parser.set_defaults(handler=_plot)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -160,6 +174,13 @@ def _plot(chosen: argparse.Namespace) -> None:
         destination=chosen.destination,
     )
     sys.stdout.writelines(f"{picture}\n" for picture in pictures)
+
+
+def _report(chosen: argparse.Namespace) -> None:
+    from hockeystick.report import report_sweep  # noqa: PLC0415
+
+    page = report_sweep(chosen.out, chosen.destination, x=chosen.x, y=chosen.y, slices=dict(chosen.slice))
+    sys.stdout.write(f"{page}\n")
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:

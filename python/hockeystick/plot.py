@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hockeystick._scales import Scale, is_geometric
 from hockeystick.sweep.functions import UNSOUND
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hockeystick._drawing import Scale
     from hockeystick.sweep.slices import Drawn, View
 
 __all__ = ["heat_map", "line_plot", "plot_sweep"]
@@ -228,8 +228,6 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
 
 
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:
-    from hockeystick._drawing import Scale, is_geometric  # noqa: PLC0415
-
     values = np.asarray(given, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
         message = f"{argument} must be at least two increasing finite values, not {given!r}"

@@ -42,8 +42,38 @@ REGISTERED: dict[str, str] = {
     "published.fedprox_gdp": "hockeystick.published",
 }
 
-# Their values are no privacy guarantee: pictures and summaries say so.
-UNSOUND = frozenset({"published.fedavg_gdp", "published.fedprox_gdp"})
+# What a value is worth. Each function is listed by hand: a new one has no label until somebody has looked.
+_STATUS = {
+    "exact": (*UFUNC_PARAMETERS, *gaussian_dp.__all__, "contraction_sum", "last_iterate.projected_contraction"),
+    "certified": (
+        *(f"dpsgd_{name}" for name in ("delta", "epsilon", "noise_multiplier", "sampling_rate", "steps")),
+        "last_iterate.ball_contraction",
+        *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
+        *(f"federated.{name}_{value}" for name in ("fedavg", "fedprox") for value in ("delta", "epsilon", "gdp")),
+        "federated.trusted_aggregator",
+        "federated.trusted_aggregator_random_stop",
+        "isrl.noisy_mb_sgd_epsilon",
+        "utility.trusted_aggregator_delta",
+    ),
+    "risk bound": ("isrl.mb_sgd_risk_bound", "utility.trusted_aggregator_excess_risk"),
+    "unsound": ("published.fedavg_gdp", "published.fedprox_gdp"),
+}
+MEANING = {
+    "exact": "the value of a closed form, up to the rounding that its documentation states",
+    "certified": "a bound with a proof, under the assumptions of its documentation",
+    "risk bound": "a bound of the excess risk under the assumptions of its documentation; says nothing about privacy",
+    "unsound": "a published formula as printed, whose proof does not hold: no privacy guarantee",
+    "unlabelled": "nothing is claimed here about these values; see the documentation",
+}
+
+
+def status(name: str) -> str:
+    """Return what the values of a registered function are worth, a key of `MEANING`."""
+    return next((label for label, names in _STATUS.items() if name in names), "unlabelled")
+
+
+# Pictures and summaries say that their values are no privacy guarantee.
+UNSOUND = frozenset(name for name in REGISTERED if status(name) == "unsound")
 
 # A cell of these takes from tens of microseconds to tens of milliseconds, of the others mostly less than one microsecond.
 COSTLY = frozenset(

@@ -67,6 +67,16 @@ class View:
 
 def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mapping[str, str] | None = None) -> View:
     """Return what to draw: the two longest numeric axes unless told otherwise."""
+    first, second, held = choose_drawn(plan, x, y, slices)
+    drawn_axes = {first.axis, second.axis if second else first.axis}
+    panels, text = _panels(plan, drawn_axes, held)
+    return View(plan, first, second, panels, text)
+
+
+def choose_drawn(
+    plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
+) -> tuple[Drawn, Drawn | None, dict[int, int]]:
+    """Return the two arguments to draw, the second None if no other is numeric, and axis -> position of those held."""
     held = _held(plan, slices or {})
     first = _named(plan, "x", x, held) if x else None
     second = _named(plan, "y", y, held) if y else None
@@ -80,9 +90,7 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
     if second and second.axis == first.axis:
         message = f"x and y must be on different axes, not {first.name} and {second.name}"
         raise ValueError(message)
-    drawn_axes = {first.axis, second.axis if second else first.axis}
-    panels, text = _panels(plan, drawn_axes, held)
-    return View(plan, first, second, panels, text)
+    return first, second, held
 
 
 def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -105,9 +113,15 @@ def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> 
 
 def _drawn(axis: int, name: str, values: Values) -> Drawn:
     order = np.argsort(values, kind="stable")
-    if len(order) > MAX_POINTS:
-        order = order[np.unique(np.linspace(0, len(order) - 1, MAX_POINTS).round().astype(np.intp))]
+    order = order[evenly(len(order), MAX_POINTS)]
     return Drawn(axis, name, order, values[order].astype(np.float64))
+
+
+def evenly(length: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many positions of an axis, evenly over it, both ends among them."""
+    if most == 1 or length <= most:
+        return np.arange(min(length, most), dtype=np.intp)
+    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
 
 
 def _candidates(plan: Plan, used: Mapping[int, int]) -> list[Drawn]:
@@ -185,15 +199,16 @@ def _panels(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[list[
     combinations = itertools.product(*(range(len(plan.axes[index])) for index in spread))
     panels = [
         Panel(
-            ", ".join(_point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
+            ", ".join(point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
             {**fixed, **dict(zip(spread, combination, strict=True))},
         )
         for combination in combinations
     ]
-    return panels, ", ".join(_point(plan.axes[index], fixed[index]) for index in sorted(fixed))
+    return panels, ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
 
 
-def _point(axis: Axis, at: int) -> str:
+def point(axis: Axis, at: int) -> str:
+    """Return in words where a position of an axis is."""
     return ", ".join(
         f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
         for name, values in zip(axis.names, axis.values, strict=True)

@@ -10,16 +10,20 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hockeystick import __version__, _core
+from hockeystick.sweep import part
 from hockeystick.sweep.axes import Axis, shorten
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.folder import Folder, is_temporary, open_folder
-from hockeystick.sweep.part import PYARROW_VERSION, Counts, Part, decode
+from hockeystick.sweep.part import PYARROW_VERSION, Counts, Part
 from hockeystick.sweep.plan import Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Store:
@@ -43,14 +47,19 @@ class Store:
         """Return the size of the parts that are there."""
         return sum(size for name, size in self.folder.entries("cells").items() if name.startswith("part-"))
 
-    def write(self, part: Part) -> None:
+    def write(self, whole: Part) -> None:
         """Publish a part."""
-        self.folder.write(f"cells/{self.name(part.index)}", part.content)
+        self.folder.write(f"cells/{self.name(whole.index)}", whole.content)
+
+    def table(self, index: int) -> pa.Table | None:
+        """Return a part, or None if it is not there or not whole."""
+        content = self.folder.read(f"cells/{self.name(index)}")
+        return None if content is None else part.read(self.plan, index, content)
 
     def read(self, index: int) -> Counts | None:
         """Return what a part holds, or None if it is not there or not whole."""
-        content = self.folder.read(f"cells/{self.name(index)}")
-        return None if content is None else decode(self.plan, index, content)
+        table = self.table(index)
+        return None if table is None else part.count(table, [output.column for output in self.plan.outputs])
 
 
 @contextlib.contextmanager

@@ -1,0 +1,102 @@
+"""What hockeystick is measured against: the expressions that a user of NumPy and SciPy would write.
+
+They are written for speed, not to lose: no loops in Python, no copies that can be avoided, tight brackets for roots.
+Where they lose digits (small theta by cancellation) or range (e^eps overflows), the samples of cases.py stay inside
+what they can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri
+
+try:
+    from scipy.optimize import elementwise
+except ImportError:  # before SciPy 1.15 there was no vectorised root finder to compare with
+    elementwise = None
+
+HAS_ROOTS = elementwise is not None
+Array = NDArray[np.float64]
+
+
+def q(x: Array) -> Array:
+    return ndtr(-x)
+
+
+def log_q(x: Array) -> Array:
+    return log_ndtr(-x)
+
+
+def q_inv(p: Array) -> Array:
+    return -ndtri(p)
+
+
+def theta(eps: Array, r: Array) -> Array:
+    """Return the two-ndtr expression of the Gaussian mechanism's delta (Balle and Wang 2018)."""
+    shift, half = eps / r, r / 2
+    return ndtr(half - shift) - np.exp(eps) * ndtr(-half - shift)
+
+
+def log_theta(eps: Array, r: Array) -> Array:
+    shift, half = eps / r, r / 2
+    first = log_ndtr(half - shift)
+    return first + np.log1p(-np.exp(eps + log_ndtr(-half - shift) - first))
+
+
+def _root(function: Callable[..., Array], lower: Array, upper: Array, *args: Array) -> Array:
+    """Return the roots by SciPy's vectorised Chandrupatla iteration."""
+    result: Any = elementwise.find_root(function, (lower, upper), args=args)
+    return result.x
+
+
+def gaussian_epsilon(r: Array, delta: Array) -> Array:
+    """Return the root of log theta in eps, between 1 - e^eps <= delta and the tail bound of the privacy loss."""
+    upper = r * (r / 2 + np.sqrt(-2 * np.log(delta)))
+    return _root(lambda e, r, d: log_theta(e, r) - d, np.log1p(-delta), upper, r, np.log(delta))
+
+
+def theta_inverse(eps: Array, delta: Array) -> Array:
+    """Return the root of log theta in r, between the same tail bound and where theta is nearly 1."""
+    tail = np.sqrt(-2 * np.log(delta))
+    lower = np.sqrt(tail**2 + 2 * eps) - tail
+    return _root(lambda r, e, d: log_theta(e, r) - d, lower, np.sqrt(2 * eps) + 10, eps, np.log(delta))
+
+
+def contraction_sum(first: Array, eta: Array) -> Array:
+    """Return the sum over rounds of first times the product of all later eta, by a cumulative product from the end."""
+    sums = first * np.append(np.cumprod(eta[:0:-1])[::-1], 1.0)
+    return np.asarray(sums.sum())
+
+
+def constant_contraction_sum(first: float, eta: float, rounds: int) -> Array:
+    return contraction_sum(np.full(rounds, first), np.full(rounds, eta))
+
+
+def pnsgd_gaussian(eps: Array, index: Array, noise_std: Array) -> Array:
+    """Return Theorem 4 of Asoodeh, Diaz and Calmon for the constants of cases.py."""
+    return theta(eps, 2.0 / noise_std) * theta(eps, 1.0 / (0.5 * noise_std)) ** (100 - index)
+
+
+def trusted_aggregator(eps: Array, noise_std: Array) -> Array:
+    """Return Theorem 2 of Asoodeh et al. as its geometric sum, for the constants of cases.py."""
+    contraction = theta(eps, 0.2 * np.sqrt(10.0) / (0.5 * noise_std))
+    geometric = (1.0 - contraction**100) / (1.0 - contraction)
+    return 0.01 * theta(eps, 2.0 / (np.sqrt(10.0) * noise_std)) * geometric
+
+
+def _fedavg_mu(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
+    """Return g sqrt(T), the certified Gaussian-DP parameter of constant step sizes, for the constants of cases.py."""
+    return 0.02 * local_steps * np.sqrt(rounds / 50.0) / noise_std
+
+
+def fedavg_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
+    return theta(np.asarray(1.0), _fedavg_mu(rounds, local_steps, noise_std))
+
+
+def fedavg_epsilon(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
+    mu = _fedavg_mu(rounds, local_steps, noise_std)
+    return gaussian_epsilon(mu, np.full_like(mu, 1e-5))

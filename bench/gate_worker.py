@@ -1,0 +1,80 @@
+"""The process that gate.py starts with the Python of one of the two versions: python bench/gate_worker.py FILE [--count NAMES REPEATS].
+
+FILE has `WORKLOADS`, name -> call with a number. Without --count the worker prints the names that work, then answers each line
+"name, tab, repeats" with the processor seconds of so many calls. With --count it marks the beginning and the end of each
+workload by a system call that nobody else makes, for valgrind to see.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Call = Callable[[int], Any]
+
+
+def load(file: str) -> dict[str, Call]:
+    """Return the workloads of a file."""
+    path = Path(file)
+    sys.path.append(str(path.parent))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    workloads: dict[str, Call] = module.WORKLOADS
+    return workloads
+
+
+def offered(workloads: dict[str, Call]) -> list[str]:
+    """Return the workloads that this version knows; a call with wrong arguments is one that it does not know."""
+    names = []
+    for name, call in workloads.items():
+        try:
+            call(-1)
+        except (AttributeError, TypeError):
+            continue
+        names.append(name)
+    return names
+
+
+def answer(workloads: dict[str, Call]) -> None:
+    calls = dict.fromkeys(workloads, 0)
+    for line in sys.stdin:
+        name, _, repeats = line.rstrip("\n").partition("\t")
+        first = calls[name]
+        calls[name] += int(repeats)
+        call, numbers = workloads[name], range(first, calls[name])
+        start = time.process_time()
+        for k in numbers:
+            call(k)
+        print(time.process_time() - start, flush=True)  # noqa: T201
+
+
+def count(workloads: dict[str, Call], names: list[str], repeats: int) -> None:
+    for name in names:
+        call = workloads[name]
+        call(0)  # warm
+        os.getpgid(0)
+        for k in range(1, repeats + 1):
+            call(k)
+        os.getpgid(0)
+
+
+def main() -> None:
+    workloads = load(sys.argv[1])
+    if len(sys.argv) > 2:
+        count(workloads, json.loads(sys.argv[3]), int(sys.argv[4]))
+        return
+    print(json.dumps(offered(workloads)), flush=True)  # noqa: T201
+    answer(workloads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""How values lie on the axes and on the colours of a picture, whatever draws it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+WIDE = 100.0  # a positive range wider than this ratio is drawn on a log scale
+DEPTH = 1e-20  # a log scale goes down to this share of the greatest value: a delta of 1e-300 would flatten the rest
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis of a picture."""
+
+    values: Array  # increasing
+    label: str
+    log: bool
+
+    def edges(self) -> Array:
+        """Return the borders of the cells, half-way between values as the eye sees them."""
+        at = np.log(self.values) if self.log else self.values
+        middle = (at[1:] + at[:-1]) / 2
+        edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
+        return np.exp(edges) if self.log else edges
+
+
+def is_wide(values: Array) -> bool:
+    """Tell whether values, none negative, span so much that only a log scale shows them; a zero is an underflow."""
+    finite = values[np.isfinite(values)]
+    positive = finite[finite > 0]
+    return bool(len(positive) and finite.min() >= 0 and positive.max() > WIDE * positive.min())
+
+
+def is_geometric(values: Array) -> bool:
+    """Tell whether increasing values are spaced more evenly by ratios than by differences."""
+    if values[0] <= 0:
+        return False
+    ratios, differences = np.diff(np.log(values)), np.diff(values)
+    return bool(ratios.std() / ratios.mean() < differences.std() / differences.mean() - 1e-9)
+
+
+def value_ends(values: Array, log: bool) -> tuple[float, float]:
+    """Return the ends of the scale of the values."""
+    shown = values[np.isfinite(values) & ((values > 0) | (not log))]
+    if not len(shown):
+        return (0.5, 1.0) if log else (0.0, 1.0)
+    least, greatest = float(shown.min()), float(shown.max())
+    return (max(least, DEPTH * greatest), greatest) if log else (least, greatest)
