@@ -102,7 +102,7 @@ REJECTED = {
     "a client twice": (ValueError, "each client once", lambda: hs.draw_participants(hs.Gaussian(1.0), [1, 2, 1])),
     "a seed": (TypeError, "rng must be", lambda: hs.draw_participants(hs.Gaussian(1.0), [1], 7)),
     "a round of an epoch": (
-        TypeError,
+        ValueError,
         "draw_batches",
         lambda: hs.draw_participants(hs.RandomAllocation(hs.Gaussian(1.0), 2), [1]),
     ),
