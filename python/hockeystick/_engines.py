@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from hockeystick import _core
+from hockeystick import _core, _renyi_route
 from hockeystick.mechanisms import Adjacency, Mechanism
-from hockeystick.pld import TOLERANCE, Bracket, describe
+from hockeystick.pld import TOLERANCE, Bracket, describe, status_of
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")
@@ -61,6 +61,8 @@ class Composition:
 
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
         """Take a ledger whose mechanisms support the adjacency."""
+        self.status = status_of(ledger)
+        self.ledger = ledger  # for what is known by its Renyi divergences alone
         entries: list[Entry] = [(*mechanism._core(adjacency), float(count)) for mechanism, count in ledger.items()]
         entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
         gaussians = [entry for entry in entries if entry[0] == "gaussian" and entry[2] == 1.0]
@@ -89,6 +91,8 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
     """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
     if not composition.entries(upper=True):
         return [Answer(0.0, 0.0, "nothing composed", {}, "both")]
+    if any(kind == "renyi" for kind, *_ in composition.others):
+        return [_by_renyi(composition, question, engine)]
     found: list[Answer] = []
     for name, forward in composition.directions().items():
         known = max((answer.upper for answer in found), default=0.0)
@@ -98,17 +102,33 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
 
 
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
-    """Return the larger upper end of all directions."""
+    """Return the larger upper end of all directions, if it is certified."""
+    _require_certified(composition)
     return answers(composition, question, engine, upper_only=True)[0].upper
 
 
-def bracket(found: list[Answer]) -> Bracket:
+def _require_certified(composition: Composition) -> None:
+    if composition.status != "certified":
+        msg = "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
+        raise ValueError(msg)
+
+
+def _by_renyi(composition: Composition, question: Question, engine: Engine) -> Answer:
+    """Convert the sum of the Renyi divergences, all that is known of some mechanism."""
+    if engine != "auto":
+        msg = f"engine={engine!r} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
+        raise ValueError(msg)
+    upper, order = _renyi_route.best(composition.ledger, composition.adjacency, *question)
+    return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", {}, "both")
+
+
+def bracket(found: list[Answer], status: str) -> Bracket:
     """Return the larger of all directions."""
     lower, upper = max(answer.lower for answer in found), found[0].upper
     if not 0 <= lower <= upper:
         msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
         raise RuntimeError(msg)
-    return Bracket(lower, upper, found[0].method, "certified")
+    return Bracket(lower, upper, found[0].method, status)
 
 
 def _symmetric(kind: str, parameters: list[float], rate: float) -> bool:
@@ -282,6 +302,7 @@ def _log_product(each: Sequence[tuple[float, float]]) -> float:
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     """Return the upper end of log delta; below the doubles too where all steps are Gaussian, or a contour answers."""
+    _require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and composition.mu is not None and not composition.others:
         log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))

@@ -12,11 +12,18 @@ from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
     DiscretePairs,
+    ExponentialMechanism,
     FixedSizeSampled,
     Mechanism,
     MixtureOfGaussians,
+    PermuteAndFlip,
     PoissonSampled,
+    PrivacyProfile,
+    PrivateSelection,
+    RenyiDP,
+    Shuffled,
     TruncatedPoissonSampled,
+    ZeroConcentratedDP,
 )
 from hockeystick.pld import Bracket
 
@@ -68,12 +75,12 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer]) -> Explanation:
+def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer], status: str) -> Explanation:
     """Return what the answers say."""
     winner = found[0]
-    directions = {answer.direction: Bracket(*answer[:3], "certified") for answer in found}
+    directions = {answer.direction: Bracket(*answer[:3], status) for answer in found}
     return Explanation(
-        bracket(found),
+        bracket(found, status),
         winner.method,
         winner.direction,
         MappingProxyType(directions),
@@ -99,5 +106,20 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
         base = mechanism.mechanism if isinstance(mechanism, PoissonSampled) else mechanism
         if isinstance(base, MixtureOfGaussians):
             yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
+        if isinstance(base, ExponentialMechanism):
+            yield "exponential mechanism: no score moves by more than the sensitivity used; the bracket is that of its dominating pair"
+        if isinstance(base, PermuteAndFlip):
+            yield "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of all epsilon-DP mechanisms"
+        if isinstance(base, Shuffled):
+            yield (
+                "shuffling: each user sends one report by a randomiser of its own coins, every report is "
+                f"{base.epsilon0:g}-locally private, and only their multiset is seen"
+            )
+        if isinstance(base, PrivateSelection):
+            yield "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released"
+        if isinstance(base, (PrivacyProfile, RenyiDP, ZeroConcentratedDP)):
+            yield f"the numbers of {type(base).__name__} are upper bounds for this adjacency"
+        if base.status != "certified":
+            yield "a privacy profile is an estimate by quadrature, with no proof of its error"
         if isinstance(base, (ApproximateDP, Discrete, DiscretePairs)):
             yield f"the guarantee of {type(base).__name__} holds for this adjacency"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -14,6 +15,8 @@ Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sa
 
 class Mechanism:
     """What one step releases; the base of all mechanisms."""
+
+    status: Literal["certified", "estimate"] = "certified"  # of the pair: whether it is proven to dominate
 
     def _core(self, adjacency: Adjacency) -> Core:
         """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
@@ -28,6 +31,13 @@ def shift(noise_multiplier: float, adjacency: Adjacency) -> float:
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
     """Return the error to raise where no pair is proven."""
     return ValueError(f"{mechanism!r} is not supported under adjacency={adjacency!r}: {reason}")
+
+
+def approximate_pair(epsilon: float, delta: float) -> Core:
+    """Return the pair that dominates all (epsilon, delta)-DP mechanisms (Kairouz, Oh and Viswanath 2015)."""
+    small = math.exp(-epsilon)
+    high, low = (1.0 - delta) / (1.0 + small), (1.0 - delta) * small / (1.0 + small)
+    return "discrete", [delta, high, low, 0.0, 0.0, low, high, delta], 1.0
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hockeystick import _checks
 from hockeystick._discrete_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick._gaussian_mixture import MixtureOfGaussians
 from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
 from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
-from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, approximate_pair, refuse
+from hockeystick._profile import PrivacyProfile
+from hockeystick._renyi_bounds import PrivateSelection, RenyiDP, ZeroConcentratedDP
+from hockeystick._selection import ExponentialMechanism, PermuteAndFlip
+from hockeystick._shuffled import Shuffled
 from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
 __all__ = [
@@ -24,14 +29,21 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePairs",
+    "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
     "Mechanism",
     "MixtureOfGaussians",
+    "PermuteAndFlip",
     "PoissonSampled",
+    "PrivacyProfile",
+    "PrivateSelection",
     "RandomizedResponse",
+    "RenyiDP",
+    "Shuffled",
     "TruncatedPoissonSampled",
+    "ZeroConcentratedDP",
 ]
 
 
@@ -101,9 +113,7 @@ class ApproximateDP(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency  # the guarantee is taken to be for the one in use
-        small = math.exp(-self.epsilon)
-        high, low = (1.0 - self.delta) / (1.0 + small), (1.0 - self.delta) * small / (1.0 + small)
-        return "discrete", [self.delta, high, low, 0.0, 0.0, low, high, self.delta], 1.0
+        return approximate_pair(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,18 @@ class DiscretePairs(Mechanism):
         return "discrete_pairs", [float(len(self.remove.p)), *self.remove._pair(), *self.add._pair()], 1.0
 
 
-_SAMPLED = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete, ApproximateDP)
+_SAMPLED = (
+    Gaussian,
+    Laplace,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    MixtureOfGaussians,
+    Discrete,
+    ApproximateDP,
+    ExponentialMechanism,
+    PermuteAndFlip,
+    PrivacyProfile,
+)
 
 
 @dataclass(frozen=True)
@@ -190,8 +211,8 @@ class PoissonSampled(Mechanism):
 
     Parameters
     ----------
-    mechanism : Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete or ApproximateDP
-        What is run on the sample.
+    mechanism : Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, MixtureOfGaussians, Discrete, ApproximateDP, ...
+        What is run on the sample; also ExponentialMechanism, PermuteAndFlip or PrivacyProfile.
     sampling_rate : float
         Probability of each record, in [0, 1].
 
@@ -218,6 +239,11 @@ class PoissonSampled(Mechanism):
             msg = f"mechanism must be one of {names}, not {self.mechanism!r}"
             raise TypeError(msg)
         object.__setattr__(self, "sampling_rate", _checks.probability_scalar("sampling_rate", self.sampling_rate))
+
+    @property
+    def status(self) -> Literal["certified", "estimate"]:  # type: ignore[override]
+        """What the mechanism's pair is."""
+        return self.mechanism.status
 
     def _core(self, adjacency: Adjacency) -> Core:
         kind, parameters, rate = self.mechanism._core(adjacency)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Bracket(NamedTuple):
     method : str
         How they were found.
     status : str
-        "certified": the truth lies between the ends, rounding included.
+        "certified": the truth lies between the ends, rounding included. "estimate" if a mechanism was only estimated.
 
     Examples
     --------
@@ -94,7 +94,9 @@ class PrivacyLossDistribution:
         if interval is not None:
             interval = _checks.positive_scalar("interval", interval)
         adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
-        mechanism._core(adjacency)  # refuses here rather than at a query
+        if mechanism._core(adjacency)[0] == "renyi":  # refuses here rather than at a query
+            msg = f"mechanism must have a dominating pair; of {mechanism!r} only Renyi divergences are known: use Accountant"
+            raise ValueError(msg)
         return cls({mechanism: 1}, interval, adjacency)
 
     @property
@@ -231,7 +233,12 @@ def ledger_bracket(
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
-    return Bracket(lower, upper, method, "certified")
+    return Bracket(lower, upper, method, status_of(ledger))
+
+
+def status_of(ledger: Iterable[Mechanism]) -> str:
+    """Return "certified" if the pairs of all mechanisms are proven to dominate, else "estimate"."""
+    return "certified" if all(mechanism.status == "certified" for mechanism in ledger) else "estimate"
 
 
 def describe(upper: float, interval: float, *, coarsened: bool) -> str:
