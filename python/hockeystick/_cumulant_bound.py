@@ -6,7 +6,7 @@ from typing import Any
 
 from hockeystick import _checks
 from hockeystick._callables import function_of_one_number
-from hockeystick._renyi_bounds import LARGEST_ORDER, ORDERS
+from hockeystick._orders import LARGEST_ORDER, ORDERS
 
 
 def of_function(cumulant: Any, accuracy: float, largest_order: float) -> tuple[list[float], list[float]]:

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from hockeystick import _checks
+from hockeystick import _checks, _sampled_profile
 from hockeystick._noise import Adjacency, Core, Mechanism
 from hockeystick._pair import outwards
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-LARGEST_EPSILON = 600.0
 MOST_POINTS = 2000
 STATUSES = ("certified", "estimate")
 ROUNDING = 2.0**-44  # of masses made of differences, each of a few roundings
@@ -70,7 +69,9 @@ class PrivacyProfile(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         epsilons = _checks.vector("epsilons", _checks.real("epsilons", self.epsilons))
-        if not (epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= LARGEST_EPSILON):
+        if not (
+            epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= _sampled_profile.LARGEST_EPSILON
+        ):
             msg = f"epsilons must increase from 0 to at most 600, not {reprlib.repr(self.epsilons)}"
             raise ValueError(msg)
         object.__setattr__(self, "epsilons", tuple(epsilons.tolist()))
@@ -128,8 +129,6 @@ class PrivacyProfile(Mechanism):
         >>> print(f"{steps.delta(1.0):.6f} {hs.gdp_delta(1.0, 1.0):.6f}")
         0.126938 0.126937
         """
-        from hockeystick import _sampled_profile
-
         return cls(*_sampled_profile.of_functions(remove, add, accuracy, tail, num_points))
 
     @classmethod
@@ -178,8 +177,6 @@ class PrivacyProfile(Mechanism):
         >>> print(f"{hs.Accountant().compose(laplace).delta_bracket(0.5).upper:.4f} {hs.laplace_theta(0.5, 1.0):.4f}")
         0.2212 0.2212
         """
-        from hockeystick import _sampled_profile
-
         return cls(*_sampled_profile.of_densities(log_p, log_q, breakpoints, tolerance, num_points), "estimate")
 
     def _core(self, adjacency: Adjacency) -> Core:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hockeystick import _checks
+from hockeystick import _checks, _cumulant_bound
 from hockeystick._noise import Adjacency, Core, Mechanism
+from hockeystick._orders import LARGEST_ORDER
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 UP = 1.0 + 2.0**-48
-LARGEST_ORDER = 1e5
-ORDERS = tuple(sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))}))
 
 
 class RenyiMechanism(Mechanism):
@@ -144,8 +143,6 @@ class RenyiDP(RenyiMechanism):
         >>> print(f"{hs.Accountant().compose(step, 10).epsilon(1e-6):.3f} {hs.zcdp_epsilon(0.2, 1e-6):.3f}")
         3.130 3.130
         """
-        from hockeystick import _cumulant_bound
-
         return cls(*_cumulant_bound.of_function(cumulant, accuracy, largest_order))
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
@@ -214,6 +211,6 @@ class PrivateSelection(RenyiMechanism):
         return self.mechanism.status
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
-        from hockeystick import _private_selection
+        from hockeystick import _private_selection  # noqa: PLC0415, it asks the accountant, which knows this class
 
         return _private_selection.divergence(self, order, adjacency)

@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick import _renyi
 from hockeystick._checks import Array
 from hockeystick._noise import Adjacency, Mechanism
-from hockeystick._renyi_bounds import ORDERS
+from hockeystick._orders import ORDERS
 
 Key = frozenset[tuple[Mechanism, int]]
 ROUNDING = 2.0**-46  # of sums, relative to their terms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,8 +14,8 @@ from numpy.typing import ArrayLike
 from hockeystick import _checks
 from hockeystick._callables import function_of_one_number
 from hockeystick._checks import Array
-from hockeystick._profile import LARGEST_EPSILON
 
+LARGEST_EPSILON = 600.0
 ORDER, MOST_PANELS = 16, 2**13  # of Gauss and Legendre in a panel; panels between two breakpoints
 Function: TypeAlias = Callable[[float], float]
 Curve: TypeAlias = tuple[float, ...]
@@ -169,7 +170,7 @@ def _weights(densities: list[Function], points: Array, tolerance: float) -> tupl
 
 def _on_panels(densities: list[Function], points: Array, panels: int) -> list[Array]:
     nodes, weights = np.polynomial.legendre.leggauss(ORDER)
-    edges = np.concatenate([np.linspace(a, b, panels + 1)[:-1] for a, b in zip(points[:-1], points[1:], strict=True)])
+    edges = np.concatenate([np.linspace(*ends, panels + 1)[:-1] for ends in pairwise(points.tolist())])
     width = np.diff(edges, append=points[-1])[:, None]
     outcomes = (edges[:, None] + 0.5 * width * (1.0 + nodes)).ravel()
     area = (0.5 * width * weights).ravel()

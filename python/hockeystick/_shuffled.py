@@ -82,10 +82,8 @@ class Shuffled(Mechanism):
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
             raise refuse(self, adjacency, "a report is replaced, not added or removed")
-        if self.randomizer == "any":
-            rate = math.exp(-self.epsilon0)
-        else:
-            rate = 2.0 / (math.exp(self.epsilon0) + 1.0)
+        ratio = math.exp(self.epsilon0)
+        rate = 1.0 / ratio if self.randomizer == "any" else 2.0 / (ratio + 1.0)
         return "discrete", list(_pair(self.epsilon0, self.num_users, rate)), 1.0
 
 
