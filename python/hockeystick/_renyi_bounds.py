@@ -24,7 +24,7 @@ class RenyiMechanism(Mechanism):
     """A mechanism of which an upper bound of the Renyi divergence is known, and no dominating pair."""
 
     def _core(self, adjacency: Adjacency) -> Core:
-        self._divergence(2.0, adjacency)  # refuses here rather than at a query
+        del adjacency
         return "renyi", [], 1.0
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
@@ -209,6 +209,12 @@ class PrivateSelection(RenyiMechanism):
     def status(self) -> Literal["certified", "estimate"]:  # type: ignore[override]
         """What the run's pair is."""
         return self.mechanism.status
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        from hockeystick import _private_selection  # noqa: PLC0415, it asks the accountant, which knows this class
+
+        _private_selection.require_bound(self, adjacency)  # refuses here rather than at a query
+        return super()._core(adjacency)
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         from hockeystick import _private_selection  # noqa: PLC0415, it asks the accountant, which knows this class
