@@ -194,8 +194,9 @@ class PrivacyProfile(Mechanism):
             q.append(mass * math.exp(max(-point.eps, 0.0)))
         losses, p, q = [-math.inf, *losses, math.inf], [0.0, *p, points[-1].delta], [points[0].delta, *q, 0.0]
         kept = [i for i in range(len(p)) if p[i] > 0.0 or q[i] > 0.0]
-        columns = (np.array(column)[kept] for column in (losses, p, q))
-        return np.concatenate(outwards(*columns, ROUNDING)).tolist()
+        pair = outwards(np.array(losses)[kept], np.array(p)[kept], np.array(q)[kept], ROUNDING)
+        parameters: list[float] = np.concatenate(pair).tolist()
+        return parameters
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers alone, without the pair."""

@@ -110,7 +110,7 @@ def _levels(trials: int, rate: float) -> tuple[Array, Array, float]:
     """Return the levels to which the number of clones is rounded down, their masses, and the mass of no clones and of the tails."""
     first, masses = _binomial(trials, rate)
     step = max(masses.size / LEVELS, RELATIVE * first, 1.0)
-    counts = first + np.arange(masses.size)
+    counts = first + np.arange(masses.size, dtype=np.float64)
     group = np.floor(np.arange(masses.size) / step).astype(np.int64)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     weights = np.add.reduceat(masses, starts)
