@@ -64,7 +64,7 @@ class Shuffled(Mechanism):
     >>> import hockeystick as hs
     >>> polls = hs.Accountant("replace").compose(hs.Shuffled(1.0, 10_000), 10)
     >>> print(f"{polls.epsilon(1e-6):.3f}")
-    0.325
+    0.182
     """
 
     epsilon0: float
