@@ -175,6 +175,8 @@ def test_densities(count):
     for query in (total.delta, total.log_delta, total.epsilon, total.advantage, total.trade_off):
         with pytest.raises(ValueError, match="only estimated"):
             query(*([] if query == total.advantage else [0.1]))
+    with pytest.raises(ValueError, match="rdp has no bound"):
+        total.rdp(2.0)
     sampled = hs.PoissonSampled(profile, 0.1)
     assert hs.Accountant().compose(sampled).delta_bracket(0.1).status == "estimate"
 

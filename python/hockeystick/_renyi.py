@@ -27,7 +27,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     entries = [(mechanism, *mechanism._core(adjacency), count) for mechanism, count in ledger.items()]
     for mechanism, kind, _, rate, _ in entries:
-        if kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
+        if mechanism.status != "certified" or kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
             msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
             raise ValueError(msg)
     return max(

@@ -6,7 +6,7 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -204,11 +204,6 @@ class PrivateSelection(RenyiMechanism):
             shape = _checks.scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)")
             object.__setattr__(self, "shape", shape)
             _checks.scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
-
-    @property
-    def status(self) -> Literal["certified", "estimate"]:  # type: ignore[override]
-        """What the run's pair is."""
-        return self.mechanism.status
 
     def _core(self, adjacency: Adjacency) -> Core:
         from hockeystick import _private_selection  # noqa: PLC0415, it asks the accountant, which knows this class

@@ -244,7 +244,7 @@ class Accountant(Ledger):
         ------
         ValueError
             If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
-            which a record is replaced, truncated ones, mixtures of Gaussians.
+            which a record is replaced or that an exponential mechanism sees, truncated ones, mixtures of Gaussians, estimates.
 
         Notes
         -----
