@@ -103,11 +103,12 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
 
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
     """Return the larger upper end of all directions, if it is certified."""
-    _require_certified(composition)
+    require_certified(composition)
     return answers(composition, question, engine, upper_only=True)[0].upper
 
 
-def _require_certified(composition: Composition) -> None:
+def require_certified(composition: Composition) -> None:
+    """Raise ValueError if a mechanism is only estimated."""
     if composition.status != "certified":
         msg = "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
         raise ValueError(msg)
@@ -302,7 +303,7 @@ def _log_product(each: Sequence[tuple[float, float]]) -> float:
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     """Return the upper end of log delta; below the doubles too where all steps are Gaussian, or a contour answers."""
-    _require_certified(composition)
+    require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and composition.mu is not None and not composition.others:
         log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))
