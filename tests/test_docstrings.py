@@ -44,6 +44,10 @@ CLASSES = [
     for name in module.__all__
     if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]
+CLASSES += [
+    (f"hockeystick.{method.__qualname__}", method)
+    for method in (hs.PrivacyProfile.from_function, hs.PrivacyProfile.from_densities, hs.RenyiDP.from_cumulant)
+]
 
 
 @pytest.mark.parametrize(("name", "function"), [*PUBLIC, *CLASSES], ids=[name for name, _ in [*PUBLIC, *CLASSES]])

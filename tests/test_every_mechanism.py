@@ -23,14 +23,21 @@ EXAMPLES = {
     hs.DiscreteGaussian: [hs.DiscreteGaussian(2.5), hs.DiscreteGaussian(4.0, 2)],
     hs.DiscreteLaplace: [hs.DiscreteLaplace(0.4), hs.DiscreteLaplace(0.2, 3)],
     hs.DiscretePairs: [hs.DiscretePairs(PAIR, hs.Discrete([0.5, 0.5], [0.6, 0.4]))],
-    hs.FixedSizeSampled: [hs.FixedSizeSampled(GAUSSIAN, 50, 5, replacement=False)],
+    hs.ExponentialMechanism: [hs.ExponentialMechanism(0.4)],
+    hs.FixedSizeSampled: [hs.FixedSizeSampled(GAUSSIAN, 50, 5, replacement=word) for word in (False, True)],
     hs.Gaussian: [GAUSSIAN],
     hs.Laplace: [hs.Laplace(3.0)],
     hs.MixtureOfGaussians: [hs.MixtureOfGaussians(2.0, [0.0, 1.0, 2.0], [0.7, 0.2, 0.1])],
+    hs.PermuteAndFlip: [hs.PermuteAndFlip(0.4)],
     hs.PoissonSampled: [hs.PoissonSampled(base, 0.1) for base in (hs.Gaussian(1.0), hs.Laplace(1.0), PAIR)],
+    hs.PrivacyProfile: [hs.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.01])],
+    hs.PrivateSelection: [hs.PrivateSelection(hs.Gaussian(4.0), 1, 10.0)],
     hs.RandomAllocation: [hs.RandomAllocation(GAUSSIAN, 20), hs.RandomAllocation(GAUSSIAN, 7, 3)],
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
+    hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
+    hs.Shuffled: [hs.Shuffled(1.0, 1000)],
     hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
+    hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }
 
 CLASSES = [getattr(mechanisms, name) for name in mechanisms.__all__ if name != "Mechanism"]

@@ -147,6 +147,13 @@ MECHANISMS = [
     hs.PoissonSampled(hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)]), 0.01),
     hs.FixedSizeSampled(hs.Laplace(2.0), 1000, 50, replacement=True),
     hs.RandomAllocation(hs.Gaussian(1.0), 1000, 2),
+    hs.ExponentialMechanism(0.5),
+    hs.PermuteAndFlip(0.5),
+    hs.Shuffled(1.0, 100),
+    hs.PrivacyProfile([0.0, 0.5], [0.2, 0.1]),
+    hs.ZeroConcentratedDP(0.1),
+    hs.RenyiDP([2.0], [0.1]),
+    hs.PrivateSelection(hs.Gaussian(4.0), 1, 10.0),
 ]
 
 

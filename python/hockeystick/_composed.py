@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick import _checks, _core
 from hockeystick._checks import Array
-from hockeystick._noise import Adjacency, Core, Entry, Mechanism
+from hockeystick._noise import Adjacency, Core, Entry, Mechanism, require_pairs
 
 POINTS = {
     True: 8192.0,
@@ -58,6 +58,8 @@ class Composed(Mechanism):
             msg = "steps must not be empty"
             raise ValueError(msg)
         object.__setattr__(self, "steps", tuple(_step(step) for step in self.steps))
+        for mechanism, _ in self.steps:
+            require_pairs(mechanism)
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.steps)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from hockeystick._composed import releases
-from hockeystick._noise import Adjacency, Entry, Mechanism, symmetric
+from hockeystick._noise import Adjacency, Entry, Mechanism, status_of, symmetric
 
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 
@@ -17,7 +17,8 @@ class Composition:
 
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
         """Take a ledger whose mechanisms support the adjacency."""
-        self._ledger = dict(ledger)
+        self.ledger = dict(ledger)
+        self.status = status_of(ledger)
         self.adjacency = adjacency
         above = releases(ledger, adjacency, upper=True)
         self.others, self.mu = _without_gaussians(above), _gaussian_shift(above)
@@ -25,7 +26,7 @@ class Composition:
     @cached_property
     def _below(self) -> tuple[list[Entry], tuple[float, float] | None]:
         """For lower ends: not asked for by queries that need none."""
-        below = releases(self._ledger, self.adjacency, upper=False)
+        below = releases(self.ledger, self.adjacency, upper=False)
         return _without_gaussians(below), _gaussian_shift(below)
 
     @property

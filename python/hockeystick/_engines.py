@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from hockeystick import _core
+from hockeystick import _core, _renyi_route
 from hockeystick._composition import DOWN, UP
 from hockeystick._composition import Composition as Composition  # noqa: PLC0414, asked for here
 from hockeystick._noise import Entry
@@ -60,6 +60,8 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
     """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
     if not composition.entries(upper=True):
         return [Answer(0.0, 0.0, "nothing composed", {}, "both")]
+    if any(kind == "renyi" for kind, *_ in composition.others):
+        return [_by_renyi(composition, question, engine)]
     found: list[Answer] = []
     for name, forward in composition.directions().items():
         known = max((answer.upper for answer in found), default=0.0)
@@ -69,17 +71,34 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
 
 
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
-    """Return the larger upper end of all directions."""
+    """Return the larger upper end of all directions, if it is certified."""
+    require_certified(composition)
     return answers(composition, question, engine, upper_only=True)[0].upper
 
 
-def bracket(found: list[Answer]) -> Bracket:
+def require_certified(composition: Composition) -> None:
+    """Raise ValueError if a mechanism is only estimated."""
+    if composition.status != "certified":
+        msg = "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
+        raise ValueError(msg)
+
+
+def _by_renyi(composition: Composition, question: Question, engine: Engine) -> Answer:
+    """Convert the sum of the Renyi divergences, all that is known of some mechanism."""
+    if engine != "auto":
+        msg = f"engine={engine!r} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
+        raise ValueError(msg)
+    upper, order = _renyi_route.best(composition.ledger, composition.adjacency, *question)
+    return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", {}, "both")
+
+
+def bracket(found: list[Answer], status: str) -> Bracket:
     """Return the larger of all directions."""
     lower, upper = max(answer.lower for answer in found), found[0].upper
     if not 0 <= lower <= upper:
         msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
         raise RuntimeError(msg)
-    return Bracket(lower, upper, found[0].method, "certified")
+    return Bracket(lower, upper, found[0].method, status)
 
 
 def _one_direction(
@@ -124,7 +143,8 @@ def _both_ends(
         return above
     if composition.is_exact:
         return above
-    below = ask(composition.entries(upper=False), forward, question)
+    entries = composition.entries(upper=False)
+    below = ask(entries, forward, question) if entries else None
     return above._replace(lower=0.0 if below is None else min(below.lower, above.upper))
 
 
@@ -161,12 +181,10 @@ def _exact(
     entries = composition.entries(upper=True)
     if one_step and len(entries) == 1 and entries[0][3] == 1.0:
         formula = "exact formula of one step" if composition.others else "gaussian closed form"
-        ends = [
-            _core.one_step_bracket(*entry[:3], forward, *question)[upper]
-            for upper in ((True, True) if upper_only else (False, True))
-            for entry in composition.entries(upper=upper)
-        ]
-        return Answer(ends[0], ends[1], formula, {"rounding": _width(*ends)})
+        above = _core.one_step_bracket(*entries[0][:3], forward, *question)[1]
+        below = [] if upper_only else composition.entries(upper=False)
+        lower = min((_core.one_step_bracket(*entry[:3], forward, *question)[0] for entry in below), default=0.0)
+        return Answer(lower, above, formula, {"rounding": _width(lower, above)})
     most, infinite = _limits(entries, forward)
     if not upper_only and not composition.is_exact:
         least, surely = _limits(composition.entries(upper=False), forward)
@@ -249,6 +267,7 @@ def _log_product(each: Sequence[tuple[float, float]]) -> float:
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     """Return the upper end of log delta; below the doubles too where all steps are Gaussian, or a contour answers."""
+    require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and composition.mu is not None and not composition.others:
         log_theta = float(_core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))

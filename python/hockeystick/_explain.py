@@ -13,12 +13,19 @@ from hockeystick.mechanisms import (
     Composed,
     Discrete,
     DiscretePairs,
+    ExponentialMechanism,
     FixedSizeSampled,
     Mechanism,
     MixtureOfGaussians,
+    PermuteAndFlip,
     PoissonSampled,
+    PrivacyProfile,
+    PrivateSelection,
     RandomAllocation,
+    RenyiDP,
+    Shuffled,
     TruncatedPoissonSampled,
+    ZeroConcentratedDP,
 )
 from hockeystick.pld import Bracket
 
@@ -70,12 +77,12 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer]) -> Explanation:
+def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer], status: str) -> Explanation:
     """Return what the answers say."""
     winner = found[0]
-    directions = {answer.direction: Bracket(*answer[:3], "certified") for answer in found}
+    directions = {answer.direction: Bracket(*answer[:3], status) for answer in found}
     return Explanation(
-        bracket(found),
+        bracket(found, status),
         winner.method,
         winner.direction,
         MappingProxyType(directions),
@@ -93,6 +100,31 @@ def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Itera
 
 
 def _of_mechanism(mechanism: Mechanism) -> Iterator[str]:
+    name = type(mechanism).__name__
+    if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled, RandomAllocation)):
+        yield from _of_sampler(mechanism)
+    if isinstance(mechanism, MixtureOfGaussians):
+        yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
+    if isinstance(mechanism, ExponentialMechanism):
+        yield "exponential mechanism: no score moves by more than the sensitivity used; the bracket is that of its dominating pair"
+    if isinstance(mechanism, PermuteAndFlip):
+        yield "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of all epsilon-DP mechanisms"
+    if isinstance(mechanism, Shuffled):
+        yield (
+            "shuffling: each user sends one report by a randomiser of its own coins, every report is "
+            f"{mechanism.epsilon0:g}-locally private, and only their multiset is seen"
+        )
+    if isinstance(mechanism, PrivateSelection):
+        yield "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released"
+    if isinstance(mechanism, (PrivacyProfile, RenyiDP, ZeroConcentratedDP)):
+        yield f"the numbers of {name} are upper bounds for this adjacency"
+    if isinstance(mechanism, PrivacyProfile) and mechanism.status != "certified":
+        yield "a privacy profile is an estimate by quadrature, with no proof of its error"
+    if isinstance(mechanism, (ApproximateDP, Discrete, DiscretePairs)):
+        yield f"the guarantee of {name} holds for this adjacency"
+
+
+def _of_sampler(mechanism: Mechanism) -> Iterator[str]:
     if isinstance(mechanism, PoissonSampled):
         yield "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
     if isinstance(mechanism, (PoissonSampled, FixedSizeSampled)) and isinstance(mechanism.mechanism, Composed):
@@ -115,7 +147,3 @@ def _of_mechanism(mechanism: Mechanism) -> Iterator[str]:
             f"random allocation: in every epoch each record takes part in {mechanism.num_selected} of the "
             f"{mechanism.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
         )
-    if isinstance(mechanism, MixtureOfGaussians):
-        yield "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
-    if isinstance(mechanism, (ApproximateDP, Discrete, DiscretePairs)):
-        yield f"the guarantee of {type(mechanism).__name__} holds for this adjacency"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from hockeystick import _checks
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
+Status: TypeAlias = Literal["certified", "estimate"]
 ADJACENCIES = ("add_or_remove", "replace")
 Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sampling rate
 Entry: TypeAlias = tuple[str, list[float], float, float]  # the same, and a count
@@ -18,6 +20,7 @@ class Mechanism:
     """What one step releases; the base of all mechanisms."""
 
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
+    _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
 
     def _core(self, adjacency: Adjacency) -> Core:
         """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
@@ -37,6 +40,24 @@ class Mechanism:
         yield self
         for part in self._parts():
             yield from part._within()
+
+    @property
+    def status(self) -> Status:
+        """Whether the pair is proven to dominate, "certified", or an "estimate"."""
+        return status_of(self._parts())
+
+
+def status_of(mechanisms: Iterable[Mechanism]) -> Status:
+    """Return "certified" if the pairs of all mechanisms are proven to dominate, else "estimate"."""
+    return "certified" if all(mechanism.status == "certified" for mechanism in mechanisms) else "estimate"
+
+
+def require_pairs(mechanism: Mechanism) -> None:
+    """Refuse what is known by its Renyi divergences alone."""
+    for part in mechanism._within():
+        if not part._has_pair:
+            msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {part!r}"
+            raise ValueError(msg)
 
 
 def shift(noise_multiplier: float, adjacency: Adjacency) -> float:
@@ -58,6 +79,13 @@ def symmetric(kind: str, parameters: list[float], rate: float) -> bool:
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
     """Return the error to raise where no pair is proven."""
     return ValueError(f"{mechanism!r} is not supported under adjacency={adjacency!r}: {reason}")
+
+
+def approximate_pair(epsilon: float, delta: float) -> Core:
+    """Return the pair that dominates all (epsilon, delta)-DP mechanisms (Kairouz, Oh and Viswanath 2015)."""
+    small = math.exp(-epsilon)
+    high, low = (1.0 - delta) / (1.0 + small), (1.0 - delta) * small / (1.0 + small)
+    return "discrete", [delta, high, low, 0.0, 0.0, low, high, delta], 1.0
 
 
 @dataclass(frozen=True)

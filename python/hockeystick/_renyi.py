@@ -15,9 +15,11 @@ from functools import lru_cache
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick._orders import LARGEST_ORDER as LARGEST_ORDER  # noqa: PLC0414, the binomial sum has as many terms
+from hockeystick._renyi_bounds import RenyiMechanism
 from hockeystick.mechanisms import Adjacency, Mechanism
 
-LARGEST_ORDER = 1e5  # the binomial sum has as many terms
+KINDS = ("gaussian", "discrete_gaussian", "laplace", "discrete", "bounded_range", "renyi")  # no kind of later date
 ROUNDING = 2.0**-49
 
 
@@ -28,19 +30,19 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
         for mechanism, count in ledger.items()
         for kind, parameters, rate, times in mechanism._entries(adjacency)
     ]
-    for mechanism, kind, *_ in entries:
-        if kind not in (
-            "gaussian",
-            "discrete_gaussian",
-            "laplace",
-            "discrete",
-        ):  # a kind of later date must not pass for one of these
+    for mechanism, kind, _, rate, _ in entries:
+        if mechanism.status != "certified" or kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
             msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
             raise ValueError(msg)
     return max(
         math.fsum(
-            count * _divergence(kind, parameters, rate, order, forward=forward)
-            for _, kind, parameters, rate, count in entries
+            count
+            * (
+                mechanism._divergence(order, adjacency)
+                if isinstance(mechanism, RenyiMechanism)
+                else _divergence(kind, parameters, rate, order, forward=forward)
+            )
+            for mechanism, kind, parameters, rate, count in entries
         )
         * (1 + ROUNDING)
         for forward in (True, False)
@@ -54,6 +56,8 @@ def _divergence(kind: str, parameters: list[float], rate: float, order: float, *
         p, q = np.split(np.array(parameters), 2)
         sampled = (1 - rate) * q + rate * p
         return _discrete(sampled, q, order) if forward else _discrete(q, sampled, order)
+    if kind == "bounded_range":
+        return _bounded_range(parameters[0], order)
     if kind == "discrete_gaussian":  # no more than the Gaussian
         kind, parameters = "gaussian", [parameters[1] / parameters[0]]
     whole = _gaussian(parameters[0], order) if kind == "gaussian" else _laplace(parameters[0], order)
@@ -73,6 +77,20 @@ def _laplace(shift: float, order: float) -> float:
     both = (order * up + (order - 1) * down) / (2 * order - 1)
     error = ROUNDING * (order * up - (order - 1) * down) / (2 * order - 1)
     return math.log1p(both + error) / (order - 1) * (1 + ROUNDING)
+
+
+def _bounded_range(width: float, order: float) -> float:
+    """Return the supremum over t of the two-point pairs of bounded_range_loss.hpp, at most order width^2/8 (Cesar and Rogers 2021).
+
+    With y = e^t and B = (1 - e^{-(a-1) width})/(e^width - 1) the moment of order a is y^{a-1} (1 + B - B y), largest where B y is
+    (1 + B)(a - 1)/a.
+    """
+    order = max(order, 1.0 + 1e-6)  # divergences do not fall
+    less = order - 1.0
+    log_b = math.log(-math.expm1(-less * width)) - math.log(math.expm1(width))
+    terms = [order * math.log1p(math.exp(log_b)), -order * math.log(order), less * math.log(less), -less * log_b]
+    moment = math.fsum(terms) + 4 * ROUNDING * math.fsum(map(abs, terms))
+    return min(moment / less, order * width * width / 8.0, width) * (1 + ROUNDING)
 
 
 def _discrete(p: Array, q: Array, order: float) -> float:

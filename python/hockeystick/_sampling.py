@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hockeystick import _checks
 from hockeystick._composed import NOTHING, as_one, discrete_pair, replaced_pair, simplest
 from hockeystick._multiplicity import drawn_copies
-from hockeystick._noise import Adjacency, Core, Entry, Mechanism, refuse, symmetric
+from hockeystick._noise import Adjacency, Core, Entry, Mechanism, refuse, require_pairs, symmetric
 
 MOST_COPIES = 100  # of a record on average
 
@@ -52,6 +52,7 @@ class PoissonSampled(Mechanism):
         if not isinstance(self.mechanism, Mechanism):
             msg = f"mechanism must be one of hockeystick's mechanisms, not {self.mechanism!r}"
             raise TypeError(msg)
+        require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
             msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {self.mechanism!r} does"
             raise ValueError(msg)
@@ -166,6 +167,7 @@ class FixedSizeSampled(Mechanism):
         if not isinstance(self.mechanism, Mechanism):
             msg = f"mechanism must be one of hockeystick's mechanisms, not {self.mechanism!r}"
             raise TypeError(msg)
+        require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
             msg = f"mechanism must not draw a batch of a data set itself, as {self.mechanism!r} does"
             raise ValueError(msg)

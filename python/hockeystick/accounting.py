@@ -136,7 +136,7 @@ class Accountant(Ledger):
             If eps is outside its domain, or a forced engine has no answer.
         """
         eps = _checks.scalar("eps", eps, *_checks.NON_NEGATIVE_OR_INFINITE)
-        return _engines.bracket(self._ask(_engines.Question(False, eps)))
+        return _engines.bracket(*self._ask(_engines.Question(False, eps)))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at `delta`.
@@ -157,7 +157,7 @@ class Accountant(Ledger):
             If delta is outside its domain, or a forced engine has no answer.
         """
         delta = _checks.scalar("delta", delta, *_checks.DELTA)
-        return _engines.bracket(self._ask(_engines.Question(True, delta)))
+        return _engines.bracket(*self._ask(_engines.Question(True, delta)))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
         """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
@@ -186,7 +186,7 @@ class Accountant(Ledger):
             question = _engines.Question(False, _checks.scalar("eps", eps, *_checks.NON_NEGATIVE_OR_INFINITE))
         else:
             question = _engines.Question(True, _checks.scalar("delta", cast(float, delta), *_checks.DELTA))
-        return explanation(self._ledger, self._adjacency, self._ask(question))
+        return explanation(self._ledger, self._adjacency, *self._ask(question))
 
     def trade_off(self, fpr: ArrayLike) -> Result:
         """Return a certified lower bound on the false-negative rate of every membership test.
@@ -237,13 +237,14 @@ class Accountant(Ledger):
         ndarray or float
             Sum over the steps of the larger of both directions, in nats. Exact up to rounding for Gaussian, Laplace
             and discrete mechanisms, and for sampled ones at integer orders; between them the chord of the convex
-            (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one.
+            (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one; the exponential
+            mechanism the supremum over its intervals; mechanisms known by a Renyi divergence have that one.
 
         Raises
         ------
         ValueError
             If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
-            which a record is replaced, truncated ones, mixtures of Gaussians.
+            which a record is replaced or that an exponential mechanism sees, truncated ones, mixtures of Gaussians, estimates.
 
         Notes
         -----
@@ -334,9 +335,9 @@ class Accountant(Ledger):
             return most if self._upper_epsilon(delta) <= epsilon else 0
         return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
 
-    def _ask(self, question: _engines.Question) -> list[_engines.Answer]:
+    def _ask(self, question: _engines.Question) -> tuple[list[_engines.Answer], str]:
         composition = _engines.Composition(self._ledger, self._adjacency)
-        return _engines.answers(composition, question, self._engine, upper_only=False)
+        return _engines.answers(composition, question, self._engine, upper_only=False), composition.status
 
     def _upper(self, *, for_epsilon: bool, value: float) -> float:
         composition = _engines.Composition(self._ledger, self._adjacency)

@@ -17,9 +17,13 @@ from hockeystick._discrete_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick._gaussian_mixture import MixtureOfGaussians
 from hockeystick._noise import ADJACENCIES as ADJACENCIES  # noqa: PLC0414, exported from here
 from hockeystick._noise import Adjacency as Adjacency  # noqa: PLC0414
-from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, refuse
+from hockeystick._noise import Core, Gaussian, Laplace, Mechanism, approximate_pair, refuse
+from hockeystick._profile import PrivacyProfile
 from hockeystick._random_allocation import RandomAllocation
+from hockeystick._renyi_bounds import PrivateSelection, RenyiDP, ZeroConcentratedDP
 from hockeystick._sampling import FixedSizeSampled, PoissonSampled
+from hockeystick._selection import ExponentialMechanism, PermuteAndFlip
+from hockeystick._shuffled import Shuffled
 from hockeystick._truncated_sampling import TruncatedPoissonSampled
 
 __all__ = [
@@ -29,15 +33,22 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePairs",
+    "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
     "Mechanism",
     "MixtureOfGaussians",
+    "PermuteAndFlip",
     "PoissonSampled",
+    "PrivacyProfile",
+    "PrivateSelection",
     "RandomAllocation",
     "RandomizedResponse",
+    "RenyiDP",
+    "Shuffled",
     "TruncatedPoissonSampled",
+    "ZeroConcentratedDP",
 ]
 
 
@@ -108,9 +119,7 @@ class ApproximateDP(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency  # the guarantee is taken to be for the one in use
-        small = math.exp(-self.epsilon)
-        high, low = (1.0 - self.delta) / (1.0 + small), (1.0 - self.delta) * small / (1.0 + small)
-        return "discrete", [self.delta, high, low, 0.0, 0.0, low, high, self.delta], 1.0
+        return approximate_pair(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hockeystick import _checks, _core
 from hockeystick._composed import releases
+from hockeystick._noise import require_pairs, status_of
 from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
 
 __all__ = ["Bracket", "PrivacyLossDistribution"]
@@ -26,7 +27,7 @@ class Bracket(NamedTuple):
     method : str
         How they were found.
     status : str
-        "certified": the truth lies between the ends, rounding included.
+        "certified": the truth lies between the ends, rounding included. "estimate" if a mechanism was only estimated.
 
     Examples
     --------
@@ -95,6 +96,7 @@ class PrivacyLossDistribution:
         if interval is not None:
             interval = _checks.positive_scalar("interval", interval)
         adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
+        require_pairs(mechanism)
         mechanism._entries(adjacency)  # refuses here rather than at a query
         return cls({mechanism: 1}, interval, adjacency)
 
@@ -233,7 +235,7 @@ def ledger_bracket(
     lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
-    return Bracket(lower, upper, method, "certified")
+    return Bracket(lower, upper, method, status_of(ledger))
 
 
 def describe(upper: float, interval: float, *, coarsened: bool) -> str:

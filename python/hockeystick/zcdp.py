@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from hockeystick import _checks
 from hockeystick._checks import Array, Grid, OnError, Result
 from hockeystick.accounting import Accountant
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.mechanisms import Adjacency, Mechanism, ZeroConcentratedDP
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
@@ -151,6 +151,8 @@ def zcdp_rho(accountant: Accountant) -> float:
 
 
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
+    if isinstance(mechanism, ZeroConcentratedDP):
+        return mechanism.rho
     releases = mechanism._entries(adjacency)
     distances = [_gaussian_distance(*release[:3]) for release in releases]
     if None not in distances:

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <hockeystick/bounded_range_loss.hpp>
 #include <hockeystick/discrete_gaussian_loss.hpp>
 #include <hockeystick/gaussian_mixture_loss.hpp>
 #include <hockeystick/labelled_loss.hpp>
@@ -111,10 +112,10 @@ class DiscreteLoss final : public PrivacyLoss {
 
 // A mechanism by name: "gaussian" or "laplace" (parameters: shift), "discrete" (p, then q), "discrete_pairs" (the length of
 // the forward p, then p and q of the forward pair and of the reverse one),
-// "replaced_gaussian" (shift of one record, Poisson rate), "discrete_gaussian" (sigma, shift), "gaussian_mixture",
-// "labelled_gaussian" and "labelled_laplace" (shifts, then probabilities), "truncated_gaussian" and, where a record is replaced,
-// "truncated_replaced_gaussian" (shift of one record, Poisson rate, probability of truncation), "fixed_size_" and one of these (its
-// parameters, then the probability that a replaced record is drawn); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q),
+// "replaced_gaussian" (shift of one record, Poisson rate), "discrete_gaussian" (sigma, shift), "bounded_range" (range),
+// "gaussian_mixture", "labelled_gaussian" and "labelled_laplace" (shifts, then probabilities), "truncated_gaussian" and, where a
+// record is replaced, "truncated_replaced_gaussian" (shift of one record, Poisson rate, probability of truncation), "fixed_size_" and one of
+// these (its parameters, then the probability that a replaced record is drawn); `rate` is that of Poisson sampling, 1 for none. Forward is (P, Q),
 // the direction called remove under add-or-remove adjacency; the other one exchanges P and Q. Arguments are checked by the caller.
 struct Mechanism {
     std::string kind;
@@ -161,6 +162,7 @@ inline Loss base_loss(const Mechanism& mechanism, bool forward) {
     if (mechanism.kind.rfind(fixed_size, 0) == 0) return fixed_size_loss(mechanism);
     if (mechanism.kind == "replaced_gaussian") return std::make_shared<ReplacedGaussianLoss>(x.at(0), x.at(1));
     if (mechanism.kind == "discrete_gaussian") return std::make_shared<DiscreteGaussianLoss>(x.at(0), x.at(1));
+    if (mechanism.kind == "bounded_range") return std::make_shared<BoundedRangeLoss>(x.at(0));
     if (mechanism.kind == "truncated_gaussian" || mechanism.kind == "truncated_replaced_gaussian")
         return truncated_loss(mechanism, forward);
     if (mechanism.kind == "discrete_pairs") {

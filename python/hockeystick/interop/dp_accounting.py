@@ -158,6 +158,7 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
         raise ImportError(NEED)
     h = _checks.positive_scalar("value_discretization_interval", value_discretization_interval)
     composition = _engines.Composition(accountant.ledger, accountant.adjacency)
+    _engines.require_certified(composition)
     symmetric = len(composition.directions()) == 1
     total = None
     for kind, parameters, rate, count in composition.entries(upper=True):

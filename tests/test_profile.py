@@ -1,0 +1,262 @@
+"""Mechanisms of one's own: profiles from numbers, functions and densities, and what is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick import _core
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0)."""
+    return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
+
+
+def bounds(profile, eps):
+    """Return the upper ends of one step in both directions."""
+    return [_core.one_step_bracket(*profile._core("replace"), forward, False, eps)[1] for forward in (True, False)]
+
+
+def normal_tail(x):
+    """Return P(N(0, 1) > x)."""
+    return 0.5 * math.erfc(x / math.sqrt(2.0))
+
+
+@settings(deadline=None)
+@given(
+    masses=st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=2, max_size=6),
+    gaps=st.lists(st.floats(1e-3, 1.5), max_size=8),
+    eps=st.floats(-4.0, 4.0),
+)
+def test_chords_dominate_any_pair(masses, gaps, eps):
+    """Whatever the pair and the points, the chords lie above both directions at every epsilon, and touch at the points."""
+    p, q = (np.array(law) + 1e-3 for law in zip(*masses, strict=True))
+    p, q = p / p.sum(), q / q.sum()
+    epsilons = np.concatenate([[0.0], np.cumsum(gaps)])
+    remove, add = [hockey_stick(p, q, e) for e in epsilons], [hockey_stick(q, p, e) for e in epsilons]
+    add[0] = remove[0] = max(add[0], remove[0])
+    profile = hs.PrivacyProfile(epsilons, np.minimum.accumulate(remove), np.minimum.accumulate(add))
+    forward, reverse = bounds(profile, eps)
+    assert forward >= hockey_stick(p, q, eps) - 1e-15
+    assert reverse >= hockey_stick(q, p, eps) - 1e-15
+    for at, delta in zip(epsilons, remove, strict=True):
+        assert bounds(profile, at)[0] <= delta + 1e-9
+
+
+@settings(deadline=None)
+@given(
+    deltas=st.lists(st.floats(0.0, 0.9), min_size=1, max_size=8),
+    gaps=st.lists(st.floats(1e-3, 1.5), min_size=7, max_size=7),
+)
+def test_any_falling_numbers_are_a_pair(deltas, gaps):
+    """Upper bounds need not be convex: what results is a pair whose curve does not exceed them."""
+    deltas = sorted(deltas, reverse=True)
+    epsilons = np.concatenate([[0.0], np.cumsum(gaps)])[: len(deltas)]
+    profile = hs.PrivacyProfile(epsilons, deltas)
+    _, parameters, _ = profile._core("replace")
+    p, q = np.split(np.array(parameters), 2)
+    assert p.min() >= 0.0
+    assert q.min() >= 0.0
+    assert p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert q.sum() == pytest.approx(1.0, rel=1e-12)
+    for eps, delta in zip(epsilons, deltas, strict=True):
+        assert max(bounds(profile, eps)) <= delta * (1 + 1e-9) + 1e-12
+
+
+def test_pure_and_approximate_profiles():
+    """The two points of (epsilon, delta)-DP give its pair back, composed too."""
+    tv = (math.expm1(0.5) + 2e-6) / (math.exp(0.5) + 1)  # delta(0) of the pair of Kairouz, Oh and Viswanath
+    known = hs.PrivacyProfile([0.0, 0.5], [tv, 1e-6])
+    for count, eps in ((1, 0.2), (7, 0.9), (7, 3.6)):
+        truth = hs.Accountant().compose(hs.ApproximateDP(0.5, 1e-6), count).delta_bracket(eps)
+        found = hs.Accountant().compose(known, count).delta_bracket(eps)
+        assert found.upper >= truth.lower
+        assert found.upper == pytest.approx(truth.upper, rel=2e-3)
+        assert found.status == "certified"
+
+
+@pytest.mark.parametrize("count", [1, 25, 400])
+def test_composed_gaussian(count):
+    """The profile of a Gaussian step composes to the Gaussian of all steps, from above and closely."""
+    step = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 0.2))
+    mu = 0.2 * math.sqrt(count)
+    total = hs.Accountant().compose(step, count)
+    for share in (0.5, 2.0):
+        truth = hs.gdp_delta(mu, share * mu)
+        assert truth <= total.delta(share * mu) <= truth * (1 + 4e-3)
+    for delta in (1e-4, 1e-8):
+        assert hs.gdp_epsilon(mu, delta) <= total.epsilon(delta) <= hs.gdp_epsilon(mu, delta) * (1 + 4e-3)
+
+
+def test_two_directions_of_a_sampled_gaussian():
+    """With a function for each direction a sampled step composes as the library's own does, far below its worse direction alone."""
+    base = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+
+    def curve(forward):
+        return lambda eps: _core.one_step_bracket(*base._core("add_or_remove"), forward, False, eps)[1]
+
+    profile = hs.PrivacyProfile.from_function(curve(True), curve(False))
+    for count in (1, 50):
+        truth = hs.Accountant().compose(base, count)
+        found = hs.Accountant().compose(profile, count)
+        for eps in (0.3, 1.5):
+            expected = truth.delta_bracket(eps)
+            assert expected.lower <= found.delta(eps) <= expected.upper * (1 + 4e-3)
+        directions = {name: bracket.upper for name, bracket in found.explain(eps=0.3).directions.items()}
+        assert directions["remove"] > 1.05 * directions["add"]
+    worse = hs.PrivacyProfile(profile.epsilons, np.maximum(profile.remove, profile.add))
+    assert hs.Accountant().compose(worse, 50).delta(1.5) >= hs.Accountant().compose(profile, 50).delta(1.5)
+
+
+def naive_gaussian(eps):
+    """Return delta of a Gaussian step with the cancellation of a textbook."""
+    return normal_tail(eps - 0.5) - math.exp(eps) * normal_tail(eps + 0.5)
+
+
+def test_compiled_functions():
+    """A numba cfunc, a scipy.LowLevelCallable of it, of a ctypes function and of a capsule give the Python function's profile."""
+    expected = hs.PrivacyProfile.from_function(naive_gaussian, num_points=60)
+    scipy = pytest.importorskip("scipy")
+    prototype = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    pointer = prototype(naive_gaussian)
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    capsule = new_capsule(ctypes.cast(pointer, ctypes.c_void_p), b"double (double)", None)
+    functions = [pointer, scipy.LowLevelCallable(pointer), scipy.LowLevelCallable(capsule), capsule]
+    for function in functions:
+        assert hs.PrivacyProfile.from_function(function, num_points=60) == expected
+    wrong = new_capsule(ctypes.cast(pointer, ctypes.c_void_p), b"double (double, double)", None)
+    for function in (wrong, scipy.LowLevelCallable(wrong)):
+        with pytest.raises(ValueError, match=r"double \(double"):
+            hs.PrivacyProfile.from_function(function)
+
+
+def test_numba_function():
+    """A function compiled by numba, as it is or as a cfunc, is taken like a Python one."""
+    numba = pytest.importorskip("numba")
+    for function in (numba.njit(laplace_curve), numba.cfunc("float64(float64)")(laplace_curve)):
+        profile = hs.PrivacyProfile.from_function(function, num_points=200)
+        found = hs.Accountant().compose(profile).delta(0.3)
+        assert hs.laplace_theta(0.3, 1.0) <= found <= hs.laplace_theta(0.3, 1.0) * (1 + 1e-3)
+
+
+def laplace_curve(eps):
+    """Return delta of Laplace noise at distance 1."""
+    return max(0.0, 1.0 - math.exp(0.5 * (eps - 1.0)))
+
+
+def normal(mean):
+    """Return the log density of a normal distribution."""
+    return lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi)
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_densities(count):
+    """Two normal densities give an estimate close to their closed form, which says that it is one and is not handed out as a bound."""
+    profile = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5])
+    total = hs.Accountant().compose(profile, count)
+    found = total.delta_bracket(1.0)
+    assert found.status == "estimate"
+    assert found.upper == pytest.approx(hs.gdp_delta(0.5 * math.sqrt(count), 1.0), rel=5e-3)
+    assert total.epsilon_bracket(1e-5).status == "estimate"
+    assert total.explain(eps=1.0).bracket.status == "estimate"
+    assert any("estimate by quadrature" in line for line in total.explain(eps=1.0).assumptions)
+    pld = hs.PrivacyLossDistribution.from_mechanism(profile).self_compose(count)
+    assert pld.delta_bracket(1.0).status == "estimate"
+    for query in (total.delta, total.log_delta, total.epsilon, total.advantage, total.trade_off):
+        with pytest.raises(ValueError, match="only estimated"):
+            query(*([] if query == total.advantage else [0.1]))
+    with pytest.raises(ValueError, match="rdp has no bound"):
+        total.rdp(2.0)
+    sampled = hs.PoissonSampled(profile, 0.1)
+    assert hs.Accountant().compose(sampled).delta_bracket(0.1).status == "estimate"
+
+
+def test_one_sided_densities():
+    """Uniform densities on overlapping intervals: an infinite loss has its mass, up to the tolerance."""
+    inside = math.log(0.5)
+    profile = hs.PrivacyProfile.from_densities(
+        lambda x: inside if x < 2.0 else -math.inf, lambda x: inside if x > 1.0 else -math.inf, [0.0, 1.0, 2.0, 3.0]
+    )
+    found = hs.Accountant().compose(profile).delta_bracket(3.0)
+    assert found.upper == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_kept_as_numbers(adjacency):
+    """A profile equals its pickle and what its state and repr rebuild, and answers alike; composing at once or one by one too."""
+    profile = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 1.0), num_points=50)
+    accountant = hs.Accountant(adjacency).compose(profile, 3)
+    before = accountant.delta(1.0)
+    assert pickle.loads(pickle.dumps(profile)) == profile
+    assert eval(repr(profile), vars(hs)) == profile
+    loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert loaded.ledger == accountant.ledger
+    assert loaded.delta(1.0) == before
+    assert hs.Accountant(adjacency).compose(profile).compose(profile).compose(profile).delta(1.0) == before
+
+
+def test_no_loss_and_no_privacy():
+    """A profile of zeros leaks nothing; one that is told apart always is refused at composition."""
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.0]), 100).delta(0.0) == 0.0
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.25])).delta(9.0) == pytest.approx(0.25)
+    assert hs.PrivacyProfile.from_function(lambda _: 0.0).remove[0] <= 1e-15
+    with pytest.raises(ValueError, match="told apart"):
+        hs.Accountant().compose(hs.PrivacyProfile([0.0], [1.0]))
+
+
+def made(remove, add=None, **options):
+    """Return a thunk that samples a function."""
+    return lambda: hs.PrivacyProfile.from_function(remove, add, **options)
+
+
+def densities(p, q, breakpoints=(-9.0, 9.0), **options):
+    """Return a thunk that integrates two densities."""
+    return lambda: hs.PrivacyProfile.from_densities(p, q, breakpoints, **options)
+
+
+BAD = [
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.1, 0.2], [0.3, 0.2])),
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 0.0], [0.3, 0.2])),
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 700.0], [0.3, 0.2])),
+    (ValueError, r"remove\[1\] must lie in \[0, 1\], not 1.2", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 1.2])),
+    (ValueError, "remove must not rise with epsilon, not by 0.1", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.4])),
+    (ValueError, "remove must be as long as epsilons", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3])),
+    (ValueError, "add must begin with the total", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.1], [0.2, 0.1])),
+    (ValueError, "status must be one of", lambda: hs.PrivacyProfile([0.0], [0.3], None, "sure")),
+    (TypeError, "remove must be a function", made(3.0)),
+    (ValueError, "remove.* must lie in .0, 1., not be nan", made(lambda _: math.nan)),
+    (ValueError, "must lie in .0, 1., not be 2.0", made(lambda _: 2.0)),
+    (ValueError, "must not rise with epsilon, not by", made(lambda eps: 0.4 + 0.01 * math.sin(eps))),
+    (ValueError, "must be convex in e.epsilon; at epsilon", made(lambda eps: max(0.0, 0.5 - 0.1 * eps * eps))),
+    (ValueError, "off by", made(lambda eps: hs.theta(eps, 1.0), lambda eps: hs.theta(eps, 1.1))),  # total variation
+    (ValueError, "accuracy must lie in", made(laplace_curve, accuracy=-1.0)),
+    (ValueError, "tail must lie in", made(laplace_curve, tail=0.5)),
+    (ValueError, "num_points must be", made(laplace_curve, num_points=1)),
+    (ValueError, r"integral of exp\(log_p\) is 1\+1", densities(lambda x: normal(0)(x) + math.log(2), normal(0))),
+    (ValueError, "log_p must be the logarithm of a density", densities(lambda _: math.nan, normal(0))),
+    (ValueError, "breakpoints must be at least two", densities(normal(0), normal(1), (1.0, 0.0))),
+    (ValueError, "tolerance must lie in", densities(normal(0), normal(1), tolerance=0.0)),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_input(error, message, make):
+    """What no mechanism can have is refused, by name and by how much."""
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_breakpoints_that_leave_mass_out():
+    """Ends inside the support are found by the missing mass."""
+    with pytest.raises(ValueError, match=r"exp\(log_q\) is 1-0.0228"):
+        hs.PrivacyProfile.from_densities(normal(-0.5), normal(0.5), [-10.0, 2.5])

@@ -1,0 +1,217 @@
+"""The exponential mechanism and permute-and-flip against their definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick import _core
+
+RANGES = [1e-4, 0.3, 1.0, 5.0, 40.0]
+
+
+def two_point(width, t, eps):
+    """Return delta of the pair with losses t and t - width."""
+    width, t, eps = map(mp.mpf, (width, t, eps))
+    high = -mp.expm1(t - width) / -mp.expm1(-width)
+    ratio = mp.exp(eps)
+    return max(high * (1 - ratio * mp.exp(-t)), 0) + max((1 - high) * (1 - ratio * mp.exp(width - t)), 0)
+
+
+def laws(epsilon, scores, moved):
+    """Return the output distributions of the exponential mechanism of sensitivity 1 on two score vectors."""
+    weights = [np.exp(0.5 * epsilon * (np.array(s) - max(s))) for s in (scores, moved)]
+    return [w / w.sum() for w in weights]
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0)."""
+    return float(np.maximum(np.asarray(p) - math.exp(eps) * np.asarray(q), 0.0).sum())
+
+
+@pytest.mark.parametrize("width", RANGES)
+def test_curve_is_the_largest_of_all_intervals(width):
+    """Delta is the maximum over t of the two-point pairs, found by a search, at positive and negative epsilons."""
+    with mp.workdps(40):
+        for share in (-0.99, -0.3, 0.0, 0.1, 0.7, 0.999):
+            eps = mp.mpf(share) * mp.mpf(width)
+            grid = [two_point(width, mp.mpf(width) * k / 60, eps) for k in range(61)]
+            best = two_point(width, (eps + mp.mpf(width)) / 2, eps)
+            assert max(grid) <= best * (1 + mp.mpf("1e-30"))
+            lower, upper = _core.one_step_bracket("bounded_range", [width], 1.0, True, False, float(eps))
+            blur = mp.mpf("1e-11") + mp.mpf("1e-14") / (1 - share)
+            assert lower <= best * (1 + blur)
+            assert upper >= best * (1 - blur)
+            assert upper - lower <= 4e-11 * upper
+
+
+@pytest.mark.parametrize("width", RANGES)
+def test_masses_integrate_the_density(width):
+    """Masses are integrals of e^{l/2}/(4 sinh(width/2)) under P and of e^{-l/2} under Q, in either tail."""
+    with mp.workdps(40):
+        w = mp.mpf(width)
+        unit = 1 / (4 * mp.sinh(w / 2))
+        for share in (-0.9, 0.0, 0.4, 0.97):
+            x = float(share * w)
+            found = _core.one_step_masses("bounded_range", [width], 1.0, True, x)
+            for i, (sign, low, high) in enumerate([(1, -w, x), (1, x, w), (-1, -w, x), (-1, x, w)]):
+                truth = unit * mp.quad(lambda l, sign=sign: mp.exp(sign * l / 2), [low, high])
+                assert found[i] == pytest.approx(float(truth), rel=1e-12)
+
+
+@given(
+    epsilon=st.floats(0.01, 6.0),
+    scores=st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=6),
+    moves=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
+    share=st.floats(-1.0, 1.0),
+)
+def test_every_exponential_mechanism_is_dominated(epsilon, scores, moves, share):
+    """No score vectors that differ by at most the sensitivity leak more, at any epsilon."""
+    p, q = laws(epsilon, scores, [s + m for s, m in zip(scores, moves, strict=False)])
+    truth = hockey_stick(p, q, share * epsilon)
+    upper = _core.one_step_bracket("bounded_range", [epsilon], 1.0, True, False, share * epsilon)[1]
+    assert truth <= upper + 1e-14
+
+
+def test_curve_is_attained():
+    """With two candidates, one score up and the other down, the worst gap reaches the curve at every epsilon."""
+    for eps in (0.0, 0.4, 0.9):
+        gaps = np.linspace(-6, 6, 4001)  # of the scores before the move, times epsilon/2
+        worst = max(hockey_stick(*laws(1.0, [0.0, 2 * g], [-1.0, 2 * g + 1.0]), eps) for g in gaps)
+        assert worst == pytest.approx(hs.Accountant().compose(hs.ExponentialMechanism(1.0)).delta(eps), rel=1e-4)
+
+
+def test_three_steps_with_intervals_of_their_own():
+    """A composition of two-point pairs, equal or not, stays below the bound and is not far from it."""
+    upper = {eps: hs.Accountant().compose(hs.ExponentialMechanism(1.0), 3).delta(eps) for eps in (0.0, 0.6, 1.4)}
+    largest = dict.fromkeys(upper, 0.0)
+    for ts in itertools.combinations_with_replacement(np.linspace(0.05, 0.95, 10), 3):
+        laws_p, losses = np.ones(1), np.zeros(1)
+        for t in ts:
+            high = math.expm1(t - 1.0) / math.expm1(-1.0)
+            laws_p = np.outer(laws_p, [high, 1 - high]).ravel()
+            losses = np.add.outer(losses, [t, t - 1.0]).ravel()
+        for eps, bound in upper.items():
+            truth = float(laws_p @ np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0))
+            assert truth <= bound
+            largest[eps] = max(largest[eps], truth)
+    assert all(largest[eps] > 0.6 * upper[eps] for eps in upper)
+
+
+def test_pld_agrees_with_sampling_of_the_loss():
+    """Twenty steps agree with the convolution of the density on a fine grid."""
+    width, n = 0.5, 20
+    edges = np.linspace(-width, width, 2001)
+    cdf = np.expm1((edges + width) / 2) / math.expm1(width)
+    step = np.diff(cdf)
+    law = np.ones(1)
+    for _ in range(n):
+        law = np.convolve(law, step)
+    centres = (np.arange(law.size) - (law.size - 1) / 2) * (edges[1] - edges[0])
+    for eps in (0.5, 2.0, 4.0):
+        truth = float(law @ np.maximum(-np.expm1(np.minimum(eps - centres, 0.0)), 0.0))
+        found = hs.Accountant().compose(hs.ExponentialMechanism(width), n).delta_bracket(eps)
+        assert found.lower * (1 - 1e-4) <= truth <= found.upper * (1 + 1e-4)
+        assert found.upper - found.lower <= 2e-3 * found.upper
+
+
+@pytest.mark.parametrize("order", [1.0, 1.2, 2.0, 17.0, 1000.0])
+@pytest.mark.parametrize("width", [0.001, 0.5, 3.0, 40.0])
+def test_renyi_divergence_is_the_supremum(width, order):
+    """The Renyi bound is the largest over t of the two-point pairs, and below order width^2/8."""
+    found = hs.Accountant().compose(hs.ExponentialMechanism(width)).rdp(order)
+    with mp.workdps(40):
+        values = []
+        for k in range(1, 300):
+            t = mp.mpf(width) * k / 300
+            high = -mp.expm1(t - width) / -mp.expm1(-mp.mpf(width))
+            if order == 1.0:
+                values.append(t - (1 - high) * width)
+            else:
+                less = mp.mpf(order) - 1
+                values.append(mp.log(high * mp.exp(less * t) + (1 - high) * mp.exp(less * (t - width))) / less)
+        truth = max(values)
+    assert found >= truth
+    assert found <= float(truth) * (1 + 5e-3)
+    assert found <= order * width**2 / 8 * (1 + 2e-6)
+
+
+def permute_and_flip(epsilon, scores):
+    """Return the law of permute-and-flip, by all orders of the candidates."""
+    accept = [math.exp(0.5 * epsilon * (s - max(scores))) for s in scores]
+    law = np.zeros(len(scores))
+    for order in itertools.permutations(range(len(scores))):
+        left = 1.0 / math.factorial(len(scores))
+        for i in order:
+            law[i] += left * accept[i]
+            left *= 1.0 - accept[i]
+    return law
+
+
+@given(
+    epsilon=st.floats(0.01, 4.0),
+    scores=st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=4),
+    moves=st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=4, max_size=4),
+    share=st.floats(0.0, 1.0),
+)
+def test_permute_and_flip_is_dominated(epsilon, scores, moves, share):
+    """The law by enumeration of all orders stays below the pair of epsilon-DP."""
+    p = permute_and_flip(epsilon, scores)
+    q = permute_and_flip(epsilon, [s + m for s, m in zip(scores, moves, strict=False)])
+    assert p.sum() == pytest.approx(1.0)
+    upper = hs.Accountant().compose(hs.PermuteAndFlip(epsilon)).delta(share * epsilon)
+    assert hockey_stick(p, q, share * epsilon) <= upper + 1e-13
+
+
+def test_permute_and_flip_is_not_of_bounded_range():
+    """Two candidates whose tie is broken leak more than an exponential mechanism of that epsilon can."""
+    p, q = permute_and_flip(1.0, [0.0, 0.0]), permute_and_flip(1.0, [1.0, -1.0])
+    assert hockey_stick(p, q, 0.0) > hs.Accountant().compose(hs.ExponentialMechanism(1.0)).delta(0.0) + 0.05
+
+
+def test_sampled_selection():
+    """Poisson sampling of an exponential mechanism: delta' at log(1 + q(e^eps - 1)) is q delta when a record is removed."""
+    whole = hs.Accountant().compose(hs.ExponentialMechanism(1.0))
+    sampled = hs.PoissonSampled(hs.ExponentialMechanism(1.0), 0.1)
+    for eps in (0.0, 0.3, 0.8):
+        amplified = math.log1p(0.1 * math.expm1(eps))
+        found = hs.Accountant().compose(sampled).explain(eps=amplified).directions["remove"].upper
+        assert found == pytest.approx(0.1 * whole.delta(eps), rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.parametrize("mechanism", [hs.ExponentialMechanism(0.7), hs.PermuteAndFlip(0.7)], ids=repr)
+def test_largest_loss(mechanism, adjacency):
+    """At delta = 0 epsilon is the sum of the epsilons."""
+    assert hs.Accountant(adjacency).compose(mechanism, 3).epsilon(0.0) == pytest.approx(2.1, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [hs.ExponentialMechanism, hs.PermuteAndFlip])
+@pytest.mark.parametrize(
+    ("error", "epsilon"),
+    [
+        (ValueError, 0.0),
+        (ValueError, -1.0),
+        (ValueError, 601.0),
+        (ValueError, math.nan),
+        (TypeError, "1"),
+        (TypeError, True),
+    ],
+)
+def test_bad_epsilon(kind, error, epsilon):
+    """An epsilon outside (0, 600] is refused by name."""
+    with pytest.raises(error, match="epsilon must"):
+        kind(epsilon)
+
+
+def test_sampled_renyi_divergence_is_refused():
+    """No bound is known here for a sampled one; it does not pass for another."""
+    with pytest.raises(ValueError, match="rdp has no bound"):
+        hs.Accountant().compose(hs.PoissonSampled(hs.ExponentialMechanism(1.0), 0.1)).rdp(2.0)

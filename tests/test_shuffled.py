@@ -1,0 +1,197 @@
+"""Shuffled local reports against enumeration of all reports, and closed forms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick import isrl
+
+
+def shuffled(reports):
+    """Return the law of how often each output occurs, where each user has a law of outputs."""
+    law = {(0,) * len(reports[0]): 1.0}
+    for report in reports:
+        longer = defaultdict(float)
+        for counts, mass in law.items():
+            for i, share in enumerate(report):
+                longer[(*counts[:i], counts[i] + 1, *counts[i + 1 :])] += mass * share
+        law = longer
+    return law
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0) of two laws of counts."""
+    return sum(max(mass - math.exp(eps) * q.get(counts, 0.0), 0.0) for counts, mass in p.items())
+
+
+def clones_delta(epsilon0, num_users, rate, eps):
+    """Return delta of the pair of clones, by the sum over all counts."""
+    p, rate = mp.exp(mp.mpf(epsilon0)), mp.mpf(rate)
+    total = mp.mpf(0)
+    for c in range(num_users):
+        weight = mp.binomial(num_users - 1, c) * rate**c * (1 - rate) ** (num_users - 1 - c) / mp.mpf(2) ** c
+        for a in range(c + 2):
+            first = mp.binomial(c, a - 1) if a > 0 else 0
+            second = mp.binomial(c, a) if a <= c else 0
+            total += weight * max(p * first + second - mp.exp(eps) * (first + p * second), 0) / (p + 1)
+    return total
+
+
+def upper(mechanism, eps, count=1):
+    """Return the certified delta."""
+    return hs.Accountant("replace").compose(mechanism, count).delta(eps)
+
+
+@pytest.mark.parametrize("randomizer", ["any", "randomized_response"])
+@pytest.mark.parametrize("num_users", [1, 2, 7, 60])
+@pytest.mark.parametrize("epsilon0", [0.1, 1.0, 4.0])
+def test_one_round_is_the_pair_of_clones(epsilon0, num_users, randomizer):
+    """Delta is at least that of the sum over all counts, and above it by the grid alone."""
+    with mp.workdps(40):
+        rate = mp.exp(-mp.mpf(epsilon0)) if randomizer == "any" else 2 / (mp.exp(mp.mpf(epsilon0)) + 1)
+        for share in (0.0, 0.2, 0.6, 0.95):
+            truth = clones_delta(epsilon0, num_users, rate, share * epsilon0)
+            found = upper(hs.Shuffled(epsilon0, num_users, randomizer), share * epsilon0)
+            assert truth <= found
+            assert found <= float(truth * mp.exp(mp.mpf("1e-3") * max(1, -mp.log(truth + mp.mpf("1e-300"))))) + 1e-30
+
+
+def test_many_users_are_close_to_the_sum():
+    """With 3000 users, where the clones are grouped, the excess is still small; epsilon's far smaller."""
+    ratio, rate, users = math.e, math.exp(-1.0), 3000
+    logs = np.array([math.lgamma(k + 1.0) for k in range(users + 1)])
+    truth = np.zeros(2)
+    for c in range(users):
+        weight = (
+            logs[users - 1] - logs[c] - logs[users - 1 - c] + c * math.log(rate) + (users - 1 - c) * math.log1p(-rate)
+        )
+        if weight < -60.0:
+            continue
+        half = np.exp(weight + logs[c] - logs[: c + 1] - logs[c::-1] - c * math.log(2.0))
+        first, second = np.append(0.0, half), np.append(half, 0.0)
+        for i, eps in enumerate((0.05, 0.1)):
+            growth = math.exp(eps)
+            truth[i] += np.maximum((ratio - growth) * first + (1 - growth * ratio) * second, 0.0).sum() / (ratio + 1)
+    found = np.array([upper(hs.Shuffled(1.0, users), eps) for eps in (0.05, 0.1)])
+    assert (truth * (1 - 1e-9) <= found).all()
+    assert (found <= truth * 1.02).all()
+
+
+def test_one_user_has_a_local_report():
+    """Behind nobody a report leaks what it leaks: the pair of epsilon0-DP."""
+    alone = hs.Accountant("replace").compose(hs.Shuffled(1.3, 1), 4)
+    local = hs.Accountant("replace").compose(hs.ApproximateDP(1.3, 0.0), 4)
+    for eps in (0.0, 1.0, 3.0, 5.0):
+        assert local.delta(eps) <= alone.delta(eps) * (1 + 1e-9)
+        assert alone.delta(eps) <= local.delta(eps) * (1 + 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    weights=st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6),
+    tilts=st.lists(st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6), min_size=4, max_size=4),
+    share=st.floats(0.0, 0.95),
+)
+def test_any_randomiser_is_dominated(weights, tilts, share):
+    """Four users with any inputs and a random randomiser leak less than the pair says, in both directions."""
+    base = np.array(weights) + 0.01
+    rows = np.array([base * np.exp(np.array(tilt)) for tilt in tilts])
+    rows /= rows.sum(axis=1, keepdims=True)
+    epsilon0 = float(np.log((rows.max(axis=0) / rows.min(axis=0)).max()))
+    if epsilon0 < 1e-3:
+        return
+    p, q = shuffled([rows[0], *rows[2:], rows[2]]), shuffled([rows[1], *rows[2:], rows[2]])
+    bound = upper(hs.Shuffled(epsilon0, 4), share * epsilon0) + 1e-13
+    assert hockey_stick(p, q, share * epsilon0) <= bound
+    assert hockey_stick(q, p, share * epsilon0) <= bound
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 4])
+def test_randomised_response_is_dominated(buckets):
+    """Randomised response of five users, whatever the others hold, stays below its pair; for two buckets it comes close."""
+    ratio = math.e
+    rows = (np.ones((buckets, buckets)) + (ratio - 1) * np.eye(buckets)) / (ratio + buckets - 1)
+    mechanism, nearest = hs.Shuffled(1.0, 5, "randomized_response"), 0.0
+    for others in itertools.combinations_with_replacement(range(buckets), 4):
+        p = shuffled([rows[0], *(rows[x] for x in others)])
+        q = shuffled([rows[1], *(rows[x] for x in others)])
+        for eps in (0.0, 0.3, 0.8):
+            bound = upper(mechanism, eps)
+            assert hockey_stick(p, q, eps) <= bound + 1e-13
+            nearest = max(nearest, hockey_stick(p, q, eps) / bound)
+    assert nearest > (0.9 if buckets == 2 else 0.5)
+
+
+def test_randomised_response_has_its_blanket():
+    """Every bucket is as likely as the two of the pair require of each other input, at any number of buckets."""
+    for buckets in (2, 3, 10):
+        ratio = 2.5
+        rows = (np.ones((buckets, buckets)) + (ratio - 1) * np.eye(buckets)) / (ratio + buckets - 1)
+        assert (rows >= (rows[0] + rows[1]) / (ratio + 1) - 1e-15).all()
+
+
+def test_rounds_are_a_convolution():
+    """Three rounds agree with the sum over all outcomes of the pair of four users."""
+    ratio, rate = math.e, math.exp(-1.0)
+    losses, masses = [], []
+    for c in range(4):
+        for a in range(c + 2):
+            first, second = (math.comb(c, a - 1) if a else 0), math.comb(c, a)
+            masses.append(
+                math.comb(3, c) * rate**c * (1 - rate) ** (3 - c) / 2**c * (ratio * first + second) / (ratio + 1)
+            )
+            losses.append(math.log((ratio * a + (c + 1 - a)) / (a + ratio * (c + 1 - a))))
+    for eps in (0.0, 0.8, 2.0):
+        truth = sum(
+            math.prod(masses[i] for i in which) * max(-math.expm1(eps - sum(losses[i] for i in which)), 0.0)
+            for which in itertools.product(range(len(masses)), repeat=3)
+        )
+        found = hs.Accountant("replace").compose(hs.Shuffled(1.0, 4), 3).delta_bracket(eps)
+        assert truth <= found.upper * (1 + 1e-12)
+        assert found.upper <= truth * (1 + 3e-3)
+
+
+@pytest.mark.parametrize("num_users", [10_000, 1_000_000])
+def test_better_than_the_closed_form(num_users):
+    """The closed form of the same theorem gives a larger epsilon, whichever epsilon0."""
+    for epsilon0 in (0.5, 1.0, 3.0):
+        closed = isrl.shuffle_amplification(epsilon0, 0.0, num_silos=num_users, slack=1e-6)
+        found = hs.Accountant("replace").compose(hs.Shuffled(epsilon0, num_users)).epsilon(1e-6)
+        assert 0.0 < found < closed.epsilon
+
+
+def test_more_users_hide_better():
+    """Epsilon falls with the number of users, never above epsilon0, and with what is known of the randomiser."""
+    found = [hs.Accountant("replace").compose(hs.Shuffled(2.0, n)).epsilon(1e-6) for n in (1, 2, 30, 900, 10**4, 10**7)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] <= 2.0 < found[0] + 1e-4
+    known = hs.Accountant("replace").compose(hs.Shuffled(2.0, 10**4, "randomized_response")).epsilon(1e-6)
+    assert known < found[4]
+
+
+BAD = [
+    (ValueError, "epsilon0 must lie in", lambda: hs.Shuffled(0.0, 10)),
+    (ValueError, "epsilon0 must lie in", lambda: hs.Shuffled(20.5, 10)),
+    (TypeError, "epsilon0 must be a real", lambda: hs.Shuffled("1", 10)),
+    (ValueError, "num_users must be", lambda: hs.Shuffled(1.0, 0)),
+    (ValueError, "num_users must be at most", lambda: hs.Shuffled(1.0, 10**11)),
+    (TypeError, "num_users must be an integer", lambda: hs.Shuffled(1.0, 10.0)),
+    (ValueError, "randomizer must be one of", lambda: hs.Shuffled(1.0, 10, "laplace")),
+    (ValueError, "a report is replaced", lambda: hs.Accountant().compose(hs.Shuffled(1.0, 10))),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_input(error, message, make):
+    """What is outside the domain is refused by name."""
+    with pytest.raises(error, match=message):
+        make()
