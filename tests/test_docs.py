@@ -1,4 +1,4 @@
-"""docs/switching.md and docs/embedding.md: their Python blocks run and print numbers, their snippets are those of tests/embed."""
+"""docs/switching.md, docs/embedding.md and docs/sampling.md: their Python blocks run and print numbers, their snippets are those of tests/embed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = [
     pytest.param(needed, block, id=f"{name}-{i}")
-    for name in ("switching", "embedding")
+    for name in ("switching", "embedding", "sampling")
     for i, (needed, block) in enumerate(
         re.findall(
             r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```",

@@ -8,11 +8,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.mechanisms import FixedSizeSampled, Mechanism, PoissonSampled
+from hockeystick.mechanisms import FixedSizeSampled, Mechanism, PoissonSampled, TruncatedPoissonSampled
 
 __all__ = ["draw_participants"]
 
 Client = TypeVar("Client")
+SAMPLERS = (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled)
 
 
 def draw_participants(
@@ -24,7 +25,8 @@ def draw_participants(
     ----------
     mechanism : Mechanism
         `PoissonSampled`: each client independently with its sampling rate, so that the number varies and may be 0.
-        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. Any other: all.
+        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has; with replacement a
+        client can be there more than once. `TruncatedPoissonSampled`: a uniform subset of a Poisson sample that is too large. Any other: all.
     client_ids : iterable
         Hashable, each once.
     rng : numpy.random.Generator, optional
@@ -39,7 +41,7 @@ def draw_participants(
     Raises
     ------
     ValueError
-        If an id is there twice, or a fixed-size sample is of another number of clients.
+        If an id is there twice, the number of clients is not that of the mechanism, or each of several releases has a sample of its own.
     TypeError
         If an argument is of the wrong type.
 
@@ -60,17 +62,31 @@ def draw_participants(
     if rng is not None and not isinstance(rng, np.random.Generator):
         msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
         raise TypeError(msg)
-    source = np.random.default_rng() if rng is None else rng
+    drawn = _draw(mechanism, len(clients), np.random.default_rng() if rng is None else rng)
+    return [clients[position] for position in np.sort(drawn).tolist()]
+
+
+def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDArray[np.int64]:
+    """Return positions below `number`, those of a sample of a sample where samplers are nested."""
     if isinstance(mechanism, PoissonSampled):
-        drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)
-    elif isinstance(mechanism, FixedSizeSampled):
-        if len(clients) != mechanism.dataset_size:
-            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {len(clients)}"
+        drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
+    elif isinstance(mechanism, TruncatedPoissonSampled):
+        if number > mechanism.dataset_size:
+            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
             raise ValueError(msg)
-        drawn = np.sort(source.choice(len(clients), mechanism.batch_size, replace=False))
+        drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
+        drawn = drawn[: mechanism.max_batch_size]
+    elif isinstance(mechanism, FixedSizeSampled):
+        if number != mechanism.dataset_size:
+            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            raise ValueError(msg)
+        drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
+    elif any(isinstance(part, SAMPLERS) for part in mechanism._within()):
+        msg = f"mechanism must draw one sample for all of its releases, not one for each as {mechanism!r} does"
+        raise ValueError(msg)
     else:
-        return clients
-    return [clients[position] for position in drawn.tolist()]
+        return np.arange(number)
+    return drawn[_draw(mechanism.mechanism, len(drawn), source)]
 
 
 def check_participation(
