@@ -45,7 +45,7 @@ class Composed(Mechanism):
     >>> once, each = hs.PoissonSampled(step, 0.01), [hs.PoissonSampled(part, 0.01) for part, _ in step.steps]
     >>> apart = hs.Accountant().compose(each[0], 100).compose(each[1], 300)
     >>> print(f"{hs.Accountant().compose(once, 100).epsilon(1e-5):.2f} {apart.epsilon(1e-5):.2f}")
-    0.53 0.33
+    0.25 0.22
     """
 
     steps: Sequence[tuple[Mechanism, int]]
