@@ -218,6 +218,11 @@ BAD = [
     (ValueError, "count must be an integer in", lambda: hs.Composed([(hs.Gaussian(1.0), 0)])),
     (
         ValueError,
+        "must be at most 10000, not 10002",
+        lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Composed([(MIXED, 3333), (hs.Laplace(1.0), 2)]), 0.1)),
+    ),
+    (
+        ValueError,
         "fixed number of records",
         lambda: hs.PoissonSampled(
             hs.Composed([(hs.FixedSizeSampled(hs.Gaussian(1.0), 9, 3, replacement=False), 1)]), 0.1

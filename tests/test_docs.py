@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = [
     pytest.param(needed, block, id=f"{name}-{i}")
-    for name in ("switching", "embedding", "correlated_noise", "allocation", "mechanisms")
+    for name in ("switching", "embedding", "correlated_noise", "allocation", "mechanisms", "sampling")
     for i, (needed, block) in enumerate(
         re.findall(
             r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```",

@@ -87,6 +87,40 @@ def test_epochs_keep_the_order_of_clients():
     assert everybody == [clients, clients]
 
 
+def test_draws_with_replacement():
+    """Every multiset of three draws of three clients has its multinomial probability."""
+    step = hs.FixedSizeSampled(hs.Gaussian(1.0), 3, 3, replacement=True)
+    subsets = list(itertools.combinations_with_replacement(range(3), 3))
+    orders = [math.factorial(3) / math.prod(math.factorial(subset.count(k)) for k in range(3)) for subset in subsets]
+    observed = frequencies(step, range(3), subsets)
+    assert not chi_square_exceeds(observed, [DRAWS * ways / 27 for ways in orders])
+    assert chi_square_exceeds(observed, [DRAWS / len(subsets)] * len(subsets))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_truncated_and_nested_sampling(nested):
+    """Every subset of a truncated Poisson sample has its probability; a sample of a sample is drawn at the product of the rates."""
+    rate, most = 0.6, 2
+    step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 4, rate, 4 if nested else most)
+    if nested:
+        step, rate, most = hs.PoissonSampled(step, 0.5), 0.3, 4
+    subsets = [subset for size in range(most + 1) for subset in itertools.combinations(range(4), size)]
+    sizes = [math.comb(4, size) * rate**size * (1 - rate) ** (4 - size) for size in range(5)]
+    kept = [*sizes[:most], math.fsum(sizes[most:])]
+    observed = frequencies(step, range(4), subsets)
+    assert not chi_square_exceeds(observed, [DRAWS * kept[len(s)] / math.comb(4, len(s)) for s in subsets])
+
+
+def test_releases_of_one_sample():
+    """A composition draws one sample for all its releases, and none if each would need its own."""
+    step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(1.0), 1), (hs.Laplace(1.0), 2)]), 0.5)
+    observed = frequencies(step, range(2), [(), (0,), (1,), (0, 1)])
+    assert not chi_square_exceeds(observed, [DRAWS / 4] * 4)
+    apart = hs.Composed([(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), 2)])
+    with pytest.raises(ValueError, match="one sample for all of its releases"):
+        hs.draw_participants(apart, range(2))
+
+
 def test_without_sampling_all_take_part():
     """A mechanism that does not sample has everybody; rates 0 and 1 have nobody and everybody."""
     clients = list(range(100))

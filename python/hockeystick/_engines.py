@@ -249,7 +249,7 @@ def _limits(entries: list[Entry], forward: bool) -> tuple[tuple[float, float], t
         low, high = (math.fsum(limits[i] * limits[4] for limits in each) for i in (0, 1))
         most = (low - error, high + error)
     finite = [_log_product([(limits[i], limits[4]) for limits in each]) for i in (2, 3)]
-    return most, (max(-math.expm1(finite[0]) * DOWN, 0.0), min(-math.expm1(finite[1]) * UP, 1.0))
+    return most, (max(0.0, -math.expm1(finite[0]) * DOWN), min(0.0 - math.expm1(finite[1]) * UP, 1.0))
 
 
 def _total_variation(entries: list[Entry], forward: bool) -> float:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hockeystick import _checks
+from hockeystick._multiplicity import LEAST_PROBABILITY, group_in_batch
 from hockeystick._noise import Adjacency, Core, Mechanism, refuse
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 LARGEST_GROUP = 1000
-LEAST_PROBABILITY = 1e-300  # smaller ones of a group are raised to it, which only adds to the loss
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,7 @@ class MixtureOfGaussians(Mechanism):
         >>> hs.MixtureOfGaussians.of_group(1.0, 2, 0.5).probabilities
         (0.25, 0.5, 0.25)
         """
-        size = _checks.count_scalar("group_size", group_size)
-        if size > LARGEST_GROUP:
-            msg = f"group_size must be at most {LARGEST_GROUP}, not {size}"
-            raise ValueError(msg)
+        size = _group_size(group_size)
         rate = _checks.probability_scalar("sampling_rate", sampling_rate)
         if rate in (0.0, 1.0):
             return cls(noise_multiplier, [rate * size], [1.0])
@@ -105,6 +104,51 @@ class MixtureOfGaussians(Mechanism):
             math.log(math.comb(size, k)) + k * math.log(rate) + (size - k) * math.log1p(-rate) for k in range(size + 1)
         ]
         return cls(noise_multiplier, range(size + 1), [max(math.exp(x), LEAST_PROBABILITY) for x in logs])
+
+    @classmethod
+    def of_group_in_batch(cls, noise_multiplier: float, group_size: int, dataset_size: int, batch_size: int) -> Self:
+        """Return Gaussian noise on a batch of fixed size, drawn without replacement, where a group is added or removed as one.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation over the sensitivity to one record.
+        group_size : int
+            Number of records of the group, say of a user; in [1, 1000].
+        dataset_size : int
+            Number of records, those of the group included.
+        batch_size : int
+            Number of records drawn, at most as many as there are without the group.
+
+        Returns
+        -------
+        MixtureOfGaussians
+            As many records of the group as are in the batch, a hypergeometric number, are there in place of others, each
+            of which moves a sum by two sensitivities: attained where all others are opposite to the group's.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> hs.MixtureOfGaussians.of_group_in_batch(1.0, 2, 4, 2).sensitivities
+        (0.0, 2.0, 4.0)
+        """
+        size = _group_size(group_size)
+        dataset, batch = (
+            _checks.count_scalar("dataset_size", dataset_size),
+            _checks.count_scalar("batch_size", batch_size),
+        )
+        if batch > dataset - size:
+            msg = f"batch_size must be at most dataset_size less group_size ({dataset - size}), not {batch}"
+            raise ValueError(msg)
+        shares = group_in_batch(size, dataset, batch)
+        most = min(size, batch)
+        probabilities = np.maximum(shares[: most + 1], LEAST_PROBABILITY).tolist()
+        return cls(noise_multiplier, [2.0 * k for k in range(most + 1)], probabilities)
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "add_or_remove":
@@ -126,3 +170,11 @@ class MixtureOfGaussians(Mechanism):
         exact = sum(Fraction(p) for s, p in pairs if s > 0.0) / sum(Fraction(p) for _, p in pairs)
         rate = float(exact)
         return rate if rate >= exact else math.nextafter(rate, 1.0)
+
+
+def _group_size(value: int) -> int:
+    size = _checks.count_scalar("group_size", value)
+    if size > LARGEST_GROUP:
+        msg = f"group_size must be at most {LARGEST_GROUP}, not {size}"
+        raise ValueError(msg)
+    return size

@@ -10,7 +10,7 @@ from hockeystick._checks import Array
 
 SAFE = 2.0**-44  # more than the rounding of a hundred products
 GATHERED = 1e-30  # shares below this are gathered
-LEAST_PROBABILITY = 1e-300
+LEAST_PROBABILITY = 1e-300  # smaller ones of many records are raised to it, which only adds to the loss
 
 
 def drawn_copies(draws: int, dataset_size: int, *, upper: bool) -> tuple[list[int], list[float], float]:
@@ -40,14 +40,11 @@ def drawn_copies(draws: int, dataset_size: int, *, upper: bool) -> tuple[list[in
 
 
 def group_in_batch(group_size: int, dataset_size: int, batch_size: int) -> Array:
-    """Return the probabilities that 0, ..., group_size records of a group are drawn without replacement."""
+    """Return the probabilities that 0, ..., group_size records of a group are drawn, where the others alone would fill the batch."""
     k = np.arange(group_size, dtype=np.float64)
     others = dataset_size - group_size - batch_size + k + 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = (group_size - k) * np.maximum(batch_size - k, 0.0) / ((k + 1.0) * others)
-        logs = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
-    first = max(0, batch_size - (dataset_size - group_size))  # of the group are drawn at least
-    if first > 0:
-        logs = np.concatenate([np.full(first, -np.inf), [0.0], np.cumsum(np.log(ratios[first:]))])
-    weights = np.exp(logs - logs.max())
+    with np.errstate(divide="ignore"):  # no more than the batch
+        logs = np.log((group_size - k) * np.maximum(batch_size - k, 0.0) / ((k + 1.0) * others))
+    sums = np.concatenate([[0.0], np.cumsum(logs)])
+    weights = np.exp(sums - sums.max())
     return np.asarray(weights / math.fsum(weights.tolist()))

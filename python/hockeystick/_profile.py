@@ -64,7 +64,7 @@ class PrivacyProfile(Mechanism):
     epsilons: Sequence[float]
     remove: Sequence[float]
     add: Sequence[float] | None = None
-    status: Status = "certified"  # type: ignore[misc]
+    status: Status = "certified"
 
     _for_one_adjacency: ClassVar[bool] = True
 

@@ -194,6 +194,8 @@ class FixedSizeSampled(Mechanism):
         return [(*self._batched(adjacency, upper=upper), 1.0)]
 
     def _batched(self, adjacency: Adjacency, *, upper: bool) -> Core:
+        if adjacency == "add_or_remove" and any(part._for_one_adjacency for part in self.mechanism._within()):
+            raise refuse(self, adjacency, "its mechanism must have a pair for replacing a record as well")
         if self.replacement and self.batch_size > 1:
             return self._with_replacement(adjacency, upper=upper)
         kind, parameters, rate = self._base(adjacency, upper=upper)

@@ -21,6 +21,7 @@ __all__ = ["draw_batches", "draw_participants"]
 
 Client = TypeVar("Client")
 NEVER = 1e-15  # a probability: so many more than expected are the sign of another sampler
+SAMPLERS = (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled, RandomAllocation)
 
 
 def draw_participants(
@@ -33,8 +34,8 @@ def draw_participants(
     mechanism : Mechanism
         `PoissonSampled`: each client independently with its sampling rate, so that the number varies and may be 0.
         `TruncatedPoissonSampled`: of such a sample, if it is larger than the largest batch, a uniform subset of that size.
-        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has. `RandomAllocation`
-        is for `draw_batches`. One that does not sample: all.
+        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has; with replacement a
+        client can be there more than once. `RandomAllocation` is for `draw_batches`. One that does not sample: all.
     client_ids : iterable
         Hashable, each once.
     rng : numpy.random.Generator, optional
@@ -49,8 +50,7 @@ def draw_participants(
     Raises
     ------
     ValueError
-        If an id is there twice, a fixed-size sample is of another number of clients or a truncated one of more, or the mechanism
-        samples in a way that is not listed here.
+        If an id is there twice, the number of clients is not that of the mechanism, or each of several releases has a sample of its own.
     TypeError
         If an argument is of the wrong type.
 
@@ -64,37 +64,35 @@ def draw_participants(
     if not isinstance(mechanism, Mechanism):
         msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
         raise TypeError(msg)
-    if isinstance(mechanism, RandomAllocation):
+    clients = _distinct(client_ids)
+    drawn = _draw(mechanism, len(clients), _source(rng))
+    return [clients[position] for position in np.sort(drawn).tolist()]
+
+
+def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDArray[np.int64]:
+    """Return positions below `number`, those of a sample of a sample where samplers are nested."""
+    if isinstance(mechanism, PoissonSampled):
+        drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
+    elif isinstance(mechanism, TruncatedPoissonSampled):
+        if number > mechanism.dataset_size:
+            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            raise ValueError(msg)
+        drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
+        drawn = drawn[: mechanism.max_batch_size]
+    elif isinstance(mechanism, FixedSizeSampled):
+        if number != mechanism.dataset_size:
+            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            raise ValueError(msg)
+        drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
+    elif isinstance(mechanism, RandomAllocation):
         msg = f"mechanism must be one that clients can be drawn for in one round, not {mechanism!r}: draw_batches has whole epochs"
         raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
-    clients, source = _distinct(client_ids), _source(rng)
-    if isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
-        drawn = np.flatnonzero(source.random(len(clients)) < mechanism.sampling_rate)
-        if isinstance(mechanism, TruncatedPoissonSampled):
-            drawn = _truncated(mechanism, drawn, len(clients), source)
-    elif isinstance(mechanism, FixedSizeSampled):
-        if len(clients) != mechanism.dataset_size:
-            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {len(clients)}"
-            raise ValueError(msg)
-        drawn = np.sort(source.choice(len(clients), mechanism.batch_size, replace=False))
-    elif hasattr(mechanism, "mechanism"):  # it samples: all would be more than is accounted for
-        msg = f"mechanism must be one that clients can be drawn for, not {mechanism!r}"
+    elif any(isinstance(part, SAMPLERS) for part in mechanism._within()):
+        msg = f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {mechanism!r} does"
         raise ValueError(msg)
     else:
-        return clients
-    return [clients[position] for position in drawn.tolist()]
-
-
-def _truncated(
-    mechanism: TruncatedPoissonSampled, drawn: NDArray[np.intp], number: int, source: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return a sample of bounded size."""
-    if number > mechanism.dataset_size:
-        msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
-        raise ValueError(msg)
-    if drawn.size <= mechanism.max_batch_size:
-        return drawn
-    return np.sort(source.choice(drawn, mechanism.max_batch_size, replace=False))
+        return np.arange(number)
+    return drawn[_draw(mechanism.mechanism, len(drawn), source)]
 
 
 def draw_batches(

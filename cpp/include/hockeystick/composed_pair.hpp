@@ -55,8 +55,10 @@ class PairComposer {
         const GridLoss grid = discretise(loss, h_, low, high, budget_);
         const GridMeasure& measure = raised_ ? grid.raised : grid.lowered;
         LossMeasure result{grid.offset + static_cast<double>(grid.first) * h_, measure.masses, measure.infinite, 0.0};
+        const double end = loss_at(result, result.masses.size()) - h_;
+        if (end >= loss.highest() + loss.highest_error()) result.infinite = loss.p_infinite();  // nothing lies beyond
         const double c = curve_error(grid, measure);
-        const double most = max(std::fabs(result.first), std::fabs(loss_at(result, result.masses.size())));
+        const double most = max(std::fabs(result.first), std::fabs(end));
         const double share = min(1.0, 2.0 * c / -std::expm1(-h_) + 2.0 * cell_error(most) / h_);
         result.error = c + 4.0 * unit_roundoff;
         return move(std::move(result), share);

@@ -21,6 +21,7 @@ from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
     Adjacency,
     ApproximateDP,
+    Composed,
     Discrete,
     DiscreteLaplace,
     FixedSizeSampled,
@@ -253,13 +254,22 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
     return [(sampled, 1)]
 
 
-def _fixed_size(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
-    inner = steps_of(event, relation)
+def _fixed_size(
+    relation: Relation, source_dataset_size: int, sample_size: int, event: Any, *, replacement: bool = False
+) -> Steps:
+    if relation == "replace_special":
+        msg = "a batch of fixed size has no pair for a special record, which takes a place in it"
+        raise ValueError(msg)
+    inner = steps_of(event, "replace")
     if not inner:
         return []
     if NON_PRIVATE in dict(inner):
         return [(NON_PRIVATE, 1)]
-    return [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement=False), 1)]
+    return [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement), 1)]
+
+
+def _with_replacement(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
+    return _fixed_size(relation, source_dataset_size, sample_size, event, replacement=True)
 
 
 def _one(steps: Steps) -> Mechanism:
@@ -267,8 +277,7 @@ def _one(steps: Steps) -> Mechanism:
     if len(steps) == 1 and steps[0][1] == 1:
         return steps[0][0]
     if not all(isinstance(mechanism, Gaussian) for mechanism, _ in steps):
-        msg = "several releases of one sample are known as one mechanism only if all are Gaussian"
-        raise ValueError(msg)
+        return Composed(steps)
     shift = math.hypot(*(math.sqrt(count) / mechanism.noise_multiplier for mechanism, count in steps))  # type: ignore[attr-defined]
     return Gaussian((1.0 - 2.0**-50) / shift)  # less noise than rounding may have added
 
@@ -294,4 +303,5 @@ _READERS: dict[str, Reader] = {
     "ComposedDpEvent": (("events",), _composed),
     "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
     "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _fixed_size),
+    "SampledWithReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _with_replacement),
 }
