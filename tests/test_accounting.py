@@ -31,7 +31,7 @@ MIXED = [
     hs.PoissonSampled(hs.DiscreteLaplace(0.5), 0.2),
     hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]),
     hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
-    hs.RandomAllocation(hs.Gaussian(2.0), 10, 3),
+    hs.RandomAllocation(hs.Gaussian(2.0), 10),
 ]
 REPLACED = [
     hs.Gaussian(4.0),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick import _core
@@ -96,6 +97,23 @@ def test_one_of_two_agrees_with_quadrature(noise, eps, remove):
     found = directions(ends(noise, 2), eps)["remove" if remove else "add"]
     assert found.lower <= truth <= found.upper
     assert found.upper - found.lower <= 5e-3 * max(1.0, -math.log(truth)) * found.upper
+
+
+@pytest.mark.parametrize(("noise", "eps"), [(0.6, 2.36), (1.0, 0.5), (4.0, 0.2)])
+def test_one_of_three_agrees_with_double_quadrature(noise, eps):
+    """The ends enclose a sum over two log-normals of the third's closed form."""
+    r, cut = 1 / noise, math.exp(eps)
+    x = np.linspace(-9, 9 + r, 1_501)
+    weight = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    ratio = np.exp(r * x - r * r / 2)
+    rest = 3 * cut - np.add.outer(ratio, ratio)
+    at = np.log(np.where(rest > 0, rest, 1.0)) / r
+    calls = np.where(rest > 0, ndtr(r / 2 - at) - rest * ndtr(-at - r / 2), 1 - rest)
+    truth = float(weight @ calls @ weight) / 3
+    found = directions(ends(noise, 3), eps)["remove"]
+    assert found.lower <= truth * (1 + 1e-5)
+    assert truth * (1 - 1e-5) <= found.upper
+    assert found.upper - found.lower <= 5e-3 * found.upper
 
 
 @pytest.mark.parametrize(

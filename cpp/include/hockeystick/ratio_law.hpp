@@ -22,7 +22,7 @@
 #include <vector>
 
 #include <hockeystick/budget.hpp>
-#include <hockeystick/elementary.hpp>
+#include <hockeystick/hockey_stick.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
