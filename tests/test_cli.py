@@ -196,6 +196,17 @@ def test_sweep_run_and_plot(tmp_path: Path, plan: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == f"{tmp_path / 'out' / 'delta.svg'}\n"
 
 
+def test_sweep_to_a_url_or_a_cluster(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The output may be a URL; a cluster is either local or elsewhere."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("fsspec")
+    assert main(["sweep", "run", str(plan), "-o", f"memory://{tmp_path.name}"]) == 0
+    assert f"written to memory://{tmp_path.name}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["sweep", "run", str(plan), "-o", "out", "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"])
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
 def test_sweep_quiet(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A quiet sweep says nothing."""
     pytest.importorskip("pyarrow")
@@ -269,6 +280,29 @@ sys.exit(max(codes))
     assert f"needs {package}: pip install 'hockeystick[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode > 0
+
+
+@pytest.mark.parametrize(
+    ("extra", "options"),
+    [
+        ("dask", ["-o", "out", "--workers", "2"]),
+        ("dask", ["-o", "out", "--scheduler", "tcp://127.0.0.1:9"]),
+        ("remote", ["-o", "memory://out"]),
+    ],
+)
+def test_missing_extra_of_scale(
+    plan: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, extra: str, options: list[str]
+) -> None:
+    """A cluster or a URL without its extra names it, and nothing is written."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(plan.parent)
+    for module in ("cluster", "remote"):
+        monkeypatch.delitem(sys.modules, f"hockeystick.sweep.{module}", raising=False)
+        monkeypatch.delattr(f"hockeystick.sweep.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, {"dask": "distributed", "remote": "fsspec"}[extra], None)
+    assert main(["sweep", "run", str(plan), *options]) == 1
+    assert f"pip install 'hockeystick[{extra}]'" in capsys.readouterr().err
+    assert [path.name for path in plan.parent.iterdir()] == ["plan.toml"]
 
 
 @pytest.mark.parametrize("module", ["sweep.run", "cli", "plot", "report"])

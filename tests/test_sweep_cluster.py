@@ -57,6 +57,18 @@ def client() -> Iterator[Any]:
         yield client
 
 
+def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the shards that the client submits from now on."""
+    submit, submitted = client.submit, []
+
+    def noted(function: Any, identity: Any, index: int, num_threads: Any, **options: Any) -> Any:
+        submitted.append(index)
+        return submit(function, identity, index, num_threads, **options)
+
+    monkeypatch.setattr(client, "submit", noted)
+    return submitted
+
+
 @pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
 def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
     """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
@@ -83,13 +95,7 @@ def test_cluster_resumes(tmp_path: Path, client: Any) -> None:
 
 def test_few_shards_under_way(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
-    submit, submitted = client.submit, []
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        submitted.append(arguments[2])
-        return submit(*arguments, **options)
-
-    monkeypatch.setattr(client, "submit", counted)
+    submitted = submissions(client, monkeypatch)
     ahead: list[int] = []
     plan = {**THETA, "shard_rows": 1}
     run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submitted) - done))
@@ -133,7 +139,9 @@ def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="inproc://") as made,
         distributed.Client(made, set_as_default=False) as client,
-        pytest.raises(ClusterError, match=r"has had no worker .*; 0 cells are kept, the same command resumes"),
+        pytest.raises(
+            ClusterError, match=r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
+        ),
     ):
         run(THETA, tmp_path / "out", client=client)
 
@@ -144,6 +152,37 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     for address in ("tcp://127.0.0.1:9", "nonsense://here"):
         with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
             cluster.connected(address).__enter__()
+
+
+@pytest.mark.parametrize("client", ["tcp://127.0.0.1:8786", object()])
+def test_no_client(tmp_path: Path, client: Any) -> None:
+    """An address, or anything else that is no client, is refused before anything is written."""
+    with pytest.raises(TypeError, match=r"client must be a synchronous distributed.Client, not"):
+        run(THETA, tmp_path / "out", client=client)
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that grows during a run gets more shards at a time."""
+    monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
+    ahead: list[int] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        submitted = submissions(client, monkeypatch)
+
+        def grow(done: int, _total: int, _left: float | None) -> None:
+            if done == 10:
+                made.scale(4)
+                client.wait_for_workers(4, timeout=60)
+            ahead.append(len(submitted) - done)
+
+        run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
+    assert max(ahead[:10]) <= 2 * 1 + 2
+    assert max(ahead[10:]) >= 2 * 4
 
 
 class Lost:

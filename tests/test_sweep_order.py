@@ -72,4 +72,4 @@ def test_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waiting.seconds_left() == pytest.approx(5.5 * 33 / 11)
     while (index := waiting.next()) is not None:
         waiting.finished(index, cost[index])
-    assert waiting.seconds_left() == 0.0
+    assert waiting.seconds_left() == pytest.approx(0.0, abs=1e-9)

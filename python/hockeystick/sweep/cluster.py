@@ -31,6 +31,7 @@ except ImportError as missing:
 
 CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 60.0  # without any worker
+SLOTS_SECONDS = 5.0  # between two looks at the cluster's size
 TASKS_PER_THREAD = 2  # one that is computed, one that waits for it
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is for the client, which ends its workers
 
@@ -65,6 +66,13 @@ def local(workers: int) -> Iterator[distributed.Client]:
         yield client
 
 
+def check_client(client: object) -> None:
+    """Refuse what is no client that can be waited for."""
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        message = f"client must be a synchronous distributed.Client, not {client!r}"
+        raise TypeError(message)
+
+
 def parts(
     client: distributed.Client, plan: Plan, waiting: Queue, num_threads: int | None
 ) -> Iterator[Callable[[], Part]]:
@@ -73,8 +81,10 @@ def parts(
     flying: set[distributed.Future] = set()
     landed: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
     try:
-        slots = _slots(client)
+        slots, asked = _slots(client), time.monotonic()
         while True:
+            if time.monotonic() - asked > SLOTS_SECONDS:  # workers come and go
+                slots, asked = _slots(client), time.monotonic()
             while len(flying) < TASKS_PER_THREAD * slots and (index := waiting.next()) is not None:
                 future = client.submit(compute, identity, index, num_threads, pure=False)
                 flying.add(future)
@@ -129,7 +139,7 @@ def _slots(client: distributed.Client) -> int:
         client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
         slots: int = sum(client.nthreads().values())
     except (OSError, distributed.TimeoutError) as error:
-        message = f"the cluster at {client} has had no worker for {PATIENCE_SECONDS:.0f} s"
+        message = f"the cluster has no workers: {error}"
         raise ClusterError(message) from error
     return slots
 

@@ -28,8 +28,9 @@ class Queue:
         self._waiting = [*self._pilots, *(index for index in missing if index not in chosen)][::-1]  # the next is last
         self._unfinished = set(missing)
         self._seconds: dict[int, float] = {}  # of the pilots
-        self._expected: dict[int, float] | None = None
-        self._measured = 0.0
+        self._expected: dict[int, float] = {}  # of the others, once the pilots are measured
+        self._measured = 0.0  # in all
+        self._left: float | None = None  # expected in all
         self._started = time.monotonic()
 
     def next(self) -> int | None:
@@ -40,27 +41,29 @@ class Queue:
         """Take note of how long a shard took."""
         self._unfinished.discard(index)
         self._measured += seconds
-        if self._expected is None:
-            self._seconds[index] = seconds
-            if self._seconds.keys() >= {*self._pilots}:
-                self._sort()
+        if self._left is not None:
+            self._left -= self._expected[index]
+            return
+        self._seconds[index] = seconds
+        if self._seconds.keys() >= {*self._pilots}:
+            self._sort()
 
     def seconds_left(self) -> float | None:
         """Return the time that the unfinished shards will take at the speed so far, or None if nothing is finished."""
         if not self._measured:
             return None
-        if self._expected is None:
-            work = len(self._unfinished) * self._measured / len(self._seconds)
-        else:
-            work = sum(self._expected[index] for index in self._unfinished)
+        left = self._left  # another thread may ask
+        work = len(self._unfinished) * self._measured / len(self._seconds) if left is None else max(0.0, left)
         return (time.monotonic() - self._started) * work / self._measured
 
     def _sort(self) -> None:
         unfinished = sorted(self._unfinished)
         nearest = _nearest(_positions(self._plan, unfinished), _positions(self._plan, self._pilots))
-        expected = {index: self._seconds[self._pilots[pilot]] for index, pilot in zip(unfinished, nearest, strict=True)}
-        self._expected = expected
-        self._waiting.sort(key=lambda index: (expected[index], -index))
+        self._expected = {
+            index: self._seconds[self._pilots[pilot]] for index, pilot in zip(unfinished, nearest, strict=True)
+        }
+        self._left = sum(self._expected.values())
+        self._waiting.sort(key=lambda index: (self._expected[index], -index))
 
 
 def _positions(plan: Plan, shards: Sequence[int]) -> NDArray[np.float64]:

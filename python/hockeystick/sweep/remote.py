@@ -1,7 +1,7 @@
 """A sweep's files on any file system that fsspec knows: object stores, SFTP, FTP, memory.
 
 There is no lock: two runs of one plan write the same bytes under the same names, and another plan is refused by its
-manifest, so that a second run wastes time and spoils nothing.
+manifest, so that a second run wastes time, may end the first with an error, and spoils nothing.
 """
 
 from __future__ import annotations

@@ -85,6 +85,8 @@ def run(
 
     Raises
     ------
+    TypeError, ValueError
+        If `num_threads` is no positive integer, or `client` is not a synchronous client.
     PlanError
         If the plan is wrong or its table too large; nothing has been written then.
     OutputError
@@ -106,6 +108,10 @@ def run(
     from hockeystick.sweep.work import Work  # noqa: PLC0415
 
     thread_count(num_threads)  # before anything is written
+    if client is not None:
+        from hockeystick.sweep.cluster import check_client  # noqa: PLC0415 - Dask is asked for when first needed
+
+        check_client(client)
     checked = load(plan)
     started = time.perf_counter()
     with open_store(out, checked) as store:
