@@ -241,12 +241,12 @@ def test_interrupted_in_process(
 ) -> None:
     """Ctrl-C gives a hint and the shell's exit code."""
     pytest.importorskip("pyarrow")
-    sweep_run = importlib.import_module("hockeystick.sweep.run")
+    work = importlib.import_module("hockeystick.sweep.work")
 
     def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweep_run, "evaluate", interrupt)
+    monkeypatch.setattr(work, "evaluate", interrupt)
     assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), "--quiet"]) == 130
     assert "interrupted; resume with the same command" in capsys.readouterr().err
 

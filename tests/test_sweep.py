@@ -161,7 +161,7 @@ def test_mapping_and_file_agree(tmp_path: Path) -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     """The callback hears of the start, each shard and the end."""
     heard: list[tuple[int, int]] = []
-    run(THETA, tmp_path / "out", progress=lambda done, total: heard.append((done, total)))
+    run(THETA, tmp_path / "out", progress=lambda done, total, _left: heard.append((done, total)))
     assert heard == [(0, 20), (7, 20), (14, 20), (20, 20)]
 
 
@@ -229,6 +229,32 @@ def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
         arguments = {name: cell[name] for name in (*fixed, *axes)}
         assert cell["last"] == pytest.approx(federated.trusted_aggregator(**arguments), rel=1e-14)
         assert cell["stopped"] == pytest.approx(federated.trusted_aggregator_random_stop(**arguments), rel=1e-14)
+
+
+PROJECTED = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5}
+BEST = {
+    "last_iterate.best": {"index": 3, "num_records": 5, "diameter": 1.0},
+    "last_iterate.best_random_stop": {"num_records": 5, "diameter": 1.0},
+    "last_iterate.best_cyclic": {"index": 1, "period": 2, "rounds": 6, "diameter": 1.0},
+    "last_iterate.best_sampled": {"sampling_rate": 0.3, "rounds": 6, "diameter": 1.0},
+    "federated.best": {"num_users": 20, "batch_size": 4, "radius": 1.0, "loss": "convex", "strong_convexity": 0.1},
+    "federated.best_sampled": {"num_users": 20, "batch_size": 4, "rounds": 3, "radius": 1.0, "loss": "convex"},
+}
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_best_bounds(tmp_path: Path, name: str) -> None:
+    """A column of a `best` function holds the smallest bound of each cell, and a bad cell says why it has none."""
+    axes = {"noise_std": [1.0, 1.5, -1.0], "eps": [0.0, 0.5]}
+    fixed = {**PROJECTED, **BEST[name]}
+    run({"outputs": {"delta": name}, "fixed": fixed, "axes": axes}, tmp_path / "out")
+    module, function = name.split(".")
+    for cell in table(tmp_path / "out").to_pylist():
+        if cell["noise_std"] < 0:
+            assert "noise_std must be positive" in cell["error"]
+            continue
+        direct = getattr(getattr(hs, module), function)(cell["eps"], noise_std=cell["noise_std"], **fixed)
+        assert cell["delta"] == direct.delta
 
 
 def test_bad_federated_cells(tmp_path: Path) -> None:

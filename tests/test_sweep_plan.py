@@ -137,6 +137,23 @@ def test_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_rows_of_a_shard() -> None:
+    """Without a word from the plan, shards are small where cells are dear, and grow where there would be too many files."""
+    long = {"range": [1, 10**6]}
+    dear = {"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": {"delta": 1e-5, "noise_multiplier": 1.0}}
+    cases = [
+        ({"outputs": OUTPUTS, "axes": AXES}, 65536),
+        ({"outputs": OUTPUTS, "axes": AXES, "shard_rows": 3}, 3),
+        ({"outputs": OUTPUTS, "axes": {"eps": {"range": [1, 10**5]}, "r": long}}, 2**19),  # 10^11 cells, 190735 files
+        ({**dear, "axes": {"sampling_rate": [0.1], "steps": long}}, 2048),
+        ({**dear, "axes": {"sampling_rate": {"linspace": [0.1, 0.2], "num": 1000}, "steps": long}}, 4096),
+    ]
+    for source, rows in cases:
+        assert parse(source).shard_rows == rows
+    with pytest.raises(PlanError, match=r"shard_rows must be at least 4 for 1000000 cells, not 3"):
+        parse({"shard_rows": 3, "outputs": OUTPUTS, "axes": {"eps": [1], "r": long}})
+
+
 @pytest.mark.parametrize(
     ("num_threads", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)]
 )

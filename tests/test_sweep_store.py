@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.sweep import OutputError, run, store
+from hockeystick.sweep import OutputError, run
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -92,7 +92,7 @@ def test_foreign_part(tmp_path: Path) -> None:
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     """A second run in the same directory is refused while the first one goes on."""
 
-    def second(_done: int, _total: int) -> None:
+    def second(_done: int, _total: int, _left: float | None) -> None:
         with pytest.raises(OutputError, match="another run is writing to it"):
             run(THETA, tmp_path / "out")
 
@@ -192,7 +192,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(descriptor)
 
-    monkeypatch.setattr(store.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=r"No space left on device; .* the same command resumes") as caught:
         run(THETA, tmp_path / "out")
     assert caught.value.errno == errno.ENOSPC

@@ -10,11 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hockeystick import _budget_cli, _plan_cli
 from hockeystick._arguments import count
 from hockeystick._core import __version__
+
+if TYPE_CHECKING:
+    import distributed
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -83,18 +86,21 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, help="a TOML file")
-    parser.add_argument(
-        "-o", "--out", type=Path, required=True, help="directory of the table; an earlier run is resumed"
-    )
+    parser.add_argument("-o", "--out", required=True, help="directory or URL of the table; an earlier run is resumed")
     parser.add_argument(
         "--num-threads", type=count, metavar="N", help="threads of the computation; all cores if not given"
+    )
+    places = parser.add_mutually_exclusive_group()
+    places.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster at, say, tcp://host:8786")
+    places.add_argument(
+        "--workers", type=count, metavar="N", help="compute in N processes, a Dask cluster on this machine"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress and no summary")
     parser.set_defaults(handler=_run)
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser)
+    _add_view(parser, "directory of a sweep")
     parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
     parser.add_argument("--format", choices=("png", "svg"), default="png")
     parser.add_argument(
@@ -104,16 +110,16 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser)
+    _add_view(parser, "directory or URL of a sweep")
     parser.add_argument(
         "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
     )
     parser.set_defaults(handler=_report)
 
 
-def _add_view(parser: argparse.ArgumentParser) -> None:
+def _add_view(parser: argparse.ArgumentParser, out: str) -> None:
     """Add what of a sweep is drawn."""
-    parser.add_argument("out", type=Path, help="directory of a sweep")
+    parser.add_argument("out", help=out)
     parser.add_argument("--x", metavar="AXIS", help="argument on the horizontal axis; by default the longest")
     parser.add_argument("--y", metavar="AXIS", help="argument on the vertical axis; by default the next")
     parser.add_argument(
@@ -130,13 +136,29 @@ def _run(chosen: argparse.Namespace) -> None:
     from hockeystick.sweep import run  # noqa: PLC0415
     from hockeystick.sweep.progress import bar, lines  # noqa: PLC0415
 
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(_client(chosen))
+        progress = None
+        if not chosen.quiet:
+            progress = stack.enter_context(bar() if sys.stderr.isatty() else lines())
+        summary = run(chosen.plan, chosen.out, num_threads=chosen.num_threads, progress=progress, client=client)
     if chosen.quiet:
-        summary = run(chosen.plan, chosen.out, num_threads=chosen.num_threads)
         sys.stderr.writelines(f"warning: {text}\n" for text in summary.warnings)
         return
-    with bar() if sys.stderr.isatty() else lines() as progress:
-        summary = run(chosen.plan, chosen.out, num_threads=chosen.num_threads, progress=progress)
     sys.stdout.write(f"{summary}\nwritten to {chosen.out}\n")
+
+
+def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[distributed.Client | None]:
+    if not chosen.scheduler and not chosen.workers:
+        return contextlib.nullcontext()
+    from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+
+    for name in ("distributed", "distributed.client"):  # they have levels of their own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what is lost for good is told in one line
+    if chosen.scheduler:
+        return cluster.connected(chosen.scheduler)
+    chosen.num_threads = cluster.threads(chosen.num_threads, chosen.workers)
+    return cluster.local(chosen.workers)
 
 
 def _plot(chosen: argparse.Namespace) -> None:

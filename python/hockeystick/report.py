@@ -37,9 +37,9 @@ def report_sweep(
     Parameters
     ----------
     out : path
-        Directory of a sweep.
+        Directory of a sweep, or its URL.
     destination : path, optional
-        The file to write; ``report.html`` in `out` if not given.
+        The file to write; ``report.html`` in `out` if not given, which must be for a URL.
     x, y : str, optional
         Arguments to draw; by default the two longest numeric axes.
     slices : mapping of str to str, optional
@@ -53,7 +53,7 @@ def report_sweep(
     Raises
     ------
     ValueError
-        If the directory holds no sweep, or a name is none of its axes.
+        If the directory holds no sweep, a name is none of its axes, or there is no file to write for a URL.
     ImportError
         If the extra `report` is not installed.
 
@@ -71,17 +71,26 @@ def report_sweep(
     from hockeystick._interactive import page  # noqa: PLC0415 - bokeh is asked for when first needed
     from hockeystick.sweep.plan import parse  # noqa: PLC0415
     from hockeystick.sweep.sample import choose_cells, read_sample  # noqa: PLC0415
-    from hockeystick.sweep.store import read_manifest, write_whole  # noqa: PLC0415
+    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
 
-    folder = Path(out)
-    found = read_manifest(folder)
+    target = _target(out, destination)
+    found = read_manifest(out)
     plan = parse(found["plan"])
-    sample = read_sample(folder, choose_cells(plan, x, y, slices))
+    sample = read_sample(out, choose_cells(plan, x, y, slices))
     content = page(sample, _resource("page.html"), _variables(sample, found))
-    target = folder / "report.html" if destination is None else Path(destination)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, content.encode())
+    target.write_text(content, encoding="utf-8")
     return target
+
+
+def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | None) -> Path:
+    """Return the file to write."""
+    if destination is not None:
+        return Path(destination)
+    if "://" in os.fspath(out):
+        message = f"destination must be given for a table at a URL, not None for {out}"
+        raise ValueError(message)
+    return Path(out) / "report.html"
 
 
 def _resource(name: str) -> str:
@@ -104,13 +113,13 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "num_missing": sum(map(len, sample.missing)),
         "outputs": [_output_row(sample, output) for output in plan.outputs],
         "meanings": {label: meaning for label, meaning in MEANING.items() if label in labels},
-        "warnings": list(sample.tally.warnings),
+        "warnings": list(sample.counts.warnings),
         "shown": _shown(choice),
         "choice": choice.num_slices > 1,
         "pictures": _pictures(sample),
         "axes": _axis_rows(choice),
         "fixed": plan.fixed,
-        "num_errors": sample.tally.errors,
+        "num_errors": sample.counts.errors,
         "errors": sample.errors,
         "max_texts": MAX_TEXTS,
         "versions": _versions(manifest),
@@ -121,7 +130,7 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
     from hockeystick.sweep.functions import status  # noqa: PLC0415
 
-    ends = sample.tally.ranges.get(output.column, (np.nan, np.nan))
+    ends = sample.counts.ranges.get(output.column, (np.nan, np.nan))
     least, greatest = ("" if np.isnan(end) else repr(end) for end in ends)
     return {
         "column": output.column,
@@ -130,7 +139,7 @@ def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
         "status": status(output.function.name),
         "least": least,
         "greatest": greatest,
-        "non_finite": sample.tally.non_finite.get(output.column, 0),
+        "non_finite": sample.counts.non_finite.get(output.column, 0),
     }
 
 

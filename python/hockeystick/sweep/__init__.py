@@ -5,7 +5,7 @@ A plan is a TOML file (or a mapping of the same form). It is data: it names regi
 .. code-block:: toml
 
     title = "Noisy-FedAvg"             # optional; on top of the pictures
-    shard_rows = 65536                 # optional; cells in a part of the table
+    shard_rows = 65536                 # optional; cells in a part of the table, by default 2048 of costly functions
 
     [outputs]                          # column = function, or a table with arguments that only this output takes
     certified = "federated.fedavg_gdp"
@@ -27,11 +27,14 @@ A plan is a TOML file (or a mapping of the same form). It is data: it names regi
 
 An output takes those of the axes and fixed arguments that its function has. The table in ``out/cells`` has the columns
 ``cell``, the inputs, the outputs, and ``error``, which says for a cell out of a function's domain why its value is NaN.
+The column of a ``best`` function holds its smallest bound.
+
+A sweep runs on the cores of this machine or on a Dask cluster, and writes to a directory or to a URL that fsspec knows.
 """
 
 from __future__ import annotations
 
-from hockeystick.sweep.errors import OutputError, PlanError
+from hockeystick.sweep.errors import ClusterError, OutputError, PlanError
 from hockeystick.sweep.run import Summary, run
 
-__all__ = ["OutputError", "PlanError", "Summary", "run"]
+__all__ = ["ClusterError", "OutputError", "PlanError", "Summary", "run"]

@@ -1,4 +1,4 @@
-"""What a sweep refuses, before any work is done."""
+"""What a sweep refuses, and what it cannot go on without."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class PlanError(ValueError):
 
 class OutputError(ValueError):
     """An output directory that cannot be used; the message says why. Nothing was written."""
+
+
+class ClusterError(OSError):
+    """A cluster that cannot be used or was lost; the message says why. What had been written stays."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._best import Best
 from hockeystick.sweep.functions import Function
 from hockeystick.sweep.plan import Output, Plan, Value
 
@@ -124,4 +125,5 @@ def _call(function: Function, arguments: dict[str, Any], num_threads: int | None
     if function.is_ufunc:
         with np.errstate(all="ignore"):
             return function.call(*(np.asarray(arguments[name], np.float64) for name in function.parameters))
-    return function.call(**arguments, num_threads=num_threads, on_error=on_error)
+    values = function.call(**arguments, num_threads=num_threads, on_error=on_error)
+    return values.delta if isinstance(values, Best) else values

@@ -25,8 +25,8 @@ UFUNC_PARAMETERS = {
     "laplace_theta": ("eps", "r"),
 }
 
-# What these return is no array: brackets, and the best of several bounds with its name.
-_NO_ARRAYS = frozenset({"Best", "best", "best_cyclic", "best_random_stop", "best_sampled", "chain_delta"})
+# What these are or return is no column: a type, and brackets.
+_NO_ARRAYS = frozenset({"Best", "chain_delta"})
 
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
@@ -50,6 +50,8 @@ _STATUS = {
         "last_iterate.ball_contraction",
         *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
         *(f"federated.{name}_{value}" for name in ("fedavg", "fedprox") for value in ("delta", "epsilon", "gdp")),
+        *(f"last_iterate.{name}" for name in ("best", "best_cyclic", "best_random_stop", "best_sampled")),
+        *(f"federated.{name}" for name in ("best", "best_sampled")),
         "federated.trusted_aggregator",
         "federated.trusted_aggregator_random_stop",
         "isrl.noisy_mb_sgd_epsilon",
@@ -75,17 +77,24 @@ def status(name: str) -> str:
 # Pictures and summaries say that their values are no privacy guarantee.
 UNSOUND = frozenset(name for name in REGISTERED if status(name) == "unsound")
 
+# A cell of these takes from tens of microseconds to tens of milliseconds, of the others mostly less than one microsecond.
+COSTLY = frozenset(
+    {*dpsgd.__all__, "federated.best", "federated.best_sampled"}
+    | {f"last_iterate.{name}" for name in last_iterate.__all__ if name.startswith("best_")}
+)
+
 # The arguments that are words, and the words.
 CHOICES: dict[str, tuple[str, ...]] = {"loss": LOSSES, "schedule": SCHEDULES}
 
 # Without it the last axis of an array would be the round, where a sweep's axes are constants.
 ALSO_REQUIRED = {"contraction_sum": ("rounds",)}
 
-# How a call is carried out is not the plan's business.
-_CONTROLS = ("num_threads", "on_error")
+# How a call is carried out is not the plan's business; a switch is no number (ball_dimension = 1 says the same).
+_CONTROLS = ("num_threads", "on_error", "one_dimensional")
 
-# The last axis of an array given for one of these to a trusted-aggregator function is the round.
-_PER_ROUND = frozenset({"learning_rate", "noise_std", "lipschitz", "radius", "smoothness"})
+# The last axis of an array given for one of these to these functions is the round.
+_PER_ROUND = frozenset({"learning_rate", "noise_std", "lipschitz", "radius", "smoothness", "strong_convexity"})
+_OVER_ROUNDS = ("federated.trusted_aggregator", "federated.trusted_aggregator_random_stop", "federated.best")
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ def lookup(name: str) -> Function:
     else:
         parameters, required = _parameters(call)
         required += ALSO_REQUIRED.get(name, ())
-    per_round = _PER_ROUND if name.startswith("federated.trusted_aggregator") else frozenset()
+    per_round = _PER_ROUND if name in _OVER_ROUNDS else frozenset()
     return Function(name, call, parameters, required, name in UFUNC_PARAMETERS, per_round)
 
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from hockeystick.sweep.axes import Axis, Values, listed, parse_axis, parse_zip, scalar, shorten
 from hockeystick.sweep.errors import PlanError
-from hockeystick.sweep.functions import CHOICES, Function, UnknownFunctionError, lookup
+from hockeystick.sweep.functions import CHOICES, COSTLY, Function, UnknownFunctionError, lookup
 
 SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
+COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to milliseconds, and enough shards for a cluster
 MAX_SHARD_ROWS = 2**22
 MAX_CELLS = 10**12
 MAX_SHARDS = 250_000  # files
@@ -112,7 +113,7 @@ def parse(source: Mapping[str, Any]) -> Plan:
     if not outputs or not axes:
         message = f"{'axes' if outputs else 'outputs'} must have at least one entry, not none"
         raise PlanError(message)
-    shard_rows = source.get("shard_rows", SHARD_ROWS)
+    shard_rows = source.get("shard_rows", _shard_rows(outputs, math.prod(map(len, axes))))
     if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
         message = f"shard_rows must be an integer between 1 and {MAX_SHARD_ROWS}, not {shorten(shard_rows)}"
         raise PlanError(message)
@@ -128,6 +129,14 @@ def parse(source: Mapping[str, Any]) -> Plan:
         message = f"shard_rows must be at least {least} for {plan.num_cells} cells, not {shard_rows}"
         raise PlanError(message)
     return plan
+
+
+def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
+    """Return the rows of a shard where the plan has none: from the plan alone, so that its tables stay comparable."""
+    rows = COSTLY_SHARD_ROWS if any(output.function.name in COSTLY for output in outputs) else SHARD_ROWS
+    while rows * MAX_SHARDS < num_cells and rows < MAX_SHARD_ROWS:
+        rows *= 2
+    return rows
 
 
 def _check_sections(source: Mapping[str, Any]) -> None:

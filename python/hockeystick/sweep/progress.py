@@ -6,16 +6,19 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from hockeystick.sweep.run import Progress
+
 LOG_SECONDS = 5.0
+BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} cells [{elapsed}, {rate_fmt}{postfix}]"
 
 logger = logging.getLogger("hockeystick.sweep")
 
 
 @contextlib.contextmanager
-def bar() -> Iterator[Callable[[int, int], None]]:
+def bar() -> Iterator[Progress]:
     """Give a progress callback that draws a tqdm bar with the remaining time on standard error."""
     try:
         from tqdm import tqdm  # noqa: PLC0415 - needed on a terminal only
@@ -24,10 +27,11 @@ def bar() -> Iterator[Callable[[int, int], None]]:
         raise ImportError(message) from error
     drawn: Any = None
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int, left: float | None) -> None:
         nonlocal drawn
         if drawn is None:  # where an earlier run stopped
-            drawn = tqdm(total=total, initial=done, unit="cell", unit_scale=True, file=sys.stderr)
+            drawn = tqdm(total=total, initial=done, unit="cell", unit_scale=True, file=sys.stderr, bar_format=BAR)
+        drawn.set_postfix_str(_words(left, done < total), refresh=False)
         drawn.update(done - drawn.n)
 
     try:
@@ -38,19 +42,21 @@ def bar() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def lines(every: float = LOG_SECONDS) -> Iterator[Callable[[int, int], None]]:
+def lines(every: float = LOG_SECONDS) -> Iterator[Progress]:
     """Give a progress callback that logs at the start, at the end, and every few seconds between."""
-    start: tuple[float, int] | None = None
-    last = 0.0
+    last: float | None = None
 
-    def progress(done: int, total: int) -> None:
-        nonlocal start, last
+    def progress(done: int, total: int, left: float | None) -> None:
+        nonlocal last
         now = time.monotonic()
-        if start is not None and done < total and now - last < every:
+        if last is not None and done < total and now - last < every:
             return
-        began, initial = start = start or (now, done)
         last = now
-        left = f", {(total - done) * (now - began) / (done - initial):.0f} s left" if initial < done < total else ""
-        logger.info("%s of %s cells (%.1f %%)%s", f"{done:,}", f"{total:,}", 100 * done / total, left)
+        words = _words(left, done < total)
+        logger.info("%s of %s cells (%.1f %%)%s", f"{done:,}", f"{total:,}", 100 * done / total, words and f", {words}")
 
     yield progress
+
+
+def _words(left: float | None, unfinished: bool) -> str:
+    return "" if left is None or not unfinished else f"{left:.0f} s left"

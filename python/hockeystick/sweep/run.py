@@ -5,23 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hockeystick._checks import thread_count
-from hockeystick.sweep.evaluate import Shard, evaluate
 from hockeystick.sweep.plan import load
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import distributed
 
-    from hockeystick.sweep.store import Store
-
-Progress = Callable[[int, int], object]  # cells done, cells in all
+# Cells done, cells in all, seconds that the rest will take (None if nothing is known).
+Progress = Callable[[int, int, "float | None"], object]
 
 
 @dataclass(frozen=True)
@@ -31,7 +25,7 @@ class Summary:
     rows: int  # in the table
     computed_rows: int  # by this run; the others were there
     seconds: float
-    compute_seconds: float  # in the functions of the plan and around them, without writing
+    compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
     write_seconds: float  # beside the computation, in another thread
     rows_per_second: float  # computed rows per second of the run
     ranges: dict[str, tuple[float, float]]  # of the finite values of each output
@@ -60,6 +54,7 @@ def run(
     *,
     num_threads: int | None = None,
     progress: Progress | None = None,
+    client: distributed.Client | None = None,
 ) -> Summary:
     """Evaluate every cell of a plan and write the table as a Parquet dataset.
 
@@ -72,12 +67,16 @@ def run(
     plan : path or mapping
         A TOML file, or a mapping with the same content.
     out : path
-        A directory that is new, empty, or that of an earlier run of the same plan. Gets ``manifest.json`` and
-        ``cells/part-*.parquet``.
+        A directory that is new, empty, or that of an earlier run of the same plan; or the URL of one that fsspec knows, such
+        as ``s3://bucket/sweep``. Gets ``manifest.json`` and ``cells/part-*.parquet``.
     num_threads : int, optional
-        Threads that the compiled functions use; all cores if not given.
+        Threads that the compiled functions use: all cores if not given, on a cluster one for each task.
     progress : callable, optional
-        Called as ``progress(cells done, cells in all)`` at the start and after each shard.
+        Called as ``progress(cells done, cells in all, seconds left)`` at the start and after each shard. The time is None
+        until something is known of it.
+    client : distributed.Client, optional
+        Of a Dask cluster that computes the shards; this process writes them. Its workers need hockeystick, in the same
+        version and with the same instruction set, so that the table is the same as without a cluster.
 
     Returns
     -------
@@ -91,7 +90,7 @@ def run(
     OutputError
         If the directory cannot be used, or holds the run of another plan.
     OSError
-        If a part cannot be written, say because the disk is full; the parts before it stay.
+        If a part cannot be written, say because the disk is full, or the cluster is lost; the parts before it stay.
 
     Examples
     --------
@@ -104,108 +103,20 @@ def run(
     (10, 0)
     """
     from hockeystick.sweep.store import open_store  # noqa: PLC0415 - pyarrow is asked for when first needed
+    from hockeystick.sweep.work import Work  # noqa: PLC0415
 
     thread_count(num_threads)  # before anything is written
     checked = load(plan)
-    tally = Tally([output.column for output in checked.outputs])
     started = time.perf_counter()
-    with open_store(Path(out), checked) as store:
-        _Run(store, tally, num_threads, progress or (lambda _done, _total: None)).go()
-    return tally.summary(time.perf_counter() - started)
-
-
-class _Run:
-    def __init__(self, store: Store, tally: Tally, num_threads: int | None, progress: Progress) -> None:
-        self.store = store
-        self.tally = tally
-        self.num_threads = num_threads
-        self.progress = progress
-
-    def go(self) -> None:
-        """Take stock of the parts that are there, then compute the others while the one before is written."""
-        missing = self.missing()
-        self.report()
-        with ThreadPoolExecutor(max_workers=1) as writer:
-            pending: Future[None] | None = None
-            for index in missing:
-                shard = self.evaluate(index)
-                if pending:
-                    pending.result()
-                pending = writer.submit(self.write, shard)
-            if pending:
-                pending.result()
-
-    def missing(self) -> list[int]:
-        """Return the shards without a whole part, and tally the others."""
-        missing = []
-        for index in range(self.store.plan.num_shards):
-            table = self.store.read(index)
-            if table is None:
-                missing.append(index)
-            else:
-                self.tally.add(table)
-        return missing
-
-    def evaluate(self, index: int) -> Shard:
-        started = time.perf_counter()
-        shard = evaluate(self.store.plan, self.store.plan.shard(index), self.num_threads)
-        self.tally.compute_seconds += time.perf_counter() - started
-        self.tally.computed_rows += len(shard.cells)
-        return shard
-
-    def write(self, shard: Shard) -> None:
-        started = time.perf_counter()
-        table = self.store.write(shard)
-        self.tally.write_seconds += time.perf_counter() - started
-        self.tally.add(table)
-        self.report()
-
-    def report(self) -> None:
-        self.progress(self.tally.rows, self.store.plan.num_cells)
-
-
-@dataclass
-class Tally:
-    """Counts over the parts, one at a time in memory."""
-
-    outputs: list[str]
-    rows: int = 0
-    computed_rows: int = 0
-    compute_seconds: float = 0.0
-    write_seconds: float = 0.0
-    errors: int = 0
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    non_finite: dict[str, int] = field(default_factory=dict)
-    warnings: dict[str, None] = field(default_factory=dict)  # a set in the order of arrival
-
-    def add(self, table: pa.Table) -> None:
-        """Count one part."""
-        from hockeystick.sweep.store import read_warnings  # noqa: PLC0415
-
-        self.rows += table.num_rows
-        self.errors += table.num_rows - table["error"].null_count
-        self.warnings.update(dict.fromkeys(read_warnings(table)))
-        for name in self.outputs:
-            values = table[name].to_numpy()
-            finite = values[np.isfinite(values)]
-            least, greatest = self.ranges.get(name, (np.nan, np.nan))
-            if len(finite):
-                self.ranges[name] = (float(np.fmin(least, finite.min())), float(np.fmax(greatest, finite.max())))
-            else:
-                self.ranges[name] = (least, greatest)
-            self.non_finite[name] = self.non_finite.get(name, 0) + len(values) - len(finite)
-
-    def summary(self, seconds: float) -> Summary:
-        """Return the counts as a summary of a run that took so long."""
-        return Summary(
-            rows=self.rows,
-            computed_rows=self.computed_rows,
-            seconds=seconds,
-            compute_seconds=self.compute_seconds,
-            write_seconds=self.write_seconds,
-            rows_per_second=self.computed_rows / seconds,
-            ranges=self.ranges,
-            non_finite=self.non_finite,
-            errors=self.errors,
-            warnings=tuple(self.warnings),
-        )
+    with open_store(out, checked) as store:
+        work = Work(store, num_threads, progress or (lambda *_progress: None), client)
+        try:
+            work.go()
+        except OSError as error:
+            kept = f"{work.counts.rows:,} cells are kept, the same command resumes"
+            if error.errno is None:
+                message = f"{error}; {kept}"
+                raise type(error)(message) from error
+            reason = f"{error.strerror}; {kept}"
+            raise OSError(error.errno, reason, os.fspath(out)) from error
+    return work.summary(time.perf_counter() - started)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.sweep.folder import open_folder
+from hockeystick.sweep.part import Counts, count, whole_table
 from hockeystick.sweep.plan import Plan
-from hockeystick.sweep.run import Tally
 from hockeystick.sweep.slices import Drawn, choose_drawn, evenly
 from hockeystick.sweep.store import Store
 
@@ -67,7 +68,7 @@ class Sample:
     choice: Choice
     outputs: dict[str, NDArray[np.float64]]  # (slices * plane,), NaN where there is no value
     present: NDArray[np.uint8]  # (slices * plane,), 1 where the cell is there, whether it has a value or not
-    tally: Tally
+    counts: Counts
     missing: list[range] = field(default_factory=list)  # runs of cells that are not there
     errors: dict[str, int] = field(default_factory=dict)  # text -> first cell that has it, for the first texts
 
@@ -86,21 +87,22 @@ def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, 
     return Choice(plan, first, second, {axis: points[axis] for axis in others})
 
 
-def read_sample(out: Path, choice: Choice) -> Sample:
+def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     """Read every part once: count all of its cells, keep the chosen ones."""
     plan, cells = choice.plan, choice.cells()
     names = [output.column for output in plan.outputs]
     outputs = {name: np.full(len(cells), np.nan) for name in names}
-    sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Tally(names))
-    store, order = Store(out, plan), np.argsort(cells, kind="stable")
+    sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
+    store, order = Store(open_folder(out), plan), np.argsort(cells, kind="stable")
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
-        table = store.read(index)
+        content = store.folder.read(f"cells/{store.name(index)}")
+        table = None if content is None else whole_table(plan, index, content)
         if table is None:
             absent.append(index)
             continue
-        sample.tally.add(table)
+        sample.counts.add(count(table, names))
         _keep(sample, table, order[borders[index] : borders[index + 1]], cells, plan.shard(index).start)
     sample.missing = _runs(plan, absent)
     return sample

@@ -1,7 +1,6 @@
-"""What a sweep leaves on disk: a manifest and immutable Parquet parts, each whole or absent.
+"""What a sweep leaves behind: a manifest and immutable Parquet parts, each whole or absent.
 
-A part is a function of the plan and its number alone, so that an interrupted and resumed sweep ends with the same bytes
-as an uninterrupted one: no times, no random names, fixed writer options.
+An interrupted and resumed sweep ends with the same bytes as an uninterrupted one, see the module `part`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,115 +17,53 @@ import numpy as np
 from hockeystick import __version__, _core
 from hockeystick.sweep.axes import Axis, shorten
 from hockeystick.sweep.errors import OutputError
-from hockeystick.sweep.evaluate import Shard
+from hockeystick.sweep.folder import Folder, is_temporary, open_folder
+from hockeystick.sweep.part import PYARROW_VERSION, Counts, Part, decode
 from hockeystick.sweep.plan import Plan
-
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ImportError as missing:
-    need = "a sweep needs pyarrow: pip install 'hockeystick[sweep]'"
-    raise ImportError(need) from missing
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: there two runs in one folder are not told apart
-    fcntl = None  # type: ignore[assignment]
-
-WRITE_OPTIONS: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}
 
 
 class Store:
-    """The parts of one sweep in one directory."""
+    """The parts of one sweep in one folder."""
 
-    def __init__(self, out: Path, plan: Plan) -> None:
-        self.out = out
+    def __init__(self, folder: Folder, plan: Plan) -> None:
+        self.folder = folder
         self.plan = plan
-        self.cells = out / "cells"
-        self.schema = _schema(plan)
-        self.digits = max(6, len(str(plan.num_shards - 1)))
+        self._digits = max(6, len(str(plan.num_shards - 1)))
 
-    def part(self, index: int) -> Path:
-        """Return the path of a part."""
-        return self.cells / f"part-{index:0{self.digits}}.parquet"
+    def name(self, index: int) -> str:
+        """Return the file name of a part, which is in the folder `cells`."""
+        return f"part-{index:0{self._digits}}.parquet"
 
-    def write(self, shard: Shard) -> pa.Table:
-        """Write the part of a shard and return it as a table."""
-        texts = [shard.errors.get(row) for row in range(len(shard.cells))]
-        columns = {
-            **shard.axes,
-            **shard.outputs,
-            **self.plan.fixed,
-            "cell": np.arange(shard.cells.start, shard.cells.stop),
-        }
-        arrays = [
-            pa.array(texts, pa.string())
-            if field.name == "error"
-            else pa.array(np.broadcast_to(columns[field.name], len(texts)), field.type)
-            for field in self.schema
-        ]
-        metadata = {"hockeystick.warnings": json.dumps(shard.warnings)}
-        table = pa.Table.from_arrays(arrays, schema=self.schema.with_metadata(metadata))
-        sink = pa.BufferOutputStream()
-        dictionaries = [name for name in self.schema.names if name not in shard.outputs and name != "cell"]
-        pq.write_table(table, sink, use_dictionary=dictionaries, row_group_size=len(texts), **WRITE_OPTIONS)
-        try:
-            write_whole(self.part(shard.cells.start // self.plan.shard_rows), sink.getvalue())
-        except OSError as error:
-            reason = f"{error.strerror}; the cells before {shard.cells.start} are kept, the same command resumes"
-            raise OSError(error.errno, reason, str(self.out)) from error
-        return table
-
-    def read(self, index: int) -> pa.Table | None:
-        """Return a part, or None if it is not there or not whole (which a check of every page tells)."""
-        path, cells = self.part(index), self.plan.shard(index)
-        if not path.exists():
-            return None
-        try:
-            table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-        except (OSError, pa.ArrowException):
-            return None
-        if table.num_rows != len(cells) or not table.schema.equals(self.schema):
-            return None
-        ends = table["cell"][0].as_py(), table["cell"][-1].as_py()
-        return table if ends == (cells.start, cells.stop - 1) else None
+    def present(self) -> list[int]:
+        """Return the numbers of the parts that are there, whole or not."""
+        names = self.folder.entries("cells")
+        return [index for index in range(self.plan.num_shards) if self.name(index) in names]
 
     def stored_bytes(self) -> int:
         """Return the size of the parts that are there."""
-        return sum(path.stat().st_size for path in self.cells.glob("part-*.parquet"))
+        return sum(size for name, size in self.folder.entries("cells").items() if name.startswith("part-"))
+
+    def write(self, part: Part) -> None:
+        """Publish a part."""
+        self.folder.write(f"cells/{self.name(part.index)}", part.content)
+
+    def read(self, index: int) -> Counts | None:
+        """Return what a part holds, or None if it is not there or not whole."""
+        content = self.folder.read(f"cells/{self.name(index)}")
+        return None if content is None else decode(self.plan, index, content)
 
 
 @contextlib.contextmanager
-def open_store(out: Path, plan: Plan) -> Iterator[Store]:
-    """Give the store for this plan in that directory, locked; refuse what is not an earlier run of the same plan."""
-    store = Store(out, plan)
-    with _as_output_error(out):
+def open_store(out: str | os.PathLike[str], plan: Plan) -> Iterator[Store]:
+    """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan."""
+    store = Store(open_folder(out), plan)
+    with _as_output_error(store.folder):
         _check_space(store)
-        out.mkdir(parents=True, exist_ok=True)
-    with _locked(out):
-        with _as_output_error(out):
+        store.folder.create()
+    with store.folder.locked():
+        with _as_output_error(store.folder):
             _prepare(store)
         yield store
-
-
-def write_whole(path: Path, content: Any) -> None:
-    """Write a file so that whoever looks, even after a power cut, sees all of it or nothing."""
-    temporary = path.with_name(f".{path.name}.tmp")  # hidden, so that a reader of the folder skips it
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the rename itself
-        finally:
-            os.close(folder)
 
 
 def manifest(plan: Plan) -> dict[str, Any]:
@@ -140,24 +75,20 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
         "version": __version__,
         "instruction_set": _core.instruction_set,
-        "pyarrow": pa.__version__,
+        "pyarrow": PYARROW_VERSION,
         "cells": plan.num_cells,
         "shard_rows": plan.shard_rows,
         "axes": [_described(axis) for axis in plan.axes],
     }
 
 
-def read_manifest(out: Path) -> dict[str, Any]:
+def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a sweep's directory."""
-    try:
-        content = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        message = f"out must be the directory of a sweep, not {out}: {error}"
-        raise OutputError(message) from error
-    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
-        message = f"out must be the directory of a sweep, not {out}: manifest.json holds no plan"
+    found = _stored_manifest(open_folder(out))
+    if found is None:
+        message = f"out must be the directory of a sweep, not {out}: it has no manifest.json"
         raise OutputError(message)
-    return content
+    return found
 
 
 def changes(before: Any, after: Any, key: str = "") -> list[str]:
@@ -175,17 +106,6 @@ def changes(before: Any, after: Any, key: str = "") -> list[str]:
     return [text.removeprefix(".") for text in found]
 
 
-def _schema(plan: Plan) -> pa.Schema:
-    types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}
-    named = {name: types[v.dtype.kind] for axis in plan.axes for name, v in zip(axis.names, axis.values, strict=True)}
-    named |= {name: types[np.asarray(value).dtype.kind] for name, value in plan.fixed.items()}
-    fields = [pa.field("cell", pa.int64()), *(pa.field(name, kind) for name, kind in named.items())]
-    for output in plan.outputs:
-        origin = {"function": output.function.name, "arguments": json.dumps(output.arguments)}
-        fields.append(pa.field(output.column, pa.float64(), metadata=origin))
-    return pa.schema([*fields, pa.field("error", pa.string())])
-
-
 def _described(axis: Axis) -> dict[str, Any]:
     """Describe an axis; the digest tells values apart that another NumPy would round differently."""
     digest = hashlib.sha256()
@@ -201,42 +121,64 @@ def _described(axis: Axis) -> dict[str, Any]:
     }
 
 
+def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
+    stored = folder.read("manifest.json")
+    if stored is None:
+        return None
+    message = f"out must be the directory of a sweep, not {folder}: manifest.json holds no plan"
+    try:
+        content = json.loads(stored)
+    except ValueError as error:
+        raise OutputError(message) from error
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        raise OutputError(message)
+    return content
+
+
 def _prepare(store: Store) -> None:
-    """Bring an empty or an earlier directory into the state of a run that was interrupted between two parts."""
+    """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
     wanted = manifest(store.plan)
-    if (store.out / "manifest.json").exists():
-        found = read_manifest(store.out)
+    folder = store.folder
+    found = _stored_manifest(folder)
+    if found is not None:
         if changes(found, wanted):
-            _refuse(store.out, found, wanted)
-    elif any(not path.name.endswith(".tmp") for path in store.out.iterdir()):
-        message = f"out must be empty or hold an earlier run of the same plan, not {store.out}: it has no manifest.json"
+            _refuse(folder, found, wanted)
+    elif any(not is_temporary(name) and name != "cells" for name in folder.entries()) or store.present():
+        message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no manifest.json"
         raise OutputError(message)
     else:
-        write_whole(store.out / "manifest.json", (json.dumps(wanted, indent=2) + "\n").encode())
-    store.cells.mkdir(exist_ok=True)
-    for leftover in [*store.out.glob(".*.tmp"), *store.cells.glob(".*.tmp")]:
-        leftover.unlink()
-    numbers = {store.part(index).name for index in range(store.plan.num_shards)}
-    for path in store.cells.iterdir():
-        if path.name not in numbers:
-            message = f"out must hold this sweep alone, not {path}"
+        folder.write("manifest.json", (json.dumps(wanted, indent=2) + "\n").encode())
+    _tidy(store)
+
+
+def _tidy(store: Store) -> None:
+    """Remove what a killed run left unfinished; refuse what a reader would take for a part."""
+    numbers = {store.name(index) for index in range(store.plan.num_shards)}
+    for name in store.folder.entries("cells"):
+        if is_temporary(name):
+            store.folder.remove(f"cells/{name}")
+        elif name not in numbers:
+            message = f"out must hold this sweep alone, not {store.folder}/cells/{name}"
             raise OutputError(message)
+    for name in filter(is_temporary, store.folder.entries()):
+        store.folder.remove(name)
 
 
-def _refuse(out: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _refuse(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     told = changes(found["plan"], wanted["plan"])
     if not told:
         told = changes(found, wanted)
     shown = "; ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
-    message = f"out must be an earlier run of the same plan, not {out}: {shown}; use another output directory"
+    message = f"out must be an earlier run of the same plan, not {folder}: {shown}; use another output directory"
     raise OutputError(message)
 
 
 def _check_space(store: Store) -> None:
     """Refuse what cannot fit. Inputs repeat and compress to little; computed doubles do not."""
-    folder = next(path for path in [store.out, *store.out.absolute().parents] if path.exists())
+    free = store.folder.free_bytes()
+    if free is None:
+        return
     needed = store.plan.num_cells * bytes_per_cell(store.plan) - store.stored_bytes()
-    free = shutil.disk_usage(folder).free
     if needed > free:
         message = (
             f"axes must make a table that fits on the disk, not {store.plan.num_cells} cells: "
@@ -245,41 +187,15 @@ def _check_space(store: Store) -> None:
         raise OutputError(message)
 
 
-def read_warnings(table: pa.Table) -> list[str]:
-    """Return what the functions warned of while this part was computed."""
-    return list(json.loads((table.schema.metadata or {}).get(b"hockeystick.warnings", b"[]")))
-
-
 def bytes_per_cell(plan: Plan) -> int:
     """Return about how many bytes of a part a cell takes."""
     return 8 * len(plan.outputs) + 4
 
 
 @contextlib.contextmanager
-def _as_output_error(out: Path) -> Iterator[None]:
+def _as_output_error(folder: Folder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"out must be a writable directory, not {out}: {error.strerror}"
+        message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
         raise OutputError(message) from error
-
-
-@contextlib.contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """Keep a second run out of the directory. The lock is the kernel's, so that it ends with the process."""
-    if fcntl is None:
-        yield
-        return
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(folder)
-        message = f"out must be used by one run at a time, not {out}: another run is writing to it"
-        raise OutputError(message) from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(folder)
