@@ -261,6 +261,16 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(THETA, tmp_path).computed_rows == 0  # the page does not disturb the sweep
 
 
+def test_table_at_a_url(tmp_path: Path) -> None:
+    """A table on another file system is read there; the page is written here, and a place for it must be given."""
+    pytest.importorskip("fsspec")
+    url = f"memory://{tmp_path.name}"
+    run(THETA, url)
+    with pytest.raises(ValueError, match="destination must be given for a table at a URL"):
+        report_sweep(url)
+    assert "All 120 cells of the plan are there." in text(report_sweep(url, tmp_path / "page.html"))
+
+
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_every_function_has_a_label(name: str) -> None:
     """Somebody has looked at what the values of each registered function are worth; those called certified say so."""

@@ -40,7 +40,7 @@ except ImportError as missing:
 
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
 LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")
-FEW = 8  # so many points along a line are marked
+FEW = 8  # so many values along an axis get a tick each, and along a line a mark
 DASHES = ("solid", "dashed", "dotdash", "dotted")
 WIDTH, HEIGHT = 600, 420
 TOOLS = "pan,box_zoom,wheel_zoom,save,reset"
@@ -160,7 +160,15 @@ def _figure(choice: Choice, **options: Any) -> Any:
         **options,
     )
     picture.toolbar.logo = None  # it links to a web site
+    _mark(picture.xaxis, x)
     return picture
+
+
+def _mark(axis: Any, values: Scale) -> None:
+    """Give an axis with few values a tick at each."""
+    if len(values.values) <= FEW:
+        axis.ticker = values.values.tolist()
+        axis.major_label_overrides = {value: f"{value:g}" for value in values.values.tolist()}
 
 
 def _hover(rows: list[tuple[str, str]], **options: Any) -> HoverTool:
@@ -183,6 +191,7 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
     mapper.update(low=least, high=greatest)
     colour = {"field": name, "transform": mapper}
     picture = _figure(choice, y_axis_type="log" if y.log else "linear", y_axis_label=y.label, title=name)
+    _mark(picture.yaxis, y)
     picture.quad(
         *("left", "right", "top", "bottom"),
         source=shown,

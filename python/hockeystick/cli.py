@@ -100,7 +100,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser)
+    _add_view(parser, "directory of a sweep")
     parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
     parser.add_argument("--format", choices=("png", "svg"), default="png")
     parser.add_argument(
@@ -110,16 +110,16 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser)
+    _add_view(parser, "directory or URL of a sweep")
     parser.add_argument(
         "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
     )
     parser.set_defaults(handler=_report)
 
 
-def _add_view(parser: argparse.ArgumentParser) -> None:
+def _add_view(parser: argparse.ArgumentParser, out: str) -> None:
     """Add what of a sweep is drawn."""
-    parser.add_argument("out", type=Path, help="directory of a sweep")
+    parser.add_argument("out", help=out)
     parser.add_argument("--x", metavar="AXIS", help="argument on the horizontal axis; by default the longest")
     parser.add_argument("--y", metavar="AXIS", help="argument on the vertical axis; by default the next")
     parser.add_argument(

@@ -37,9 +37,9 @@ def report_sweep(
     Parameters
     ----------
     out : path
-        Directory of a sweep.
+        Directory of a sweep, or its URL.
     destination : path, optional
-        The file to write; ``report.html`` in `out` if not given.
+        The file to write; ``report.html`` in `out` if not given, which must be for a URL.
     x, y : str, optional
         Arguments to draw; by default the two longest numeric axes.
     slices : mapping of str to str, optional
@@ -53,7 +53,7 @@ def report_sweep(
     Raises
     ------
     ValueError
-        If the directory holds no sweep, or a name is none of its axes.
+        If the directory holds no sweep, a name is none of its axes, or there is no file to write for a URL.
     ImportError
         If the extra `report` is not installed.
 
@@ -69,20 +69,28 @@ def report_sweep(
     'report.html'
     """
     from hockeystick._interactive import page  # noqa: PLC0415 - bokeh is asked for when first needed
-    from hockeystick.sweep.folder import open_folder  # noqa: PLC0415
     from hockeystick.sweep.plan import parse  # noqa: PLC0415
     from hockeystick.sweep.sample import choose_cells, read_sample  # noqa: PLC0415
     from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
 
-    folder = Path(out)
-    found = read_manifest(folder)
+    target = _target(out, destination)
+    found = read_manifest(out)
     plan = parse(found["plan"])
-    sample = read_sample(folder, choose_cells(plan, x, y, slices))
+    sample = read_sample(out, choose_cells(plan, x, y, slices))
     content = page(sample, _resource("page.html"), _variables(sample, found))
-    target = folder / "report.html" if destination is None else Path(destination)
     target.parent.mkdir(parents=True, exist_ok=True)
-    open_folder(target.parent).write(target.name, content.encode())
+    target.write_text(content, encoding="utf-8")
     return target
+
+
+def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | None) -> Path:
+    """Return the file to write."""
+    if destination is not None:
+        return Path(destination)
+    if "://" in os.fspath(out):
+        message = f"destination must be given for a table at a URL, not None for {out}"
+        raise ValueError(message)
+    return Path(out) / "report.html"
 
 
 def _resource(name: str) -> str:

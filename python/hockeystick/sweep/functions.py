@@ -48,11 +48,10 @@ _STATUS = {
     "certified": (
         *(f"dpsgd_{name}" for name in ("delta", "epsilon", "noise_multiplier", "sampling_rate", "steps")),
         "last_iterate.ball_contraction",
-        *(f"last_iterate.best{kind}" for kind in ("", "_cyclic", "_random_stop", "_sampled")),
         *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
         *(f"federated.{name}_{value}" for name in ("fedavg", "fedprox") for value in ("delta", "epsilon", "gdp")),
-        "federated.best",
-        "federated.best_sampled",
+        *(f"last_iterate.{name}" for name in ("best", "best_cyclic", "best_random_stop", "best_sampled")),
+        *(f"federated.{name}" for name in ("best", "best_sampled")),
         "federated.trusted_aggregator",
         "federated.trusted_aggregator_random_stop",
         "isrl.noisy_mb_sgd_epsilon",

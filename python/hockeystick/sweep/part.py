@@ -83,7 +83,13 @@ def encode(plan: Plan, shard: Shard, compute_seconds: float) -> Part:
     return Part(shard.cells.start // plan.shard_rows, sink.getvalue().to_pybytes(), counts, compute_seconds)
 
 
-def read(plan: Plan, index: int, content: bytes) -> pa.Table | None:
+def decode(plan: Plan, index: int, content: bytes) -> Counts | None:
+    """Return what a stored part holds, or None if it is not that part or not whole."""
+    table = whole_table(plan, index, content)
+    return None if table is None else count(table, [output.column for output in plan.outputs])
+
+
+def whole_table(plan: Plan, index: int, content: bytes) -> pa.Table | None:
     """Return a stored part, or None if it is not that part or not whole (which a check of every page tells)."""
     cells = plan.shard(index)
     try:
@@ -92,9 +98,8 @@ def read(plan: Plan, index: int, content: bytes) -> pa.Table | None:
         return None
     if table.num_rows != len(cells) or not table.schema.equals(schema_of(plan)):
         return None
-    if (table["cell"][0].as_py(), table["cell"][-1].as_py()) != (cells.start, cells.stop - 1):
-        return None
-    return table
+    ends = table["cell"][0].as_py(), table["cell"][-1].as_py()
+    return table if ends == (cells.start, cells.stop - 1) else None
 
 
 def count(table: pa.Table, outputs: Iterable[str]) -> Counts:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.sweep.folder import open_folder
-from hockeystick.sweep.part import Counts, count
+from hockeystick.sweep.part import Counts, count, whole_table
 from hockeystick.sweep.plan import Plan
 from hockeystick.sweep.slices import Drawn, choose_drawn, evenly
 from hockeystick.sweep.store import Store
@@ -87,7 +87,7 @@ def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, 
     return Choice(plan, first, second, {axis: points[axis] for axis in others})
 
 
-def read_sample(out: Path, choice: Choice) -> Sample:
+def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     """Read every part once: count all of its cells, keep the chosen ones."""
     plan, cells = choice.plan, choice.cells()
     names = [output.column for output in plan.outputs]
@@ -97,7 +97,8 @@ def read_sample(out: Path, choice: Choice) -> Sample:
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
-        table = store.table(index)
+        content = store.folder.read(f"cells/{store.name(index)}")
+        table = None if content is None else whole_table(plan, index, content)
         if table is None:
             absent.append(index)
             continue

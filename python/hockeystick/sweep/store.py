@@ -10,20 +10,16 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hockeystick import __version__, _core
-from hockeystick.sweep import part
 from hockeystick.sweep.axes import Axis, shorten
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.folder import Folder, is_temporary, open_folder
-from hockeystick.sweep.part import PYARROW_VERSION, Counts, Part
+from hockeystick.sweep.part import PYARROW_VERSION, Counts, Part, decode
 from hockeystick.sweep.plan import Plan
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Store:
@@ -47,19 +43,14 @@ class Store:
         """Return the size of the parts that are there."""
         return sum(size for name, size in self.folder.entries("cells").items() if name.startswith("part-"))
 
-    def write(self, whole: Part) -> None:
+    def write(self, part: Part) -> None:
         """Publish a part."""
-        self.folder.write(f"cells/{self.name(whole.index)}", whole.content)
-
-    def table(self, index: int) -> pa.Table | None:
-        """Return a part, or None if it is not there or not whole."""
-        content = self.folder.read(f"cells/{self.name(index)}")
-        return None if content is None else part.read(self.plan, index, content)
+        self.folder.write(f"cells/{self.name(part.index)}", part.content)
 
     def read(self, index: int) -> Counts | None:
         """Return what a part holds, or None if it is not there or not whole."""
-        table = self.table(index)
-        return None if table is None else part.count(table, [output.column for output in self.plan.outputs])
+        content = self.folder.read(f"cells/{self.name(index)}")
+        return None if content is None else decode(self.plan, index, content)
 
 
 @contextlib.contextmanager
