@@ -1,4 +1,4 @@
-"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, and sweeps."""
+"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, sweeps, and a demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from hockeystick import _budget_cli, _plan_cli
+from hockeystick import _budget_cli, _demo, _plan_cli
 from hockeystick._arguments import count
 from hockeystick._core import __version__
 
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _budget_cli.add_query(commands.add_parser, "delta")
     _budget_cli.add_calibrate(commands.add_parser)
     _plan_cli.add_plan(commands.add_parser)
+    _demo.add_demo(commands.add_parser)
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
