@@ -27,6 +27,7 @@ def show(app: Sphinx, page: str, text: list[str]) -> None:
 
 def _entry(app: Sphinx, name: str) -> str:
     script = importlib.import_module(name)
+    app.env.note_dependency(str(script.__file__))
     drawn = ""
     if app.config.draw_gallery:
         with mpl.rc_context(pictures.LOOK):

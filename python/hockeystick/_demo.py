@@ -143,8 +143,16 @@ def run(chosen: argparse.Namespace) -> None:
 
     from hockeystick._demo_picture import draw  # noqa: PLC0415 - matplotlib is asked for when first needed
 
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
     draw(fedavg, hidden, grid).savefig(chosen.out, dpi=150)
     write(f"The same as a picture: {chosen.out}\n")
+
+
+def _picture(text: str) -> Path:
+    if not text.endswith((".png", ".svg", ".pdf")):
+        message = f"must end in .png, .svg or .pdf, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
 
 
 def add_demo(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -157,9 +165,9 @@ def add_demo(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-o",
         "--out",
-        type=Path,
+        type=_picture,
         default=Path("hockeystick_demo.png"),
         metavar="FILE",
-        help="the picture (png, svg, pdf)",
+        help="the picture (.png, .svg, .pdf)",
     )
     parser.set_defaults(handler=run)

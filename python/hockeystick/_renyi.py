@@ -31,7 +31,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
             "laplace",
             "discrete",
         ):  # a kind of later date must not pass for one of these
-            msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
+            msg = f"rdp has no bound for {mechanism!r}; ask for epsilon or delta, which have one"
             raise ValueError(msg)
     return max(
         math.fsum(

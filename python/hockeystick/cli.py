@@ -28,7 +28,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write the message and end with the exit code for wrong usage."""
-        self.exit(2, f"{self.prog}: {message}\n")
+        hint = f"; see {self.prog} --help" if "are required" in message else ""
+        self.exit(2, f"{self.prog}: {message}{hint}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

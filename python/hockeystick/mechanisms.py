@@ -65,7 +65,7 @@ class RandomizedResponse(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
-            raise refuse(self, adjacency, "a response is replaced, not added or removed")
+            raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
         other = self.noise_parameter / self.num_buckets
         true = (1.0 - self.noise_parameter) + other
         rest = other * (self.num_buckets - 2)
@@ -272,12 +272,14 @@ class FixedSizeSampled(Mechanism):
             msg = f"batch_size must be at most dataset_size ({self.dataset_size}), not {self.batch_size}"
             raise ValueError(msg)
         if self.replacement is not False:
-            msg = f"replacement must be False, not {self.replacement!r}"
+            msg = f"replacement must be False (with replacement there is no proven dominating pair), not {self.replacement!r}"
             raise ValueError(msg)
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
-            raise refuse(self, adjacency, "the batch size would have to change with the data set")
+            raise refuse(
+                self, adjacency, "the batch size would have to change with the data set; use adjacency='replace'"
+            )
         kind, parameters, _ = self.mechanism._core(adjacency)
         if self.batch_size == self.dataset_size:
             return kind, parameters, 1.0

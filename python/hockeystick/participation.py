@@ -58,7 +58,7 @@ def draw_participants(
         msg = f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
         raise ValueError(msg)
     if rng is not None and not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {rng!r}"
         raise TypeError(msg)
     source = np.random.default_rng() if rng is None else rng
     if isinstance(mechanism, PoissonSampled):

@@ -236,7 +236,10 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
         return [(NON_PRIVATE, 1)]
     sampled = PoissonSampled(_one(inner), sampling_probability)
     if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
-        msg = "the special record is as good as none only in a sum"
+        msg = (
+            "replacing a record by the special one is known to equal removing it for noise on a sum only; "
+            "ask for add-or-remove adjacency if that is meant"
+        )
         raise ValueError(msg)
     return [(sampled, 1)]
 
