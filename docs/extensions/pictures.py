@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import style
+from cycler import cycler
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +31,8 @@ DARK = {
     "#cc79a7": "#e5a3c9",
 }
 INK = "#262626"  # of letters and axes; black is left to curves
-LOOK = style.LOOK | dict.fromkeys(
-    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
-)
+INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+LOOK = style.LOOK | dict.fromkeys(INKED, INK) | {"axes.prop_cycle": cycler(color=style.COLOURS)}
 
 
 def embed(figure: Figure, name: str, source: Path) -> str:
