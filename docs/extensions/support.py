@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import doctest
 import inspect
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,12 @@ EVENTS: dict[str, Callable[[Any], dp.DpEvent]] = {
     "TruncatedPoissonSampled": lambda m: dp.dp_event.TruncatedSubsampledGaussianDpEvent(
         m.dataset_size, m.sampling_rate, m.max_batch_size, m.mechanism.noise_multiplier
     ),
-    "RandomAllocation": lambda m: dp.dp_event.RandomAllocationDpEvent(m.num_steps, m.num_selected, event(m.mechanism)),
+    "Composed": lambda m: dp.ComposedDpEvent([dp.SelfComposedDpEvent(event(part), count) for part, count in m.steps]),
+    "PermuteAndFlip": lambda m: dp.dp_event.PermuteAndFlipDpEvent(m.epsilon),
+    "PrivateSelection": lambda m: dp.RepeatAndSelectDpEvent(
+        dp.SelfComposedDpEvent(event(m.mechanism), m.count), m.mean, math.inf if m.shape is None else m.shape
+    ),
+    "ZeroConcentratedDP": lambda m: dp.dp_event.ZCDpEvent(m.rho),
 }
 # What the others have, read from their sources; neither tells adjacencies apart.
 OPACUS = {"Gaussian", "PoissonSampled(Gaussian)"}
