@@ -80,15 +80,15 @@ def torch_loop(rounds: int) -> None:
 
 
 def best(calls: dict[str, tuple[Callable[[int], Any], int]], repeats: int) -> dict[str, float]:
-    """Return the least seconds per local step of each, taking turns, after one round to warm up."""
+    """Return the least seconds of processor time per local step of each, taking turns, after one round to warm up."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for call, _ in calls.values():
         call(1)
     for _ in range(repeats):
         for name, (call, rounds) in calls.items():
-            start = time.perf_counter()
+            start = time.process_time()  # all run on one thread; the machine may be shared
             call(rounds)
-            seconds[name].append((time.perf_counter() - start) / (rounds * CLIENTS * LOCAL))
+            seconds[name].append((time.process_time() - start) / (rounds * CLIENTS * LOCAL))
     return {name: min(times) for name, times in seconds.items()}
 
 
@@ -132,7 +132,7 @@ def main() -> None:
     calls: dict[str, tuple[Callable[[int], Any], int]] = {"ours": (ours, 50), "numpy": (numpy_loop, 5)}
     if importlib.util.find_spec("torch"):
         calls["torch"] = (torch_loop, 5)
-    steps = best(calls, arguments.repeats)
+    steps = best(calls, 4 * arguments.repeats)
     second_start()
     rows = [
         ("microseconds per client step, one thread", 1e6 * steps["ours"], None),

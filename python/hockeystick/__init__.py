@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 try:
     from hockeystick._core import __version__
 except ModuleNotFoundError as error:  # e.g. run from the source tree
@@ -9,7 +12,6 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._explain import Explanation
 from hockeystick.accounting import Accountant
@@ -54,6 +56,9 @@ from hockeystick.participation import draw_participants
 from hockeystick.pld import Bracket, PrivacyLossDistribution
 from hockeystick.training import DpsgdParameters, dpsgd_parameters
 from hockeystick.zcdp import zcdp_delta, zcdp_epsilon
+
+if TYPE_CHECKING:
+    from hockeystick import audit, distortion, federated, isrl, last_iterate, published, utility
 
 __all__ = [
     "Accountant",
@@ -118,3 +123,31 @@ __all__ = [
     "zcdp_delta",
     "zcdp_epsilon",
 ]
+
+# Loaded when first asked for: together they take longer than all the rest.
+_SUBMODULES = frozenset(
+    {
+        "audit",
+        "distortion",
+        "federated",
+        "interop",
+        "isrl",
+        "last_iterate",
+        "plot",
+        "published",
+        "simulate",
+        "sweep",
+        "utility",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"hockeystick.{name}")
+    msg = f"module 'hockeystick' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})

@@ -24,6 +24,7 @@ class Work(NamedTuple):
     gradient: np.ndarray
     record: np.ndarray
     message: np.ndarray
+    factors: np.ndarray  # of the records in a batch
 
 
 @kernel
@@ -32,7 +33,7 @@ def room(data, dimension):
     largest = 0
     for i in range(data.offsets.size - 1):
         largest = max(largest, data.offsets[i + 1] - data.offsets[i])
-    return 2 * largest, data.hidden + data.outputs + 3 * dimension, largest
+    return 2 * largest, data.hidden + data.outputs + 3 * dimension + largest, largest
 
 
 @inlined
@@ -43,10 +44,10 @@ def workspace(data, dimension, words, integers, floats):
     order = integers[:largest]
     for i in range(largest):
         order[i] = i
-    units = floats[3 * dimension :]
     gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
     message = floats[2 * dimension : 3 * dimension]
-    return Work(words, integers[largest:], order, units, gradient, record, message)
+    factors, units = floats[3 * dimension : 3 * dimension + largest], floats[3 * dimension + largest :]
+    return Work(words, integers[largest:], order, units, gradient, record, message, factors)
 
 
 @inlined
@@ -99,14 +100,22 @@ def encode_vector(stream, vector, bound, levels, bits, rate):
 
 
 @inlined
-def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_norm, out):
-    """Add the clipped gradients of records in which the loss is linear, without writing each down."""
-    for i in chosen:
-        x = features[first + i]
-        factor = losses.slope(kind, losses.dot(x, w), labels[first + i])
-        norm = abs(factor) * norms[first + i]
-        if math.isfinite(norm) or clip_norm == math.inf:  # otherwise 0, as in `clip`
-            losses.add(factor * (weight * clipping(norm, clip_norm)), x, out)
+def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_norm, factors, out):
+    """Add the clipped gradients of records in which the loss is linear, without writing each down: a pass for each kind of work."""
+    for k in range(chosen.size):
+        factors[k] = losses.dot(features[first + chosen[k]], w)
+    for k in range(chosen.size):
+        factor = losses.slope(kind, factors[k], labels[first + chosen[k]])
+        norm = abs(factor) * norms[first + chosen[k]]
+        kept = math.isfinite(norm) or clip_norm == math.inf  # otherwise 0, as in `clip`
+        factors[k] = factor * (weight * clipping(norm, clip_norm)) if kept else 0.0
+    fours = chosen.size - chosen.size % 4
+    for k in range(0, fours, 4):
+        a, b = features[first + chosen[k]], features[first + chosen[k + 1]]
+        c, d = features[first + chosen[k + 2]], features[first + chosen[k + 3]]
+        losses.add_four(factors[k : k + 4], a, b, c, d, out)
+    for k in range(fours, chosen.size):
+        losses.add(factors[k], features[first + chosen[k]], out)
 
 
 @kernel
@@ -148,7 +157,19 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     for j in range(out.size):
         out[j] = 0.0
     if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0:
-        _add_linear(data.kind, data.features, data.labels, data.norms, w, first, chosen, 1.0 / expected, clip_norm, out)
+        _add_linear(
+            data.kind,
+            data.features,
+            data.labels,
+            data.norms,
+            w,
+            first,
+            chosen,
+            1.0 / expected,
+            clip_norm,
+            work.factors,
+            out,
+        )
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
