@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -118,8 +117,8 @@ def _timed(compute: Callable[[], Array]) -> tuple[Array, float]:
     return result, time.perf_counter() - start
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Compute, print and draw."""
+def run(out: Path) -> None:
+    """Compute, print, and draw into a file."""
     write = sys.stdout.write
     fedavg, hidden = compare_fedavg(), compare_last_iterate()
     write(f"Noisy-FedAvg, last model released: epsilon at delta = {DELTA:g} (Sun, Shen and Tao 2024, Theorem 12 (a))\n")
@@ -143,31 +142,6 @@ def run(chosen: argparse.Namespace) -> None:
 
     from hockeystick._demo_picture import draw  # noqa: PLC0415 - matplotlib is asked for when first needed
 
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    draw(fedavg, hidden, grid).savefig(chosen.out, dpi=150)
-    write(f"The same as a picture: {chosen.out}\n")
-
-
-def _picture(text: str) -> Path:
-    if not text.endswith((".png", ".svg", ".pdf")):
-        message = f"must end in .png, .svg or .pdf, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return Path(text)
-
-
-def add_demo(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``demo``."""
-    parser = add(
-        "demo",
-        help="seconds that show what this is for: a table and a picture",
-        description="Compares what is published, certified and exact, times a million cells, and draws all of it.",
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=_picture,
-        default=Path("hockeystick_demo.png"),
-        metavar="FILE",
-        help="the picture (.png, .svg, .pdf)",
-    )
-    parser.set_defaults(handler=run)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    draw(fedavg, hidden, grid).savefig(out, dpi=150)
+    write(f"The same as a picture: {out}\n")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from hockeystick import _budget_cli, _demo, _plan_cli
+from hockeystick import _budget_cli, _plan_cli
 from hockeystick._arguments import count
 from hockeystick._core import __version__
 
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     _budget_cli.add_query(commands.add_parser, "delta")
     _budget_cli.add_calibrate(commands.add_parser)
     _plan_cli.add_plan(commands.add_parser)
-    _demo.add_demo(commands.add_parser)
+    _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
@@ -112,6 +112,25 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
         "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
     )
     parser.set_defaults(handler=_plot)
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Compares what is published, certified and exact, times a million cells, and draws all of it."
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=_picture,
+        default=Path("hockeystick_demo.png"),
+        metavar="FILE",
+        help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
+    )
+    parser.set_defaults(handler=_demo)
+
+
+def _demo(chosen: argparse.Namespace) -> None:
+    from hockeystick._demo import run  # noqa: PLC0415
+
+    run(chosen.out)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -177,6 +196,13 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
+
+
+def _picture(text: str) -> Path:
+    if not text.endswith((".png", ".svg", ".pdf")):
+        message = f"must end in .png, .svg or .pdf, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
 
 
 def _assignment(text: str) -> tuple[str, str]:
