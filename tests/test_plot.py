@@ -48,13 +48,13 @@ def test_a_picture_for_each_output(tmp_path: Path) -> None:
 
 
 def test_one_output_as_svg(tmp_path: Path) -> None:
-    """One output can be asked for, as SVG, in another directory, with the names of the arguments on it."""
+    """One output can be asked for, as SVG, in another directory, with the names and units of the arguments on it."""
     run(THETA, tmp_path / "out")
     (picture,) = plot_sweep(tmp_path / "out", value="delta", format="svg", destination=tmp_path / "new" / "pictures")
     assert picture == tmp_path / "new" / "pictures" / "delta.svg"
     text = picture.read_text()
     assert text.startswith("<?xml")
-    assert all(f"<!-- {label} -->" in text for label in ("eps", "r", "delta = theta"))
+    assert all(f"<!-- {label} -->" in text for label in ("eps (nats)", "r", "delta = theta"))
 
 
 def test_lines_for_one_axis(tmp_path: Path) -> None:
@@ -217,3 +217,14 @@ def test_scales() -> None:
     assert not is_geometric(np.array([10.0, 20.0, 30.0]))
     assert not is_geometric(np.arange(1.0, 1000.0))
     assert not is_geometric(np.array([0.0, 1.0, 2.0]))
+
+
+def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
+    """On a dark style the paper is dark, letters and axes are light, and iso-lines stay legible."""
+    style = pytest.importorskip("matplotlib.style")
+    eps = np.linspace(0, 4, 9)
+    with style.context("dark_background"):
+        line_plot(eps, {"r = 1": hs.theta(eps, 1.0)}, x_label="eps").savefig(tmp_path / "dark.png")
+    pixels = image.imread(tmp_path / "dark.png")[..., :3].mean(axis=2)
+    assert pixels[0, 0] < 0.1
+    assert (pixels > 0.9).mean() > 0.005

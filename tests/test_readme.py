@@ -60,3 +60,15 @@ def test_continuous_integration_runs_the_test_command():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "<!-- test -->" in script
     assert "<!-- test -->\n```sh\n" in TEXT
+
+
+@pytest.mark.parametrize(
+    ("heading", "page"), [("kernel", "accuracy"), ("question, one thread", "benchmarks")], ids=["accuracy", "speed"]
+)
+def test_tables_repeat_what_was_measured(heading, page):
+    """Every measured number of the two tables stands on the page that has them all."""
+    rows = re.search(rf"\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", TEXT).group(1)
+    measured = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"\d[\d.]*e-\d+|\d[\d.]* (?:ns|µs|ms|s)\b", rows)
+    assert len(numbers) >= 3
+    assert all(number in measured for number in numbers), numbers

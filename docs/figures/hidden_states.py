@@ -94,9 +94,9 @@ def colour_regions(axes: Axes, rounds: Array, eps: Array, best: last_iterate.Bes
     number = np.vectorize(regions.index)(best.method)
     number = np.where(best.delta < style.TINY, -1, number)  # underflow: nothing to tell them apart
     palette = ("#999999", *style.COLOURS, "#000000")[: len(regions) + 1]
-    pale = [tuple(1 - 0.15 * (1 - c) for c in to_rgb(colour)) for colour in palette]
+    pale = [(*to_rgb(colour), 0.15) for colour in palette]  # seen on light and on dark paper
     limits = {"vmin": -1.5, "vmax": len(regions) - 0.5}
-    axes.pcolormesh(rounds, eps, number, cmap=ListedColormap(pale), shading="nearest", **limits)
+    axes.pcolormesh(rounds, eps, number, cmap=ListedColormap(pale), shading="nearest", rasterized=True, **limits)
     for value, colour in zip(range(-1, len(regions)), palette, strict=True):
         inside = number == value
         if inside.any():

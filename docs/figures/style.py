@@ -23,8 +23,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 
-EPSILON = r"privacy parameter $\varepsilon$"
-DELTA = r"privacy parameter $\delta$"
+EPSILON = r"privacy parameter $\varepsilon$ (nats)"
+DELTA = r"privacy parameter $\delta$ (probability)"
 
 LOOK: dict[Any, Any] = {
     "axes.axisbelow": True,

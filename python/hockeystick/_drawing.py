@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from hockeystick._scales import Array, Scale, is_wide, value_ends
 
 try:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.colors import LogNorm, Normalize
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414, for _demo_picture
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator, NullLocator
 except ImportError as missing:
@@ -22,31 +24,58 @@ except ImportError as missing:
 
 COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same
 FEW = 8  # so many values along an axis get a tick each
+# Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
+CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
+
+
+@dataclass(frozen=True)
+class Colours:
+    """How values become colours."""
+
+    norm: Normalize
+    least: float
+    log: bool
+    floored: bool  # some values lie below the lowest colour
+
+    @classmethod
+    def of(cls, values: Array) -> Colours:
+        """Return the scale that shows all values."""
+        log = is_wide(values)
+        least, greatest = value_ends(values, log)
+        norm = LogNorm(least, greatest) if log else Normalize(least, greatest)
+        return cls(norm, least, log, bool((values[np.isfinite(values)] < least).any()))
+
+    def add_bar(self, figure: Figure, panels: Axes | list[Axes], mesh: QuadMesh, label: str) -> None:
+        """Draw the colour bar beside its panels."""
+        figure.colorbar(mesh, ax=panels, label=label, extend="min" if self.floored else "neither", aspect=30)
 
 
 def heat_maps(x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str) -> Figure:
     """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
     figure, panels = _figure(len(values), title)
-    log = is_wide(values)
-    least, greatest = value_ends(values, log)
-    norm = LogNorm(least, greatest) if log else Normalize(least, greatest)
-    floored = bool((values[np.isfinite(values)] < least).any())
+    colours = Colours.of(values)
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
-        shown = np.ma.masked_invalid(panel_values)
-        if log:
-            shown = np.ma.maximum(shown, least / 2)  # an underflow has the lowest colour, not that of a missing value
-        mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=norm, cmap=COLOURS, rasterized=True)
-        panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
-        if max(len(x.values), len(y.values)) <= FEW:
-            _numbers(panel, x, y, panel_values, norm)
-        else:
-            _iso_lines(panel, x, y, panel_values, log)
-        _dress(panel, x, panel_title)
-        _ticks(panel, y, "y")
-        panel.set_ylabel(y.label)
-    figure.colorbar(mesh, ax=panels, label=label, extend="min" if floored else "neither", aspect=30)
+        mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title)
+    colours.add_bar(figure, panels, mesh, label)
     return figure
+
+
+def heat_map(panel: Axes, x: Scale, y: Scale, values: Array, *, colours: Colours, title: str) -> QuadMesh:
+    """Draw (y, x) values into a panel."""
+    shown = np.ma.masked_invalid(values)
+    if colours.log:  # an underflow has the lowest colour, not that of a missing value
+        shown = np.ma.maximum(shown, colours.least / 2)
+    mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=colours.norm, cmap=COLOURS, rasterized=True)
+    panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
+    if max(len(x.values), len(y.values)) <= FEW:
+        _numbers(panel, x, y, values, colours.norm)
+    else:
+        _iso_lines(panel, x, y, values, colours.log)
+    _dress(panel, x, title)
+    _ticks(panel, y, "y")
+    panel.set_ylabel(y.label)
+    return mesh
 
 
 def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str], title: str) -> Figure:
@@ -58,7 +87,8 @@ def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str
     for index, (panel, panel_title) in enumerate(zip(panels, panel_titles, strict=True)):
         for number, (name, values) in enumerate(series.items()):
             marker = "o" if len(x.values) <= FEW else None
-            panel.plot(x.values, values[index], DASHES[number % len(DASHES)], marker=marker, label=name)
+            colour, dash = CURVES[number % len(CURVES)], DASHES[number % len(DASHES)]
+            panel.plot(x.values, values[index], dash, color=colour, marker=marker, label=name)
         if log:
             panel.set_yscale("log")
             panel.set_ylim(ends[0] / 2, 2 * ends[1])

@@ -152,7 +152,9 @@ class MixtureOfGaussians(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "add_or_remove":
-            raise refuse(self, adjacency, "the pair is that of a record added or removed")
+            raise refuse(
+                self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
+            )
         merged: dict[float, float] = {}
         for sensitivity, probability in zip(self.sensitivities, self.probabilities, strict=True):
             if sensitivity > 0.0 and probability > 0.0:

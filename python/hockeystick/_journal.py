@@ -54,7 +54,7 @@ class Journal:
             self._db.execute("BEGIN EXCLUSIVE")
             tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         except sqlite3.OperationalError as error:
-            msg = f"{path} cannot be had to oneself: {error}; close what else has it open"
+            msg = f"{path} cannot be locked: {error}; close the other process or connection that has it open"
             raise RuntimeError(msg) from error
         except sqlite3.DatabaseError as error:
             msg = f"path must be a file of client ledgers or a new one, not {path}: {error}"
@@ -69,7 +69,10 @@ class Journal:
         (text,) = self._db.execute("SELECT json FROM settings").fetchone()
         self._db.execute("COMMIT")
         if json.loads(text) != json.loads(json.dumps(settings)):
-            msg = f"{path} was made with the settings {text}, not {json.dumps(settings)}"
+            made, asked = json.loads(text), json.loads(json.dumps(settings))
+            changed = [key for key in asked if made.get(key) != asked[key]]
+            stated = (", ".join(f"{key}={json.dumps(of.get(key))}" for key in changed) for of in (made, asked))
+            msg = f"{path} was made with {' but is opened with '.join(stated)}; open it as it was made, or begin a new file"
             raise ValueError(msg)
 
     def close(self) -> None:

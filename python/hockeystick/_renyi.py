@@ -32,7 +32,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     ]
     for mechanism, kind, _, rate, _ in entries:
         if mechanism.status != "certified" or kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
-            msg = f"rdp has no bound for {mechanism!r}; epsilon and delta have"
+            msg = f"rdp has no bound for {mechanism!r}; ask for epsilon or delta, which have one"
             raise ValueError(msg)
     return max(
         math.fsum(

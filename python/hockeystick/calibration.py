@@ -83,7 +83,7 @@ def calibrate(
     if not feasible:
         msg = (
             f"bracket must have an end whose epsilon at delta={delta} is at most {epsilon}, "
-            f"not epsilons {at_ends[0]:g} at {ends[0]:g} and {at_ends[1]:g} at {ends[1]:g}"
+            f"not epsilons {at_ends[0]:g} at {ends[0]:g} and {at_ends[1]:g} at {ends[1]:g}; widen it"
         )
         raise ValueError(msg)
     if len(feasible) == len(probes):

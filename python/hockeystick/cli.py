@@ -1,4 +1,4 @@
-"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, and sweeps."""
+"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, sweeps, and a demo."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write the message and end with the exit code for wrong usage."""
-        self.exit(2, f"{self.prog}: {message}\n")
+        hint = f"; see {self.prog} --help" if "are required" in message else ""
+        self.exit(2, f"{self.prog}: {message}{hint}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     _budget_cli.add_query(commands.add_parser, "delta")
     _budget_cli.add_calibrate(commands.add_parser)
     _plan_cli.add_plan(commands.add_parser)
+    _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
@@ -130,6 +132,25 @@ def _add_view(parser: argparse.ArgumentParser, out: str) -> None:
         metavar="NAME=VALUE",
         help="hold an argument (repeatable)",
     )
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Compares what is published, certified and exact, times a million cells, and draws all of it."
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=_picture,
+        default=Path("hockeystick_demo.png"),
+        metavar="FILE",
+        help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
+    )
+    parser.set_defaults(handler=_demo)
+
+
+def _demo(chosen: argparse.Namespace) -> None:
+    from hockeystick._demo import run  # noqa: PLC0415
+
+    run(chosen.out)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -218,6 +239,13 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
+
+
+def _picture(text: str) -> Path:
+    if not text.endswith((".png", ".svg", ".pdf")):
+        message = f"must end in .png, .svg or .pdf, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
 
 
 def _assignment(text: str) -> tuple[str, str]:

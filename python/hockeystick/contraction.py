@@ -74,7 +74,10 @@ def contraction_sum(
         return grid.map(_core.constant_contraction_sum, first, eta, weights, grid.count("rounds", rounds))
     arrays = broadcast(first, eta, weights)
     if arrays[0].ndim == 0 or arrays[0].shape[-1] == 0:
-        msg = f"first, eta and weights must have the rounds as their last axis, at least one, not the shape {arrays[0].shape}"
+        msg = (
+            "first, eta and weights must have the rounds as their last axis, at least one, or be constants with rounds=, "
+            f"not of shape {arrays[0].shape}"
+        )
         raise ValueError(msg)
     return grid.finish(_core.contraction_sum(arrays, grid.threads))
 

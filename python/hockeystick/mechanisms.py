@@ -82,7 +82,7 @@ class RandomizedResponse(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":
-            raise refuse(self, adjacency, "a response is replaced, not added or removed")
+            raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
         other = self.noise_parameter / self.num_buckets
         true = (1.0 - self.noise_parameter) + other
         rest = other * (self.num_buckets - 2)

@@ -154,7 +154,7 @@ def _distinct(client_ids: Iterable[Client]) -> list[Client]:
 
 def _source(rng: np.random.Generator | None) -> np.random.Generator:
     if rng is not None and not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator or None, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {rng!r}"
         raise TypeError(msg)
     return np.random.default_rng() if rng is None else rng
 

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["heat_map", "line_plot", "plot_sweep"]
 
 DOTS_PER_INCH = 150
+# Units of what sweeps vary and return, by name or, for functions, by its end; counts and lengths speak for themselves.
+UNITS = {
+    "eps": "nats",
+    "epsilon": "nats",
+    "delta": "probability",
+    "gdp": "Gaussian-DP parameter",
+    "noise_multiplier": "deviation over sensitivity",
+    "sampling_rate": "probability per step",
+}
 
 
 def heat_map(
@@ -199,12 +208,14 @@ def _figures(view: View, folder: Path, outputs: list[str]) -> dict[str, Figure]:
     titles = [panel.title for panel in view.panels]
     tables = {name: view.values(folder, name) for name in outputs}
     if view.y is None:
-        series = {name: values[:, 0, :] for name, values in tables.items()}
+        series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
         name = outputs[0] if len(outputs) == 1 else "outputs"
         return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs))}
     up = _drawn_scale(view, view.y)
     return {
-        name: heat_maps(across, up, values, label=name, panel_titles=titles, title=_title(view, [name]))
+        name: heat_maps(
+            across, up, values, label=_output_label(view, name), panel_titles=titles, title=_title(view, [name])
+        )
         for name, values in tables.items()
     }
 
@@ -224,7 +235,18 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; its label names those that move with it."""
     axis = view.plan.axes[drawn.axis]
     zipped = ", ".join(name for name in axis.names if name != drawn.name)
-    return _scale(drawn.name, drawn.values, f"{drawn.name} (and with it {zipped})" if zipped else drawn.name)
+    label = _with_unit(drawn.name, drawn.name)
+    return _scale(drawn.name, drawn.values, f"{label}, and with it {zipped}" if zipped else label)
+
+
+def _output_label(view: View, name: str) -> str:
+    """Return an output's name with the unit of what its function returns."""
+    function = next(output.function.name for output in view.plan.outputs if output.column == name)
+    return _with_unit(name, next((end for end in UNITS if function.endswith(end)), ""))
+
+
+def _with_unit(name: str, kind: str) -> str:
+    return f"{name} ({UNITS[kind]})" if kind in UNITS else name
 
 
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:

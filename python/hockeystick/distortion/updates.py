@@ -313,7 +313,7 @@ def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Gener
     start = vector("w", STRICT.finite("w", w))
     noise = _checks.non_negative_scalar("noise_variance", noise_variance)
     if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
         raise TypeError(msg)
     return np.asarray(start + np.sqrt(noise) * rng.standard_normal(start.shape))
 

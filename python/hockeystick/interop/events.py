@@ -249,7 +249,7 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
         return [(NON_PRIVATE, 1)]
     sampled = PoissonSampled(_one(inner), sampling_probability)
     if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
-        msg = "the special record is as good as none only in a sum"
+        msg = "a special record is known to be as good as none only in a sum with noise; add-or-remove adjacency asks for that"
         raise ValueError(msg)
     return [(sampled, 1)]
 

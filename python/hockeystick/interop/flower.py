@@ -285,7 +285,9 @@ def _settings(config: Any) -> dict[str, Any]:
     _checks.choice("neighboring_relation", relation, tuple(_RELATIONS))
     _checks.choice("sampling_method", method, _SAMPLING)
     if method == "without-replacement" and _RELATIONS[relation] != "replace":
-        msg = f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}"
+        msg = (
+            f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}; use 'replace-one'"
+        )
         raise ValueError(msg)
     limit = config.max_epsilon
     if limit is not None:

@@ -82,7 +82,10 @@ class PrivacyAccountant:
             self.delta = float(accountant.delta(self.epsilon))
         elif accountant.epsilon(self.delta) > self.epsilon:
             reached = accountant.epsilon(self.delta)
-            msg = f"noise_parameter must be large enough for epsilon={self.epsilon}, not {self.noise_parameter} ({reached:g})"
+            msg = (
+                f"noise_parameter must be large enough for epsilon={self.epsilon} at delta={self.delta}, "
+                f"not {self.noise_parameter}, whose epsilon is {reached:g}"
+            )
             raise ValueError(msg)
 
     @property

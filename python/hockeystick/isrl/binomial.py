@@ -120,7 +120,7 @@ def calibrate_binomial_b(
     while good.excess > 0:
         bad = good
         if 2 * bad.x * num_messages > MOST_TRIALS:
-            msg = f"levels must be small enough for {MOST_TRIALS} noise bits to hide, not {levels}"
+            msg = f"levels must be at most what {MOST_TRIALS} noise bits hide at this epsilon and delta, not {levels}"
             raise ValueError(msg)
         good = Probe(2 * bad.x, excess(2 * bad.x))
     return int(narrow(excess, good, bad, whole=True).x)
@@ -188,7 +188,7 @@ def shuffle_vector_sum(
     longest = float(np.linalg.norm(points, axis=1).max())
     _checks.at_most("the norm of vectors", longest * (1 - 1e-12), "lipschitz", lipschitz)  # a clipped one, rounded
     if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
         raise TypeError(msg)
     number, dimension = points.shape
     scaled = (points + lipschitz) * (levels / (2.0 * lipschitz))

@@ -53,7 +53,7 @@ def _length(rounds: int | None, arrays: dict[str, Array]) -> int:
         raise ValueError(msg)
     if len(set(lengths.values())) > 1:
         stated = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        msg = f"all must have the same number of rounds, but {stated}"
+        msg = f"arguments must agree on the number of rounds, but {stated}"
         raise ValueError(msg)
     return next(iter(lengths.values()))
 

@@ -1,0 +1,45 @@
+"""Sphinx settings of the documentation: `sphinx-build -W --keep-going -b html docs docs/_build/html`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import hockeystick
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "extensions"), str(HERE / "figures")]
+
+project = "hockeystick"
+author = "The hockeystick developers"
+copyright = author
+version = release = hockeystick.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "myst_parser",
+    "numpydoc",
+    "executed",  # the rest are in docs/extensions
+    "gallery",
+    "mathml",
+    "reference",
+    "sources",
+    "support",
+]
+exclude_patterns = ["_build", "figures", "tables", "extensions"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # numpydoc's sections have the types, in words
+numpydoc_show_class_members = False
+toc_object_entries = False
+
+default_role = "code"  # docstrings name things in single backticks
+
+html_theme = "furo"
+html_title = f"hockeystick {release}"
+html_static_path = ["static"]
+html_css_files = ["hockeystick.css"]
+html_show_copyright = False
+html_copy_source = False
