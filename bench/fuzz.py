@@ -25,6 +25,7 @@ import numpy as np
 import hockeystick as hs
 
 CHECKED = 10  # one cell in so many
+PROGRESS = 1000  # cells between two lines that say how far it is
 MOST_SECONDS, MOST_MEGABYTES = 1.0, 512.0  # of processor time
 WIDTH, LEAST_WIDTH = 1e-3, 1e-9  # that brackets are allowed, relative to the upper end and absolute
 CLOSED_FORM_ERROR = 1e-9
@@ -198,9 +199,18 @@ def check_delta(cell: Cell, found: float, report: Report) -> None:
         report.loose["delta(epsilon) above delta"].append(f"{cell} {back!r} at {found!r}")
 
 
+def progress(done: int, count: int, report: Report) -> None:
+    """Print how far the run is, to the error stream: the summary alone is the output."""
+    faults = sum(map(len, report.faults.values()))
+    seconds = sum(seconds for seconds, _ in report.seconds)
+    sys.stderr.write(f"{done} of {count} cells, {seconds:.3g} s, {faults} faults\n")
+
+
 def run(count: int, seed: int) -> Report:
     rng, report = random.Random(seed), Report()
     for k in range(count):
+        if k and k % PROGRESS == 0:
+            progress(k, count, report)
         cell = draw(rng)
         found = ask(cell, report)
         if found is not None and k % CHECKED == 0:

@@ -194,6 +194,22 @@ def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps
     assert other[0] <= one["upper"] + 1e-15
 
 
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"),
+    [(1.0, 0.01, 10), (1.9, 0.001, 10), (2.6, 0.001, 10), (0.9667, 0.001, 100), (0.7333, 0.001, 100)],
+)
+def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
+    """One large loss against a narrow bulk: epsilon to 1e-6 without smoothing, inside the bracket of discretised losses."""
+    ledger = sampled(sigma, rate, steps)
+    found = _core.contour_bracket(ledger, True, True, 1e-5)
+    assert found["smoothing"] == 0.0
+    assert found["nodes"] <= 4100
+    assert found["upper"] - found["lower"] <= 1e-6 * found["upper"]
+    low, high = _core.pld_bracket(ledger, True, True, 1e-5, 0.0, 1e-4)[:2]
+    assert low <= found["upper"]
+    assert found["lower"] <= high
+
+
 def test_steps_may_be_split_among_entries():
     """K adds: 700 and 300 steps are 1000."""
     one = _core.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)

@@ -37,10 +37,9 @@ std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_node
                                                                                   const hs::contour::Kernels& kernels) {
     const hs::SampledGaussianCumulant cumulant(sigma, rate, forward, 26.0, kernels);
     const hs::Cumulant::Moment moment = cumulant.log_moment(c);
-    hs::NodeTable table;
-    for (auto* array : {&table.log_abs, &table.phase, &table.error}) array->assign(nodes + 1, 0.0);
+    hs::NodeTable table(nodes + 1);
     std::vector<NodeRow> rows;
-    const bool usable = cumulant.add_nodes(c, h, static_cast<double>(nodes) * h, 1.0, table);
+    const bool usable = cumulant.add_nodes(c, h, nodes, 1.0, table);
     for (std::size_t k = 0; usable && k <= nodes; ++k) {
         const double decay = cumulant.log_decay(c, static_cast<double>(k) * h);
         rows.emplace_back(table.log_abs[k], table.phase[k], table.error[k], decay);

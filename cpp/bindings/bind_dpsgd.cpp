@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <numeric>
 
 #include <hockeystick/dpsgd.hpp>
@@ -24,6 +26,30 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
     return order;
 }
 
+// Engines of one call, as many as threads, with all that they keep from one task to the next.
+class Engines {
+  public:
+    explicit Engines(const hs::contour::Kernels& kernels) : kernels_(kernels) {}
+
+    std::unique_ptr<hs::DpsgdEngine> take(const std::atomic<bool>& stop) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (idle_.empty()) return std::make_unique<hs::DpsgdEngine>(kernels_, stop);
+        std::unique_ptr<hs::DpsgdEngine> engine = std::move(idle_.back());
+        idle_.pop_back();
+        return engine;
+    }
+
+    void give_back(std::unique_ptr<hs::DpsgdEngine> engine) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        idle_.push_back(std::move(engine));
+    }
+
+  private:
+    const hs::contour::Kernels& kernels_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<hs::DpsgdEngine>> idle_;
+};
+
 grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
                  const hs::contour::Kernels& kernels) {
     const Dense& shaped = arguments.at(0);
@@ -38,12 +64,14 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     double* out = result.mutable_data();
     const std::vector<std::size_t> order = grouped(in[0], in[1], cells);
     const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
+    Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
-        const hs::DpsgdEngine engine(kernels, stop);
+        std::unique_ptr<hs::DpsgdEngine> engine = engines.take(stop);
         for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
             const std::size_t i = order[at];
-            out[i] = function(engine, in[0][i], in[1][i], in[2][i], in[3][i]);
+            out[i] = function(*engine, in[0][i], in[1][i], in[2][i], in[3][i]);
         }
+        engines.give_back(std::move(engine));
     });
     return result;
 }

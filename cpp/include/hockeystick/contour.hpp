@@ -9,6 +9,9 @@
 //               terms n != 0 are at most kappa(c') e^{K(c') - c' eps} e^{(c - c') u_n} at any other tilt c', c' < c for
 //               n < 0 and c' > c for n > 0; kappa(c) = c^c/(1+c)^{1+c}, the largest (1 - e^{-x}) e^{-cx}. For c < 0 the
 //               same holds for 1 - delta with kappa = 1 and c' in [-1, 0], by min(1, e^{-x}) <= e^{cx}.
+//               Where D = 2 pi/h >= eps - T l, l the least loss of a step, the terms n < 0 are known, for delta(u) = 1 - e^u below
+//               all losses: they are taken out, S -= sum_{n >= 1} e^{-c n D} - e^{eps - (c+1) n D}, up to T times what is
+//               missing. That allows short periods at small tilts, where the largest losses are less heavy.
 //   truncation  (1/pi) e^{K(c) - c eps} phi(omega)/omega beyond the last node, phi(omega) = prod_j sup_{omega' >= omega}
 //               |phi_j(omega')|^{T_j} from Cumulant::log_decay, because |s(s+1)| >= omega^2.
 //   rounding    and quadrature: Cumulant says what M(c + i omega) errs by, relatively; it is multiplied by T.
@@ -18,9 +21,9 @@
 //               phi(y/r - r/2)/r <= (tau/r) e^{tau^2/8} times the same at tau; integrate r dr from 0 to tau.
 //   missing     P-mass that the cumulants left out: delta rises by at most T times it, and never falls.
 //
-// The tilt is where Chernoff's bound is smallest; h comes from the alias bound, in powers of sqrt 2; the number of nodes from
-// the truncation bound, in powers of 2^{1/4}. A value is a function of its arguments alone: nothing depends on what was
-// asked before.
+// The tilt is where Chernoff's bound is smallest, or below that where it needs many nodes; h comes from the alias bound, in
+// powers of sqrt 2; the number of nodes from the truncation bound, in powers of 2^{1/4}. A value is a function of its arguments
+// alone: nothing depends on what was asked before. Where nodes are many, epsilon is good to 1e-7 or so of itself, not to 1e-10.
 //
 // epsilon(delta): Newton's iteration in log delta, whose slope comes from the same nodes; then both ends are moved until
 // the certificate says that they are on their side.
@@ -46,7 +49,7 @@ class Contour {
     using Factory = std::function<std::vector<ContourPart>(double cut)>;
 
     Contour(Factory make, bool has_cut, const contour::Kernels& kernels)
-        : make_(std::move(make)), has_cut_(has_cut), sum_(kernels) {}
+        : make_(std::move(make)), has_cut_(has_cut), kernels_(kernels), sum_(kernels) {}
 
     // delta(eps) after `times` repetitions.
     ContourResult delta(double times, double eps) {
@@ -71,15 +74,20 @@ class Contour {
         return smaller(rough, chernoff_epsilon(at_cut(tight), times, delta));
     }
 
-    // Whether Chernoff's bound alone says that delta(eps) <= e^{log_delta}.
+    // Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
     bool certainly_below(double times, double eps, double log_delta) {
         const Level& level = at_cut(usual_cut);
         const double missing = std::log(times) + level.log_missing();
         if (missing > log_delta - 1e-3) return false;
         const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - 1e-9;
         bool below = false;
-        level.best_tilt(times, eps, [&](double value) { return below = below || value <= allowed; });
-        return below;
+        const int k = level.best_tilt(times, eps, [&](double value) { return below = below || value <= allowed; });
+        if (below) return true;
+        Line line = detail::choose_line(level, k, {times}, eps, allowed + rough);
+        if (line.nodes > few_nodes || !line.prepare()) return false;
+        const Sum s = sum_(line, eps);  // whose alias is positive
+        const double upper = s.value + s.truncation + s.rounding;
+        return possible(s) && s.log_unit + std::log(upper) + 4.0 * u * (1.0 + std::fabs(s.log_unit)) <= allowed;
     }
 
     // Points visited so far, times nodes.
@@ -94,6 +102,8 @@ class Contour {
     using Line = detail::ContourLine;
     using Sum = detail::ContourSum;
     using Repeated = detail::Repeated;
+    static constexpr double narrow = 1e-6;  // relative: nothing else is tried for less
+    static constexpr double few_nodes = 800.0;
     static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
 
     // Where large losses are heavy at the best tilt up to the cut, the cut itself is an error: a lower tilt has less of it.
@@ -105,7 +115,7 @@ class Contour {
     template <class Ask> ContourResult sharp_or_smooth(int tight, const Ask& ask) {
         const Level& level = at_cut(std::max(tight + margin, usual_cut));
         ContourResult best = ask(level, 0.0);
-        if (best.narrower_than(1e-6)) return best;
+        if (best.narrower_than(narrow)) return best;
         const Level& closer = at_cut(tight);
         if (&closer != &level) best = narrower(best, ask(closer, 0.0));
         for (const double width : smoothed_widths) {
@@ -117,7 +127,7 @@ class Contour {
 
     const Level& at_cut(int cut) {
         auto& level = levels_[has_cut_ ? cut : 0];
-        if (!level) level = std::make_unique<Level>(make_(static_cast<double>(cut)));
+        if (!level) level = std::make_unique<Level>(make_(static_cast<double>(cut)), kernels_);
         return *level;
     }
 
@@ -161,16 +171,17 @@ class Contour {
     }
 
     // The line at tilt k, or at lower ones while these need fewer nodes. Few, rare large losses make the best tilt stand
-    // where Chernoff's bound has a bend, whose alias asks for a long period. The sum's unit may grow by e^4 for that.
-    template <class MakeLine> static Line fewest_nodes(int k, double eps, const MakeLine& make_line) {
-        constexpr double few = 800.0, most_growth = 4.0;
+    // where Chernoff's bound has a bend, whose alias asks for a long period. The sum's unit may grow by e^{most_growth} for that.
+    template <class MakeLine>
+    static Line fewest_nodes(int k, double eps, double most_growth, const MakeLine& make_line) {
         const auto log_unit = [&](const Line& line) { return line.level->log_unit(line.k, line.of, eps); };
         Line best = make_line(k);
         const double most = log_unit(best) + most_growth;
-        for (int less = 4; best.nodes > few && less <= 20 && k - less >= Level::first_positive; less += 4) {
+        for (int less = 4; best.nodes > few_nodes && less <= 48 && k - less >= Level::first_positive;
+             less += less < 8 ? 4 : 8) {
             const Line next = make_line(k - less);
-            if (!(next.nodes < best.nodes && log_unit(next) <= most)) break;
-            best = next;
+            if (!(next.nodes < 1.5 * best.nodes && log_unit(next) <= most)) break;
+            if (next.nodes < best.nodes) best = next;
         }
         return best;
     }
@@ -191,13 +202,14 @@ class Contour {
             if (k - less < Level::first_positive) break;
             const ContourResult found = ask(k - less);
             best = narrower(best, found);
-            if (!found.usable || !found.spoilt()) break;
+            if (!found.usable || !found.spoilt() || found.narrower_than(narrow)) break;
         }
         return best;
     }
 
-    // What alias and truncation may be, each, relatively.
-    static double log_tolerance(double width) { return width > 0.0 ? -14.0 : -28.0; }
+    // What alias and truncation may be, each, relatively: less where nodes are few.
+    static constexpr double sharp = -28.0, sharp_with_many = -21.0, with_smoothing = -14.0, rough = -7.0;
+    static double log_tolerance(double width) { return width > 0.0 ? with_smoothing : sharp; }
 
     ContourResult delta_at(const Level& level, int k, double times, double eps, double log_value, double width) {
         const auto make_line = [&](int tilt) {
@@ -206,11 +218,11 @@ class Contour {
         };
         ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            Line line = fewest_nodes(k, eps, make_line);
+            Line line = fewest_nodes(k, eps, 3.0, make_line);
             if (!line.prepare()) return best;
             const Sum s = sum_(line, eps);
             best = narrower(best, delta_result(line, s, eps));
-            if (best.relative_width() < detail::max(1e-10, 2.0 * width) || !(s.value > 0.0)) break;
+            if (best.relative_width() < detail::max(1e-10, 2.0 * width) || !best.by_nodes() || !(s.value > 0.0)) break;
             const double next = s.log_unit + std::log(s.value) - 1.0;
             if (!(next < log_value - 0.5)) break;
             log_value = next;
@@ -228,20 +240,28 @@ class Contour {
 
     ContourResult epsilon_at(const Level& level, int k, double times, double delta, double most, double width) {
         const double log_delta = std::log(delta);
+        const double most_growth =
+            detail::max(9.0 - std::log(times * level.count()), 4.0);  // rounding: T e^growth 1e-13
         ContourResult best;
-        double at = most;
+        double at = most, tolerance = log_tolerance(width);
         for (int attempt = 0; attempt < 2; ++attempt) {  // Chernoff's epsilon is too large to judge the errors by
-            Line line = fewest_nodes(k, at, [&](int tilt) {
+            const auto make_line = [&](int tilt) {
                 const double c = level.at(tilt).c, allowed = width > 0.0 ? detail::max(width * at, 1e-10) : 0.0;
-                return detail::choose_line(level, tilt, {times, smoothing_for(c, c * allowed)}, at,
-                                           log_delta + log_tolerance(width));
-            });
+                const Repeated of{times, smoothing_for(c, c * allowed)};
+                return detail::choose_line(level, tilt, of, at, log_delta + tolerance);
+            };
+            Line line = make_line(k);
+            if (line.nodes > few_nodes) {
+                tolerance = detail::max(tolerance, sharp_with_many);
+                line = fewest_nodes(k, at, most_growth, make_line);
+            }
             if (!line.prepare()) return best;
             const double root = sum_.root(line, log_delta, at);
             if (root <= 0.0) return at_zero(level, times, delta, width);
             if (!(root < detail::infinity)) return best;
             best = narrower(best, ends(line, delta, root));
-            if (best.relative_width() < detail::max(1e-10, 2.0 * width)) break;
+            if (best.narrower_than(detail::max(tolerance == sharp ? 1e-10 : 1e-7, 2.0 * width)) || !best.by_nodes())
+                break;
             at = root;
         }
         return best;
@@ -345,6 +365,7 @@ class Contour {
 
     Factory make_;
     bool has_cut_;
+    const contour::Kernels& kernels_;
     std::map<int, std::unique_ptr<Level>> levels_;
     detail::ContourSummer sum_;
 };

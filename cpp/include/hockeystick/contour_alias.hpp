@@ -15,6 +15,12 @@ struct AliasOf {
     Repeated of;
     double eps;
 
+    // From this period on the terms n < 0 are known (contour.hpp).
+    double known_from() const {
+        const bool known = k >= ContourLevel::first_positive && of.smoothing == 0.0;
+        return known ? (eps - of.times * level.least_loss()) * (1.0 + 1e-12) : infinity;
+    }
+
     // Calls visit(|c' - c|, log of Chernoff's bound at c') for tilts on one side (+1: c' > c, the terms n > 0), from near to far,
     // until it returns false; then for the end of the range, c' = 0 (where the bound is 1) or c' = -1 (e^eps).
     template <class Visit> void each(int direction, const Visit& visit) const {
@@ -50,7 +56,8 @@ struct AliasOf {
 // A period at which the terms n > 0 and n < 0 are below 1.6 e^{log_allowed} each.
 inline double needed_period(const AliasOf& alias, double log_allowed) {
     const auto need = [&](double distance, double log_bound) { return max(log_bound - log_allowed, 1.0) / distance; };
-    return max(alias.smallest(1, need), alias.smallest(-1, need));
+    const double left = alias.known_from();
+    return max(alias.smallest(1, need), left > 0.0 ? min(left, alias.smallest(-1, need)) : alias.smallest(-1, need));
 }
 
 // In units of e^{log_unit}: the geometric series over n.
@@ -58,7 +65,7 @@ inline double alias_error(const AliasOf& alias, double period, double log_unit) 
     const auto series = [&](double distance, double log_bound) {
         return std::exp(log_bound - log_unit - distance * period) / -std::expm1(-distance * period);
     };
-    return alias.smallest(1, series) + alias.smallest(-1, series);
+    return alias.smallest(1, series) + (period >= alias.known_from() ? 0.0 : alias.smallest(-1, series));
 }
 
 }  // namespace detail

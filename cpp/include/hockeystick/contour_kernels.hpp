@@ -7,29 +7,19 @@
 
 #include <hockeystick/elementary.hpp>
 #include <hockeystick/gridding.hpp>
+#include <hockeystick/node_kernels.hpp>
 
 namespace hockeystick {
 
 // What the loops work on: the same types for every instruction set.
 namespace contour {
 
-inline constexpr std::size_t lanes = 8;
 inline constexpr std::size_t oscillate_scratch = 1024;
 inline constexpr double steepest = 1.4;  // largest angle of the path of `path_bound`, below sqrt 2 and pi/2
 
 // Gaussian points x_j = first + j step under the tilt (1 + z)^exponent, 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
 struct Points {
     double sigma, rate, exponent, first, step;
-    std::size_t n;
-};
-
-// The nodes k = 0, 1, ... of a contour: log of the characteristic function of one repetition and what it is multiplied by.
-// The step's node 0 has half weight.
-struct Nodes {
-    const double *log_abs, *phase, *error;           // log |phi|, arg phi, relative error of phi
-    const double *kernel_re, *kernel_im;             // 1/(s(s+1))
-    const double *slope_re, *slope_im, *kernel_abs;  // 1/(s+1), |1/(s(s+1))|
-    double h;
     std::size_t n;
 };
 
@@ -58,6 +48,8 @@ struct Kernels {
     void (*centre)(const Points&, const double*, double*, double*);
     void (*digits_lost)(const Points&, const double*, double*, double*);
     void (*oscillate)(const double*, const double*, std::size_t, double, std::size_t, double*, double*, double*);
+    void (*raise)(const Shares&, const NodePowers&);
+    void (*factors)(const NodeLine&, const NodeFactors&, const NodeFactors&);
     void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
     void (*path_bound)(const Cells&, double, double*, double*);
     void (*shift_bound)(const double*, const double*, std::size_t, const Shift&, double*);
@@ -71,7 +63,6 @@ namespace contour_loops {
 
 using contour::Cells;
 using contour::lanes;
-using contour::Nodes;
 using contour::Points;
 using contour::Shift;
 using contour::steepest;
@@ -211,27 +202,6 @@ inline void oscillate(const double* __restrict losses, const double* __restrict 
     }
 }
 
-// terms: real parts of phi^times e^{-i k h eps} kernel; slopes: the same with 1/(s+1); errors: bounds of the terms' errors.
-inline void evaluate(const Nodes& at, double times, double eps, double* __restrict terms, double* __restrict slopes,
-                     double* __restrict errors) {
-    constexpr double u = detail::unit_roundoff;
-    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 24.0;  // of a sum of the terms
-    for (std::size_t k = 0; k < at.n; ++k) {
-        const double turn = static_cast<double>(static_cast<int>(k)) * at.h * eps;
-        const double spin = times * at.phase[k];
-        const double size = detail::exp_nonpositive(times * at.log_abs[k]);
-        double cosine, sine;
-        detail::cos_sin(spin - turn, cosine, sine);
-        terms[k] = size * (cosine * at.kernel_re[k] - sine * at.kernel_im[k]);
-        slopes[k] = size * (cosine * at.slope_re[k] - sine * at.slope_im[k]);
-        const double drift = times * at.error[k];
-        const double relative = detail::expm1_bounded(drift < 600.0 ? drift : 600.0);
-        const double rounding =
-            summing + 3.0 * ((spin < 0.0 ? -spin : spin) + (turn < 0.0 ? -turn : turn)) - 2.0 * times * at.log_abs[k];
-        errors[k] = size * at.kernel_abs[k] * (relative + u * rounding);
-    }
-}
-
 // For the path x + i eta(x) of sampled_gaussian.hpp: gains[j] <= what cell j loses of its mass, masses[j] >= what it keeps,
 // at every frequency from omega up.
 inline void path_bound(const Cells& c, double omega, double* __restrict gains, double* __restrict masses) {
@@ -284,8 +254,9 @@ inline void shift_bound(const double* __restrict exponents, const double* __rest
 }
 
 // Those compiled with the caller's own flags.
-inline constexpr contour::Kernels own_kernels = {
-    tilt, mix, largest, sum, dot, weigh, centre, digits_lost, oscillate, evaluate, path_bound, shift_bound, spread};
+inline constexpr contour::Kernels own_kernels = {tilt,    mix,      largest,     sum,         dot,
+                                                 weigh,   centre,   digits_lost, oscillate,   raise,
+                                                 factors, evaluate, path_bound,  shift_bound, spread};
 
 }  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA

@@ -32,13 +32,14 @@ inline bool has_cumulant(const Mechanism& mechanism) {
 
 // Of a mechanism that has one; `cut` as in sampled_gaussian.hpp.
 inline std::unique_ptr<Cumulant> make_cumulant(const Mechanism& mechanism, bool forward, double cut,
-                                               const contour::Kernels& kernels) {
+                                               const contour::Kernels& kernels,
+                                               const std::shared_ptr<FourierWorkspace>& workspace) {
     if (mechanism.kind == "discrete")
-        return std::make_unique<DiscreteCumulant>(mechanism.parameters, mechanism.rate, forward, kernels);
+        return std::make_unique<DiscreteCumulant>(mechanism.parameters, mechanism.rate, forward, kernels, workspace);
     const double shift = mechanism.parameters.at(0);
     if (mechanism.kind == "laplace") return std::make_unique<LaplaceCumulant>(shift);
     if (mechanism.rate == 1.0) return std::make_unique<GaussianCumulant>(shift);
-    return std::make_unique<SampledGaussianCumulant>(1.0 / shift, mechanism.rate, forward, cut, kernels);
+    return std::make_unique<SampledGaussianCumulant>(1.0 / shift, mechanism.rate, forward, cut, kernels, workspace);
 }
 
 }  // namespace detail
@@ -53,10 +54,11 @@ inline Contour make_contour(const std::vector<LedgerEntry>& ledger, bool forward
     const bool sampled = std::any_of(ledger.begin(), ledger.end(), [](const LedgerEntry& entry) {
         return detail::is_sampled_gaussian(entry.mechanism);
     });
-    const auto make = [ledger, forward, &kernels](double cut) {
+    const auto workspace = std::make_shared<FourierWorkspace>();
+    const auto make = [ledger, forward, workspace, &kernels](double cut) {
         std::vector<ContourPart> parts;
         for (const LedgerEntry& entry : ledger)
-            parts.push_back({detail::make_cumulant(entry.mechanism, forward, cut, kernels), entry.count});
+            parts.push_back({detail::make_cumulant(entry.mechanism, forward, cut, kernels, workspace), entry.count});
         return parts;
     };
     return {make, forward && sampled, kernels};

@@ -53,10 +53,12 @@ int lowest_point(const Function& f, int start, int first, int last, const Enough
 // A ledger under one cut, with all that was computed for its tilts.
 class ContourLevel {
   public:
-    explicit ContourLevel(std::vector<ContourPart> parts) : parts_(std::move(parts)) {
+    ContourLevel(std::vector<ContourPart> parts, const contour::Kernels& kernels)
+        : parts_(std::move(parts)), kernels_(kernels) {
         for (const ContourPart& part : parts_) {
             log_missing_ = log_sum(log_missing_, std::log(part.count) + part.cumulant->log_missing());
             highest_ += part.count * part.cumulant->highest();
+            least_loss_ += part.count * part.cumulant->lowest();
             variance_ += part.count * std::exp(part.cumulant->log_variance());
         }
     }
@@ -137,25 +139,34 @@ class ContourLevel {
         return decays_.emplace(key, sum).first->second;
     }
 
+    struct Factors {
+        std::vector<double> real, imag, size;
+        explicit Factors(std::size_t n = 0) : real(n), imag(n), size(n) {}
+        contour::NodeFactors pointers() { return {real.data(), imag.data(), size.data()}; }
+    };
+
     struct Table {
         NodeTable nodes;
-        std::vector<double> kernel_re, kernel_im, slope_re, slope_im, kernel_abs;
-        std::vector<double> density_re, density_im, density_abs;  // where there is smoothing
+        Factors kernel, density;  // 1/(s(s+1)), and 1 for the density where there is smoothing
         double c, h;
         std::size_t n, padded;
         bool usable;
     };
 
-    // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by.
+    // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by. Good until the next call.
     const Table& table(int k, int j, int i, double smoothing) const {
         const auto key = std::make_tuple(k, j, i, smoothing);
         const auto found = tables_.find(key);
         if (found != tables_.end()) return *found->second;
+        if (nodes_kept_ > most_nodes_kept) {
+            tables_.clear();
+            nodes_kept_ = 0;
+        }
         auto made = std::make_unique<Table>();
         fill(*made, tilt(k), std::exp2(-0.5 * j), frequency(i));
         if (made->usable) {
-            set_kernels(*made, smoothing);
-            pad(*made);
+            set_factors(*made, smoothing);
+            nodes_kept_ += made->n;
         }
         return *tables_.emplace(key, std::move(made)).first->second;
     }
@@ -172,6 +183,7 @@ class ContourLevel {
     }
     double log_missing() const { return log_missing_; }
     double highest() const { return highest_; }  // of the losses, all together
+    double least_loss() const { return least_loss_; }
     double variance() const { return variance_; }
 
   private:
@@ -184,9 +196,10 @@ class ContourLevel {
         t.usable = wanted <= std::exp2(log2_most_nodes);
         if (!t.usable) return;
         const std::size_t n = t.n = static_cast<std::size_t>(wanted) + 1;
-        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error}) array->assign(n, 0.0);
+        t.padded = (n + contour::lanes - 1) / contour::lanes * contour::lanes;
+        t.nodes = NodeTable(t.padded);
         for (const ContourPart& part : parts_) {
-            if (!part.cumulant->add_nodes(c, h, wanted * h, part.count, t.nodes)) {
+            if (!part.cumulant->add_nodes(c, h, n - 1, part.count, t.nodes)) {
                 t.usable = false;
                 return;
             }
@@ -196,49 +209,23 @@ class ContourLevel {
             t.nodes.error[k] += summing * (std::fabs(t.nodes.log_abs[k]) + std::fabs(t.nodes.phase[k]));
     }
 
-    // The factors of the terms, with e^{smoothing^2 (s(s+1) - c(c+1))/2}: 1/(s(s+1)), 1/(s+1), and 1 for the density.
-    static void set_kernels(Table& t, double smoothing) {
-        const double c = t.c, variance = smoothing * smoothing;
-        for (auto* array : {&t.kernel_re, &t.kernel_im, &t.slope_re, &t.slope_im, &t.kernel_abs})
-            array->assign(t.n, 0.0);
-        if (smoothing > 0.0)
-            for (auto* array : {&t.density_re, &t.density_im, &t.density_abs}) array->assign(t.n, 0.0);
-        for (std::size_t k = 0; k < t.n; ++k) {
-            const double omega = static_cast<double>(k) * t.h;
-            const double turn = variance * omega * (c + 0.5), fall = 0.5 * variance * omega * omega;
-            const double half = (k == 0 ? 0.5 : 1.0) * std::exp(-fall);
-            const std::complex<double> factor = half * std::complex<double>(std::cos(turn), std::sin(turn));
-            const double a = c * (c + 1.0) - omega * omega, b = omega * (2.0 * c + 1.0);
-            const double square = a * a + b * b, next = (c + 1.0) * (c + 1.0) + omega * omega;
-            const double safe = half * (1.0 + fall + std::fabs(turn));  // an error of u times that is allowed for
-            const std::complex<double> kernel = factor * std::complex<double>(a, -b) / square;
-            const std::complex<double> slope = factor * std::complex<double>(c + 1.0, -omega) / next;
-            t.kernel_re[k] = kernel.real();
-            t.kernel_im[k] = kernel.imag();
-            t.kernel_abs[k] = safe / std::sqrt(square);
-            t.slope_re[k] = slope.real();
-            t.slope_im[k] = slope.imag();
-            if (smoothing == 0.0) continue;
-            t.density_re[k] = factor.real();
-            t.density_im[k] = factor.imag();
-            t.density_abs[k] = safe;
-        }
+    // Nodes at the end, up to a multiple of `lanes`, have no weight.
+    void set_factors(Table& t, double smoothing) const {
+        t.kernel = Factors(t.padded);
+        Factors alone(t.padded);
+        kernels_.factors({t.c, t.h, smoothing * smoothing, t.n}, alone.pointers(), t.kernel.pointers());
+        if (smoothing > 0.0) t.density = std::move(alone);
     }
 
-    // Nodes of no weight at the end.
-    static void pad(Table& t) {
-        t.padded = (t.n + contour::lanes - 1) / contour::lanes * contour::lanes;
-        for (auto* array : {&t.nodes.log_abs, &t.nodes.phase, &t.nodes.error, &t.kernel_re, &t.kernel_im, &t.slope_re,
-                            &t.slope_im, &t.kernel_abs, &t.density_re, &t.density_im, &t.density_abs})
-            array->resize(t.padded, 0.0);
-    }
-
-    static constexpr std::size_t page_size = 64;
+    static constexpr std::size_t page_size = 64,
+                                 most_nodes_kept = std::size_t{1} << 17;  // 10 MB at most before the last
 
     std::vector<ContourPart> parts_;
-    double log_missing_ = -infinity, highest_ = 0.0, variance_ = 0.0;
+    const contour::Kernels& kernels_;
+    double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
     mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
     mutable std::map<std::pair<int, int>, double> decays_;
+    mutable std::size_t nodes_kept_ = 0;
     mutable std::map<std::tuple<int, int, int, double>, std::unique_ptr<Table>> tables_;
 };
 

@@ -29,6 +29,8 @@ struct ContourResult {
         return upper < 1e-290 ? log_upper - log_lower : (upper - lower) / upper;
     }
     bool narrower_than(double width) const { return usable && relative_width() < width; }
+    // Whether more nodes, or others, can help.
+    bool by_nodes() const { return alias + truncation + smoothing > 0.1 * (rounding + missing); }
     bool spoilt() const { return rounding > 1e-6; }  // by the cut, where losses up to it are heavy
 };
 

@@ -84,7 +84,9 @@ class ContourSummer {
     // S and its errors, the alias left out.
     ContourSum operator()(const ContourLine& line, double eps) {
         const ContourLevel::Table& t = *line.table;
-        return sum(line, eps, t.kernel_re, t.kernel_im, t.kernel_abs);
+        ContourSum s = sum(line, eps, t.kernel);
+        subtract_known(line, eps, s);
+        return s;
     }
 
     // What smoothing adds to delta, at most, in units of e^{log_unit}.
@@ -92,7 +94,7 @@ class ContourSummer {
         const double variance = line.of.smoothing * line.of.smoothing;
         if (variance == 0.0) return 0.0;
         const ContourLevel::Table& t = *line.table;
-        const ContourSum density = sum(line, eps, t.density_re, t.density_im, t.density_abs);
+        const ContourSum density = sum(line, eps, t.density);
         const double value = (t.c > 0.0 ? density.value : -density.value) + density.rounding;
         // beyond omega the integral of e^{-variance omega^2/2} is less than that over variance omega
         const double most = max(variance * value + density.truncation, 0.0);
@@ -116,17 +118,21 @@ class ContourSummer {
     double work() const { return work_; }  // nodes visited so far
 
   private:
-    using Factors = std::vector<double>;
-
-    ContourSum sum(const ContourLine& line, double eps, const Factors& re, const Factors& im, const Factors& size) {
+    ContourSum sum(const ContourLine& line, double eps, const ContourLevel::Factors& by) {
         const ContourLevel::Table& t = *line.table;
         const std::size_t n = t.padded;
         terms_.resize(n);
         slopes_.resize(n);
         errors_.resize(n);
-        const contour::Nodes nodes{
-            t.nodes.log_abs.data(), t.nodes.phase.data(), t.nodes.error.data(), re.data(), im.data(),
-            t.slope_re.data(),      t.slope_im.data(),    size.data(),          t.h,       n};
+        const contour::Nodes nodes{t.nodes.log_abs.data(),
+                                   t.nodes.phase.data(),
+                                   t.nodes.error.data(),
+                                   by.real.data(),
+                                   by.imag.data(),
+                                   by.size.data(),
+                                   t.c,
+                                   t.h,
+                                   n};
         work_ += static_cast<double>(n);
         kernels_.evaluate(nodes, line.of.times, eps, terms_.data(), slopes_.data(), errors_.data());
         const double value = kernels_.sum(terms_.data(), n);
@@ -146,6 +152,19 @@ class ContourSummer {
         s.rounding = scale * error + 1.01 * std::expm1(of_unit) * (std::fabs(s.value) + scale * error);
         s.alias = 0.0;
         return s;
+    }
+
+    // Takes out the terms n < 0 of Poisson's formula where they are known: sum_{n >= 1} e^{-c n D} - e^{eps - (c+1) n D}.
+    static void subtract_known(const ContourLine& line, double eps, ContourSum& s) {
+        const double c = line.table->c, period = 2.0 * pi / line.table->h;
+        if (period < AliasOf{*line.level, line.k, line.of, eps}.known_from()) return;
+        const double ones = std::exp(-c * period - s.log_unit) / -std::expm1(-c * period);
+        const double tails = std::exp(eps - (c + 1.0) * period - s.log_unit) / -std::expm1(-(c + 1.0) * period);
+        s.value -= ones - tails;
+        s.slope += tails;
+        const double missing = line.of.times * std::exp(line.level->log_missing());
+        const double sizes = 8.0 + (c + 1.0) * period + std::fabs(eps) + std::fabs(s.log_unit);
+        s.rounding += (ones + tails) * (1.01 * missing + 4.0 * unit_roundoff * sizes);
     }
 
     const contour::Kernels& kernels_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/node_kernels.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -23,18 +24,13 @@ struct NodeTable {
     std::vector<double> log_abs, phase;
     std::vector<double> error;  // relative, of phi: quadrature and rounding
 
-    // Multiplies phi(k h) by (1 + re + i im)^count, where re + i im is known up to `absolute`.
-    void multiply(std::size_t k, double count, double re, double im, double absolute) {
-        // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
-        const double above_one = 2.0 * re + (re * re + im * im);
-        const double log_size = re > -0.3 ? 0.5 * std::log1p(above_one) : std::log(std::hypot(1.0 + re, im));
-        const double size = std::exp(log_size);
-        const bool lost_all = !(size > absolute && absolute < 1.0);
-        log_abs[k] += count * detail::min(lost_all ? std::log(absolute) : log_size, 0.0);
-        phase[k] += lost_all ? 0.0 : count * std::atan2(im, 1.0 + re);
-        error[k] += count * (lost_all ? 2.0 : absolute / size);
-    }
+    explicit NodeTable(std::size_t n = 0) : log_abs(n), phase(n), error(n) {}
+    contour::NodePowers powers() { return {log_abs.data(), phase.data(), error.data()}; }
 };
+
+// What `raise` may err by, in units of u min(2, omega E|L|), of phi; x = |phi - 1|. Where x <= 1/2, |log phi| <= 1.39 x errs by 8u of
+// itself at most; elsewhere the angle errs by 7u, absolutely, and |phi| log|phi| by u.
+inline constexpr double of_log = 16.0;
 
 class Cumulant {
   public:
@@ -46,11 +42,12 @@ class Cumulant {
     virtual Moment log_moment(double c) const = 0;
     // Largest log |phi(omega')| over omega' >= omega, or more; never positive.
     virtual double log_decay(double c, double omega) const = 0;
-    // Adds `count` steps to nodes up to `reach` = the last k h; false where that would take too much work.
-    virtual bool add_nodes(double c, double h, double reach, double count, NodeTable& nodes) const = 0;
+    // Adds `count` steps to nodes up to k = `last`; false where that would take too much work.
+    virtual bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const = 0;
     virtual double log_missing() const { return -detail::infinity; }
     virtual double log_variance() const = 0;  // of L near c = 0, roughly; to start searches from
     virtual double highest() const { return detail::infinity; }
+    virtual double lowest() const { return -detail::infinity; }
     virtual double work() const { return 0.0; }  // points visited so far, times nodes
 };
 
@@ -62,8 +59,8 @@ class GaussianCumulant final : public Cumulant {
         return {value, 4.0 * u * std::fabs(value)};
     }
     double log_decay(double, double omega) const override { return -0.5 * square_ * omega * omega; }
-    bool add_nodes(double c, double h, double, double count, NodeTable& nodes) const override {
-        for (std::size_t k = 0; k < nodes.log_abs.size(); ++k) {
+    bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
+        for (std::size_t k = 0; k <= last; ++k) {
             const double omega = static_cast<double>(k) * h;
             nodes.log_abs[k] -= count * 0.5 * square_ * omega * omega;
             const double phase = count * square_ * omega * (c + 0.5);
@@ -87,9 +84,9 @@ class LaplaceCumulant final : public Cumulant {
         return {value, 16.0 * u * (1.0 + shift_ * (1.0 + std::fabs(c)))};
     }
     double log_decay(double, double) const override { return 0.0; }  // its atoms never decay
-    bool add_nodes(double c, double h, double, double count, NodeTable& nodes) const override {
+    bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
         const std::complex<double> at_tilt = log_transform({c, 0.0});
-        for (std::size_t k = 0; k < nodes.log_abs.size(); ++k) {
+        for (std::size_t k = 0; k <= last; ++k) {
             const double omega = static_cast<double>(k) * h;
             const std::complex<double> ratio = log_transform({c, omega}) - at_tilt;
             nodes.log_abs[k] += count * detail::min(ratio.real(), 0.0);

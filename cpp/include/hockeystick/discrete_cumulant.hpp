@@ -25,8 +25,9 @@ class DiscreteCumulant final : public Cumulant {
         return n <= most_atoms;
     }
 
-    DiscreteCumulant(const std::vector<double>& parameters, double rate, bool forward, const contour::Kernels& kernels)
-        : kernels_(kernels) {
+    DiscreteCumulant(const std::vector<double>& parameters, double rate, bool forward, const contour::Kernels& kernels,
+                     std::shared_ptr<FourierWorkspace> workspace)
+        : kernels_(kernels), workspace_(std::move(workspace)) {
         const std::size_t n = parameters.size() / 2;
         for (std::size_t i = 0; i < n; ++i) {
             const double p = parameters[i], q = parameters[n + i];
@@ -48,8 +49,7 @@ class DiscreteCumulant final : public Cumulant {
         return {t.top + std::log(t.total), t.error};
     }
     double log_decay(double, double) const override { return 0.0; }
-    bool add_nodes(double c, double h, double, double count, NodeTable& nodes) const override {
-        const std::size_t n = nodes.log_abs.size() - 1;
+    bool add_nodes(double c, double h, std::size_t n, double count, NodeTable& nodes) const override {
         Tilted t = tilted(c);
         double mean = 0.0;
         for (std::size_t i = 0; i < losses_.size(); ++i) mean += t.weights[i] * std::fabs(losses_[i]) / t.total;
@@ -57,16 +57,18 @@ class DiscreteCumulant final : public Cumulant {
         std::vector<double> losses = losses_;
         losses.resize(padded, 0.0);
         t.weights.resize(padded, 0.0);
-        const FourierSums phi = oscillation(losses, t.weights, mean, h, n, kernels_, work_);
+        FourierSums phi = oscillation(losses, t.weights, mean, h, n, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
         const double share = 2.0 * detail::min(t.error, 100.0);  // what logs of shares and of the mean err by
         const double of_weights = std::exp(share) * std::expm1(share);
         for (std::size_t k = 1; k <= n; ++k) {
             const double omega = static_cast<double>(k) * h;
-            const double absolute = phi.error[k] + of_weights * detail::min(2.0, omega * mean) + omega * loss_error_ +
-                                    32.0 * u * detail::min(2.0, omega * mean);
-            nodes.multiply(k, count, phi.real[k] / t.total, phi.imag[k] / t.total, absolute);
+            phi.real[k] /= t.total;
+            phi.imag[k] /= t.total;
+            phi.error[k] += of_weights * detail::min(2.0, omega * mean) + omega * loss_error_ +
+                            (32.0 + of_log) * u * detail::min(2.0, omega * mean);
         }
+        kernels_.raise(phi.shares(count), nodes.powers());
         return true;
     }
     double log_variance() const override {
@@ -100,6 +102,7 @@ class DiscreteCumulant final : public Cumulant {
     const contour::Kernels& kernels_;
     std::vector<double> losses_, log_masses_;
     double loss_error_ = 0.0, highest_ = 0.0, variance_ = 0.0;
+    std::shared_ptr<FourierWorkspace> workspace_;
     mutable double work_ = 0.0;
 };
 

@@ -60,9 +60,10 @@ class DpsgdEngine {
     }
 
     Contour::Factory cumulants(bool remove) const {
-        return [sigma = sigma_, rate = rate_, remove, &kernels = kernels_](double cut) {
+        return [sigma = sigma_, rate = rate_, remove, workspace = workspace_, &kernels = kernels_](double cut) {
             std::vector<ContourPart> parts;
-            parts.push_back({std::make_unique<SampledGaussianCumulant>(sigma, rate, remove, cut, kernels), 1.0});
+            parts.push_back(
+                {std::make_unique<SampledGaussianCumulant>(sigma, rate, remove, cut, kernels, workspace), 1.0});
             return parts;
         };
     }
@@ -101,6 +102,7 @@ class DpsgdEngine {
 
     const contour::Kernels& kernels_;
     const std::atomic<bool>& stop_;
+    std::shared_ptr<FourierWorkspace> workspace_ = std::make_shared<FourierWorkspace>();
     mutable double work_ = 0.0;
     mutable bool contours_ = false;
     mutable double sigma_ = detail::nan, rate_ = detail::nan;

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cmath>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include <hockeystick/contour_kernels.hpp>
@@ -23,6 +25,22 @@ inline namespace HOCKEYSTICK_ISA {
 // Re and Im of F(k), and a bound of its error relatively to F(0), k = 0, 1, ...
 struct FourierSums {
     std::vector<double> real, imag, error;
+    contour::Shares shares(double count) const { return {real.data(), imag.data(), error.data(), count, real.size()}; }
+};
+
+// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at most for a contour.
+class FourierWorkspace {
+  public:
+    std::vector<double> sums, rests;
+
+    const RealTransform& transform(std::size_t length) {
+        auto& plan = plans_[length];
+        if (!plan) plan = std::make_unique<RealTransform>(length);
+        return *plan;
+    }
+
+  private:
+    std::map<std::size_t, std::unique_ptr<RealTransform>> plans_;
 };
 
 inline std::size_t nonuniform_length(std::size_t highest) {
@@ -34,10 +52,13 @@ inline std::size_t nonuniform_length(std::size_t highest) {
 // For theta_j = step losses_j, j < n, n a multiple of contour::lanes; k up to `highest`. Beside `error`, every theta_j is off by
 // 2u of itself.
 inline FourierSums nonuniform_transform(const double* losses, const double* weights, std::size_t n, double step,
-                                        std::size_t highest, const contour::Kernels& kernels) {
+                                        std::size_t highest, FourierWorkspace& workspace,
+                                        const contour::Kernels& kernels) {
     using contour::taps;
     const std::size_t length = nonuniform_length(highest), padded = length + taps;
-    std::vector<double> sums(padded, 0.0), rests(padded, 0.0);
+    std::vector<double>&sums = workspace.sums, &rests = workspace.rests;
+    sums.assign(padded, 0.0);
+    rests.assign(padded, 0.0);
     kernels.spread({losses, weights, n, step / (2.0 * detail::pi), length}, sums.data(), rests.data());
     for (std::size_t m = 0; m < padded; ++m) sums[m] += rests[m];
     double* signal = sums.data() + taps / 2;
@@ -45,7 +66,7 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
         signal[m] += signal[length + m];
         signal[length - taps / 2 + m] += sums[m];
     }
-    RealTransform(length).forward(signal);
+    workspace.transform(length).forward(signal);
     const double scale = 1.0 / std::sqrt(2.0 * detail::pi * contour::tap_variance);
     const double rounding = fft_relative_error(length) + 32.0 * detail::unit_roundoff;
     FourierSums f;
@@ -64,7 +85,8 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
 // sum_j w_j (e^{i k h L_j} - 1), k = 0..n, and the errors relatively to sum w: by rotations, or by an FFT where that is less
 // work; empty where it is too much. `mean` is that of |L|. Points are a multiple of contour::lanes; `work` counts on.
 inline FourierSums oscillation(const std::vector<double>& losses, const std::vector<double>& weights, double mean,
-                               double h, std::size_t n, const contour::Kernels& kernels, double& work) {
+                               double h, std::size_t n, FourierWorkspace& workspace, const contour::Kernels& kernels,
+                               double& work) {
     constexpr double most_work = 2e7, u = detail::unit_roundoff;
     const std::size_t points = losses.size();
     const double rotations = static_cast<double>(points) * static_cast<double>(n);
@@ -74,11 +96,12 @@ inline FourierSums oscillation(const std::vector<double>& losses, const std::vec
     if (detail::min(rotations, by_fft) > most_work) return f;
     work += detail::min(rotations, by_fft);
     if (by_fft < rotations) {
-        f = nonuniform_transform(losses.data(), weights.data(), points, h, n, kernels);
+        f = nonuniform_transform(losses.data(), weights.data(), points, h, n, workspace, kernels);
         const double total = kernels.sum(weights.data(), points);
         for (double& x : f.real) x -= total;
         const double summing = u * (static_cast<double>(points) / 8.0 + 8.0);
         for (std::size_t k = 0; k <= n; ++k) f.error[k] += summing + 4.0 * u * static_cast<double>(k) * h * mean;
+        f.real[0] = f.imag[0] = f.error[0] = 0.0;
         return f;
     }
     for (auto* array : {&f.real, &f.imag, &f.error}) array->assign(n + 1, 0.0);

@@ -40,14 +40,15 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     // 0 < rate < 1; `cut` in units of sigma, used by remove only.
-    SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const contour::Kernels& kernels)
-        : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels),
+    SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const contour::Kernels& kernels,
+                            std::shared_ptr<FourierWorkspace> workspace = std::make_shared<FourierWorkspace>())
+        : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels), workspace_(std::move(workspace)),
           log_missing_(remove ? log_missing_beyond(1.0 / sigma + cut, cut, rate) : -detail::infinity),
           grids_(sigma, rate, remove ? 1.0 + cut * sigma : detail::infinity, kernels) {}
 
     Moment log_moment(double c) const override {
         const double a = exponent(c);
-        const Range range = grids_.make_range(a);
+        const Range range = grids_.make_range(a, Grids::fine);
         const Grid grid = a < 0.0 ? grids_.certified_grid(range, 0.0, 0.9) : grids_.make_grid(range, range.step);
         return grid.losses.empty() ? Moment{detail::infinity, detail::infinity} : moment(grid);
     }
@@ -66,25 +67,26 @@ class SampledGaussianCumulant final : public Cumulant {
         return detail::min(by_gain, detail::min(std::log(mass), 0.0));
     }
 
-    bool add_nodes(double c, double h, double reach, double count, NodeTable& nodes) const override {
-        const std::size_t n = nodes.log_abs.size() - 1;
-        Grid grid = grids_.certified_grid(grids_.make_range(exponent(c)), reach, 0.95);
+    bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
+        const double depth = last > few_nodes ? Grids::rough : Grids::fine;
+        const Range range = grids_.make_range(exponent(c), depth);
+        Grid grid = grids_.certified_grid(range, static_cast<double>(last) * h, 0.95);
         if (grid.losses.empty()) return false;
         const Digits lost = grids_.digits(grid);
-        const std::size_t points = grid.losses.size();
         grids_.keep_heavy(grid);
-        const FourierSums phi = oscillation(grid.losses, grid.weights, lost.loss, h, n, kernels_, work_);
+        FourierSums phi = oscillation(grid.losses, grid.weights, lost.loss, h, last, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
-        const double sign = remove_ ? 1.0 : -1.0;
-        const double summing = static_cast<double>(points) / 8.0;  // of the total
-        for (std::size_t k = 1; k <= n; ++k) {
-            const double re = phi.real[k] / grid.total, im = sign * phi.imag[k] / grid.total;
-            const double omega = static_cast<double>(k) * h;
-            const double absolute = u * ((32.0 + summing) * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
-                                         2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
-                                    grid.quadrature + phi.error[k];
-            nodes.multiply(k, count, re, im, absolute);
+        const double share = 1.0 / grid.total, turned = remove_ ? share : -share;
+        const double summing = 32.0 + of_log + static_cast<double>(grid.points.n) / 8.0;  // of the total
+        for (std::size_t k = 1; k <= last; ++k) {
+            phi.real[k] *= share;
+            phi.imag[k] *= turned;
+            const double omega = static_cast<double>(static_cast<int>(k)) * h;
+            phi.error[k] += u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
+                                 2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
+                            grid.quadrature;
         }
+        kernels_.raise(phi.shares(count), nodes.powers());
         return true;
     }
 
@@ -97,9 +99,11 @@ class SampledGaussianCumulant final : public Cumulant {
     }
     double work() const override { return work_ + grids_.work(); }
     double highest() const override { return remove_ ? detail::infinity : -std::log1p(-rate_); }
+    double lowest() const override { return remove_ ? std::log1p(-rate_) : -detail::infinity; }
 
   private:
     static constexpr double pi = detail::pi, u = detail::unit_roundoff;
+    static constexpr std::size_t few_nodes = 256;  // more are summed by FFT, whose error is 1e-14
 
     using Grids = detail::SampledGaussianGrids;
     using Range = Grids::Range;
@@ -151,7 +155,7 @@ class SampledGaussianCumulant final : public Cumulant {
     const Fine& fine_grid(double c) const {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;
-        const Range range = grids_.make_range(a);
+        const Range range = grids_.make_range(a, Grids::fine);
         const double wanted = 0.1 * detail::min(range.width, variance * range.width / sigma_);
         const double step = detail::max(wanted, (range.high - range.low) / 4000.0);
         const Grid grid = grids_.make_grid(range, step);  // at most 4008 points
@@ -165,15 +169,20 @@ class SampledGaussianCumulant final : public Cumulant {
         kernels_.mix(grid.points, 0.0, fine_.mix.data());
         fine_.low.assign(cells, 0.0);
         fine_.high.assign(cells, 0.0);
+        const double lever = step * step / (8.0 * variance), more = detail::max(a, 0.0) / variance;
+        const double fewer = detail::max(-a, 0.0) / variance, least = unit / safe, most = unit * safe;
         for (std::size_t j = 0; j < cells; ++j) {
             const double x = fine_.mix[j], y = fine_.mix[j + 1];
-            const double spread = x <= 0.5 && y >= 0.5 ? 0.25 : detail::max(x * (1.0 - x), y * (1.0 - y));
-            const double convex = detail::max(a, 0.0) * spread / variance - 1.0;    // sigma^2 (log f)'' <= convex
-            const double concave = detail::max(-a, 0.0) * spread / variance + 1.0;  // sigma^2 (log f)'' >= -concave
-            const double lever = step * step / (8.0 * variance);
+            const double at_x = x * (1.0 - x), at_y = y * (1.0 - y), ends = at_x > at_y ? at_x : at_y;
+            const double spread = x <= 0.5 && y >= 0.5 ? 0.25 : ends;
+            const double convex = lever * (more * spread - 1.0);    // sigma^2 (log f)'' <= more spread - 1
+            const double concave = lever * (fewer * spread + 1.0);  // sigma^2 (log f)'' >= -fewer spread - 1
             const double p = grid.weights[j], r = grid.weights[j + 1];
-            fine_.low[j] = unit / safe * detail::min(p, r) * std::exp(-lever * detail::max(convex, 0.0));
-            fine_.high[j] = unit * safe * detail::max(p, r) * std::exp(lever * concave);
+            const double below = 1.0 - (convex > 0.0 ? convex : 0.0);  // <= e^-convex, and e^concave <= 1/(1 - concave)
+            const double above =
+                concave < 0.5 ? 1.0 / (1.0 - concave) : detail::exp_sum(concave < 600.0 ? concave : 600.0, 0.0);
+            fine_.low[j] = least * (p < r ? p : r) * (below > 0.0 ? below : 0.0);
+            fine_.high[j] = most * (p < r ? r : p) * above;
         }
         double loose = 0.0;  // cells not bounded: right of the last one
         for (std::size_t j = cells; j < grid.losses.size(); ++j) loose += 2.0 * unit * safe * grid.weights[j];
@@ -187,6 +196,7 @@ class SampledGaussianCumulant final : public Cumulant {
     double sigma_, rate_;
     bool remove_;
     const contour::Kernels& kernels_;
+    std::shared_ptr<FourierWorkspace> workspace_;
     double log_missing_;
     Grids grids_;
     mutable Fine fine_;

@@ -28,16 +28,19 @@ namespace detail {
 
 class SampledGaussianGrids {
   public:
+    // e^-depth of M is left out, relatively; 46 where u rules anyway: e^7 times that is charged
+    static constexpr double fine = 62.0, rough = 46.0;
+
     struct Range {
-        double exponent, low, high, width, step;
+        double exponent, low, high, width, step, depth;
     };
 
     struct Grid {
         contour::Points points;
         std::vector<double> losses, exponents, weights;
-        double high, width;       // right end, width of the mode
-        double top, total;        // log M = top + log(total step/(sigma sqrt(2 pi)))
-        double quadrature = 0.0;  // relative to M
+        double high, width, depth;  // right end, width of the mode, of the range
+        double top, total;          // log M = top + log(total step/(sigma sqrt(2 pi)))
+        double quadrature = 0.0;    // relative to M
     };
 
     struct Digits {  // tilted means of |loss| and of the rounding errors of contour_kernels.hpp
@@ -50,15 +53,16 @@ class SampledGaussianGrids {
 
     // Where f is not negligible, how wide its mode is, and a step that serves omega = 0: certainly for a >= 0, to be
     // verified for a < 0.
-    Range make_range(double a) const {
-        const double reach = depth_reach * sigma_, variance = sigma_ * sigma_;
+    Range make_range(double a, double depth) const {
+        const double reach = std::sqrt(2.01 * depth) * sigma_, variance = sigma_ * sigma_;
         if (a < 0.0) {
             const double at = mode(a), width = sigma_ / std::sqrt(1.0 + std::fabs(at) / variance);
-            return {a, at - reach, detail::min(at + reach, end_), width, 0.5 * width};
+            return {a, at - reach, detail::min(at + reach, end_), width, 0.5 * width, depth};
         }
         const double y = detail::min(reach, 3.0 * variance);
         const double by_lines = 2.0 * pi * y / (depth + 1.0 + y * y / (2.0 * variance));
-        return {a, -reach, detail::min(detail::max(a, 1.0) + reach, end_), sigma_, detail::min(0.5 * sigma_, by_lines)};
+        const double high = without_tail(a, depth, detail::min(detail::max(a, 1.0) + reach, end_));
+        return {a, -reach, high, sigma_, detail::min(0.5 * sigma_, by_lines), depth};
     }
 
     Grid make_grid(const Range& range, double step) const {
@@ -78,17 +82,17 @@ class SampledGaussianGrids {
         grid.total = kernels_.sum(grid.weights.data(), n);
         const double edge = std::exp(log_density(a, high) - grid.top) / grid.total;  // f(x_c) h/M
         grid.width = range.width;
-        grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + 1e-24;
+        grid.depth = range.depth;
+        grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + std::exp(7.0 - grid.depth);
         return grid;
     }
 
-    double log_density(double a, double x) const {
+    double loss(double x) const {
         const double t = (x - 0.5) / (sigma_ * sigma_);
-        const double loss = t < 0.0     ? std::log((1.0 - rate_) + rate_ * std::exp(t))
-                            : t < 600.0 ? std::log1p(rate_ * std::expm1(t))
-                                        : t + std::log(rate_);
-        return a * loss - 0.5 * (x / sigma_) * (x / sigma_);
+        if (t < 0.0) return std::log((1.0 - rate_) + rate_ * std::exp(t));
+        return t < 600.0 ? std::log1p(rate_ * std::expm1(t)) : t + std::log(rate_);
     }
+    double log_density(double a, double x) const { return a * loss(x) - 0.5 * (x / sigma_) * (x / sigma_); }
 
     // A grid that serves frequencies up to omega, made with `share` of what was found to be certified; empty if too large.
     Grid certified_grid(const Range& range, double omega, double share) const {
@@ -116,7 +120,7 @@ class SampledGaussianGrids {
     static void keep_heavy(Grid& grid) {
         std::size_t kept = 0;
         for (std::size_t j = 0; j < grid.losses.size(); ++j) {
-            if (grid.exponents[j] < grid.top - 66.0) continue;
+            if (grid.exponents[j] < grid.top - grid.depth - 4.0) continue;
             grid.losses[kept] = grid.losses[j];
             grid.weights[kept++] = grid.weights[j];
         }
@@ -131,9 +135,24 @@ class SampledGaussianGrids {
 
   private:
     static constexpr double u = unit_roundoff;
-    static constexpr double depth = 62.0;         // e^-62: what is left out of M, relatively
-    static constexpr double depth_reach = 11.16;  // > sqrt(2 depth)
     static constexpr double most_points = 3e4;
+
+    // The range's end without what is below e^-62 M on its right, as a large `a` has between its two modes. Losses are convex in
+    // x, so that a chord bounds them in each panel; M >= 1 for a >= 1 by Jensen, as E_Q z = 0. At most 32 panels.
+    double without_tail(double a, double depth, double high) const {
+        if (!(a >= 1.0)) return high;
+        const double variance = sigma_ * sigma_;
+        double loss = this->loss(high);
+        for (int k = 0; k < 32 && high > sigma_; ++k) {
+            const double low = high - sigma_, below = this->loss(low), slope = (loss - below) / sigma_;
+            const double peak = detail::min(detail::max(a * slope * variance, low), high);
+            const double most = a * (below + slope * (peak - low)) - 0.5 * (peak / sigma_) * (peak / sigma_);
+            if (!(most < -depth - 4.0)) break;
+            high = low;
+            loss = below;
+        }
+        return high;
+    }
 
     // Where f has its mode for a < 0: x = a w(x), by bisection on a decreasing function.
     double mode(double a) const {
@@ -153,7 +172,7 @@ class SampledGaussianGrids {
     // A step that some shift of x certifies for frequencies up to omega: the grid's own or more, or else the largest found.
     double certified_step(const Grid& grid, double omega) const {
         const double variance = sigma_ * sigma_;
-        const double widest = detail::min(0.95 * pi * variance, depth_reach * grid.width);
+        const double widest = detail::min(0.95 * pi * variance, std::sqrt(2.01 * grid.depth) * grid.width);
         const std::size_t n = grid.losses.size();
         std::vector<double> mix(n), terms(n);
         kernels_.mix(grid.points, grid.points.step, mix.data());
@@ -166,7 +185,7 @@ class SampledGaussianGrids {
             kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
             const double norm = kernels_.sum(terms.data(), n) / grid.total;
             if (!(norm < 1e250)) continue;
-            const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + depth);
+            const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + grid.depth);
             const double slope = omega * mix[n - 1] / variance + 0.5 * angle + end_growth(mix[n - 1], shift) / y;
             best = detail::max(best, detail::min(by_lines, 0.75 * 2.0 * pi / slope));
             if (best >= grid.points.step) break;

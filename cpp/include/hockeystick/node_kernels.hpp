@@ -1,0 +1,123 @@
+// The loops over the nodes c + i k h, k = 0, 1, ..., of a contour (contour_level.hpp, contour_sum.hpp), compiled for every
+// instruction set: powers of the characteristic function, the factors 1/(s(s+1)), and the terms of the sum.
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/elementary.hpp>
+
+namespace hockeystick {
+namespace contour {
+
+inline constexpr std::size_t lanes = 8;
+
+// One step's phi(k h) - 1 and a bound of its error.
+struct Shares {
+    const double *real, *imag, *absolute;
+    double count;  // of such steps
+    std::size_t n;
+};
+
+struct NodePowers {
+    double *log_abs, *phase, *error;  // log |phi|, arg phi, relative error of phi
+};
+
+// Nodes and the smoothing's variance.
+struct NodeLine {
+    double c, h, variance;
+    std::size_t n;
+};
+
+struct NodeFactors {
+    double *real, *imag, *size;
+};
+
+// What a sum is made of. Node 0 has half weight.
+struct Nodes {
+    const double *log_abs, *phase, *error;
+    const double *real, *imag, *size;  // of what phi is multiplied by, and its size
+    double c, h;
+    std::size_t n;
+};
+
+}  // namespace contour
+
+inline namespace HOCKEYSTICK_ISA {
+namespace contour_loops {
+
+using contour::lanes;
+using contour::NodeFactors;
+using contour::NodeLine;
+using contour::NodePowers;
+using contour::Nodes;
+using contour::Shares;
+
+// Multiplies every power by phi^count. Logarithm and angle err by 8u of themselves.
+inline void raise(const Shares& step, const NodePowers& to) {
+    const double* __restrict real = step.real;
+    const double* __restrict imag = step.imag;
+    const double* __restrict absolutes = step.absolute;
+    double* __restrict log_abs = to.log_abs;
+    double* __restrict phase = to.phase;
+    double* __restrict error = to.error;
+    for (std::size_t k = 0; k < step.n; ++k) {
+        const double re = real[k], im = imag[k], absolute = absolutes[k];
+        // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
+        const double above_one = 2.0 * re + (re * re + im * im), square = (1.0 + re) * (1.0 + re) + im * im;
+        const double size = std::sqrt(square);
+        const double log_near = detail::log1p_positive(re > -0.3 ? above_one : 0.0);
+        const double log_size = 0.5 * (re > -0.3 ? log_near : detail::log_positive(square));
+        const bool lost_all = !(size > absolute && absolute < 1.0);
+        const double log_kept = lost_all ? detail::log_positive(absolute) : log_size;
+        const double angle = detail::angle_of(1.0 + re, im);
+        log_abs[k] += step.count * (log_kept < 0.0 ? log_kept : 0.0);
+        phase[k] += lost_all ? 0.0 : step.count * angle;
+        error[k] += step.count * (lost_all ? 2.0 : absolute / size);
+    }
+}
+
+// The factors of the terms, e^{variance (s(s+1) - c(c+1))/2}, alone and times 1/(s(s+1)). An error of u times `size` is allowed for.
+inline void factors(const NodeLine& line, const NodeFactors& alone, const NodeFactors& divided) {
+    const double c = line.c, base = c * (c + 1.0);
+    for (std::size_t k = 0; k < line.n; ++k) {
+        const double omega = static_cast<double>(static_cast<int>(k)) * line.h;
+        const double turn = line.variance * omega * (c + 0.5), fall = 0.5 * line.variance * omega * omega;
+        const double half = (k == 0 ? 0.5 : 1.0) * detail::exp_nonpositive(-fall);
+        double cosine, sine;
+        detail::cos_sin(turn, cosine, sine);
+        alone.real[k] = half * cosine;
+        alone.imag[k] = half * sine;
+        alone.size[k] = half * (1.0 + fall + (turn < 0.0 ? -turn : turn));
+        const double a = base - omega * omega, b = omega * (2.0 * c + 1.0);
+        const double inverse = 1.0 / (a * a + b * b);
+        divided.real[k] = half * (cosine * a + sine * b) * inverse;
+        divided.imag[k] = half * (sine * a - cosine * b) * inverse;
+        divided.size[k] = alone.size[k] * std::sqrt(inverse);
+    }
+}
+
+// terms: real parts z of phi^times e^{-i k h eps} factor; slopes: those of s z; errors: bounds of the terms' errors.
+inline void evaluate(const Nodes& at, double times, double eps, double* __restrict terms, double* __restrict slopes,
+                     double* __restrict errors) {
+    constexpr double u = detail::unit_roundoff;
+    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 24.0;  // of a sum of the terms
+    for (std::size_t k = 0; k < at.n; ++k) {
+        const double omega = static_cast<double>(static_cast<int>(k)) * at.h;
+        const double turn = omega * eps;
+        const double spin = times * at.phase[k];
+        const double size = detail::exp_nonpositive(times * at.log_abs[k]);
+        double cosine, sine;
+        detail::cos_sin(spin - turn, cosine, sine);
+        terms[k] = size * (cosine * at.real[k] - sine * at.imag[k]);
+        slopes[k] = at.c * terms[k] - omega * (size * (cosine * at.imag[k] + sine * at.real[k]));
+        const double drift = times * at.error[k];
+        const double relative = detail::expm1_bounded(drift < 600.0 ? drift : 600.0);
+        const double rounding =
+            summing + 3.0 * ((spin < 0.0 ? -spin : spin) + (turn < 0.0 ? -turn : turn)) - 2.0 * times * at.log_abs[k];
+        errors[k] = size * at.size[k] * (relative + u * rounding);
+    }
+}
+
+}  // namespace contour_loops
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick
