@@ -218,7 +218,7 @@ class Contour {
         };
         ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            Line line = fewest_nodes(k, eps, 4.0, make_line);
+            Line line = fewest_nodes(k, eps, 3.0, make_line);
             if (!line.prepare()) return best;
             const Sum s = sum_(line, eps);
             best = narrower(best, delta_result(line, s, eps));
