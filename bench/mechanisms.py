@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import composition
+import peers
 import ratios
 
 import hockeystick as hs
@@ -48,6 +48,15 @@ MECHANISMS: dict[str, Case] = {
     "ApproximateDP": Case(lambda x: hs.ApproximateDP(0.05 / x, 1e-9)),
     "Discrete": Case(sampled_pair),
     "DiscretePairs": Case(lambda x: hs.DiscretePairs(sampled_pair(x), hs.Discrete([0.502, 0.498], [0.5, 0.5]))),
+    "Composed": Case(lambda x: hs.Composed([(hs.Gaussian(20 * x), 1), (hs.Laplace(40 * x), 1)])),
+    "ExponentialMechanism": Case(lambda x: hs.ExponentialMechanism(0.05 / x)),
+    "PermuteAndFlip": Case(lambda x: hs.PermuteAndFlip(0.05 / x)),
+    "PrivacyProfile": Case(lambda x: hs.PrivacyProfile([0.0, 0.05 / x], [0.03, 1e-9])),
+    "RandomAllocation": Case(lambda x: hs.RandomAllocation(hs.Gaussian(4 * x), 100)),
+    "Shuffled": Case(lambda x: hs.Shuffled(0.5 / x, 10_000), None, "replace"),
+    "ZeroConcentratedDP": Case(lambda x: hs.ZeroConcentratedDP(1e-3 / x)),
+    "RenyiDP": Case(lambda x: hs.RenyiDP([2.0, 8.0, 32.0], [1e-3 / x, 4e-3 / x, 16e-3 / x])),
+    "PrivateSelection": Case(lambda x: hs.PrivateSelection(hs.Gaussian(200 * x), 1, 5.0)),
     "MixtureOfGaussians": Case(
         lambda x: hs.MixtureOfGaussians(4 * x, [0, 1, 2], [0.8, 0.15, 0.05]),
         lambda e, x: e.MixtureOfGaussiansDpEvent(4 * x, [0, 1, 2], [0.8, 0.15, 0.05]),
@@ -55,6 +64,9 @@ MECHANISMS: dict[str, Case] = {
     "PoissonSampled, Gaussian": Case(
         lambda x: hs.PoissonSampled(hs.Gaussian(x), 0.01),
         lambda e, x: e.PoissonSampledDpEvent(0.01, e.GaussianDpEvent(x)),
+    ),
+    "PoissonSampled, Composed": Case(
+        lambda x: hs.PoissonSampled(hs.Composed([(hs.Gaussian(2 * x), 1), (hs.Laplace(4 * x), 1)]), 0.01)
     ),
     "PoissonSampled, Gaussian, replace": Case(
         lambda x: hs.PoissonSampled(hs.Gaussian(x), 0.01),
@@ -80,7 +92,7 @@ def ours(case: Case) -> Callable[[float], float]:
     return lambda nudge: hs.Accountant(case.adjacency).compose(case.ours(1 + nudge), STEPS).epsilon(DELTA)
 
 
-def peers(case: Case) -> Callable[[float], float]:
+def theirs(case: Case) -> Callable[[float], float]:
     """Return dp_accounting's answer for a relative change of the noise."""
     import dp_accounting  # noqa: PLC0415, a peer
     from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
@@ -100,18 +112,15 @@ def measure(names: list[str], rounds: int) -> Iterator[str]:
     for name in names:
         ratios.log(name)
         case = MECHANISMS[name]
-        calls = {"ours": ours(case)} | ({"peer": peers(case)} if case.peer is not None and peer_is_there else {})
-        answers = composition.take_turns(calls, rounds)
+        calls = {"ours": ours(case)} | ({"peer": theirs(case)} if case.peer is not None and peer_is_there else {})
+        answers = peers.take_turns(calls, rounds)
         mine, other = answers["ours"], answers.get("peer")
-        if (
-            other
-            and not (1 - ALLOWED) * other["value"] <= mine["value"] <= (1 + composition.OUR_ERROR) * other["value"]
-        ):
+        if other and not (1 - ALLOWED) * other["value"] <= mine["value"] <= (1 + peers.OUR_ERROR) * other["value"]:
             message = f"{name}: {mine['value']} against {other['value']}"
             raise ValueError(message)
-        peer = f"{other['value']:.4f} | {composition.duration(other['median'])}" if other else " | "
+        peer = f"{other['value']:.4f} | {peers.duration(other['median'])}" if other else " | "
         ratio = ratios.ratio(other["median"], mine["median"]) if other else ""
-        yield f"| {name} | {mine['value']:.4f} | {composition.duration(mine['median'])} | {peer} | {ratio} |"
+        yield f"| {name} | {mine['value']:.4f} | {peers.duration(mine['median'])} | {peer} | {ratio} |"
 
 
 def main() -> None:

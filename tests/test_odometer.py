@@ -178,7 +178,11 @@ REJECTED = {
     "order 1": (ValueError, "orders must be larger", lambda: hs.RenyiOdometer(delta=0.1, orders=[1])),
     "adjacency": (ValueError, "adjacency must be", lambda: hs.RenyiOdometer(delta=0.1, adjacency="add")),
     "no bound": (ValueError, "no bound", lambda: hs.RenyiOdometer(delta=0.1, adjacency="replace").spend(FIXED)),
-    "wrong adjacency": (ValueError, "not supported", lambda: hs.RenyiOdometer(delta=0.1).spend(FIXED)),
+    "wrong adjacency": (
+        ValueError,
+        "not supported",
+        lambda: hs.RenyiOdometer(delta=0.1).spend(hs.RandomizedResponse(0.5, 2)),
+    ),
     "no mechanism": (TypeError, "mechanism must be", lambda: hs.RenyiOdometer(delta=0.1).spend(1.0)),
     "count 0": (ValueError, "count must be", lambda: hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 0)),
     "count too large": (

@@ -217,7 +217,7 @@ BAD = [
         lambda: composed((hs.PrivateSelection(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 9, 0.1, 3), 1, 2.0), 1)),
     ),
     (ValueError, "must have a dominating pair", refused(hs.PrivacyLossDistribution.from_mechanism)),
-    (TypeError, "mechanism must be one of", refused(lambda step: hs.PoissonSampled(step, 0.1))),
+    (ValueError, "must have a dominating pair", refused(lambda step: hs.PoissonSampled(step, 0.1))),
     (ValueError, "use engine='auto'", refused(lambda step: hs.Accountant(engine="pld").compose(step).delta(1.0))),
 ]
 
