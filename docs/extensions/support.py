@@ -1,7 +1,7 @@
 """The support table, ``<!-- support table -->``: every mechanism is tried, ours by our accountant, the peers' by theirs.
 
-A mechanism is any class in ``hockeystick.mechanisms.__all__``; its instance is the one that its docstring's example makes. One that runs
-another mechanism is tried with each of the others, too.
+A mechanism is any class in ``hockeystick.mechanisms.__all__``; its instance is the one that its docstring's example makes. One that samples
+is tried with each of the others, too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dp_accounting import pld, rdp
 
 import hockeystick as hs
 from hockeystick import mechanisms
+from hockeystick.participation import SAMPLERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,12 +65,13 @@ def event(mechanism: mechanisms.Mechanism) -> dp.DpEvent:
 
 
 def examples() -> Iterator[mechanisms.Mechanism]:
-    """Yield an instance of every mechanism, and those that run another one with each that they accept."""
+    """Yield an instance of every mechanism, and those that sample with each mechanism that they accept."""
     found = [example(kind) for kind in vars(mechanisms).values() if _is_mechanism(kind)]
     plain = [instance for instance in found if not hasattr(instance, "mechanism")]
     yield from plain
+    yield from (instance for instance in found if isinstance(instance, mechanisms.PrivateSelection))
     for instance in found:
-        if hasattr(instance, "mechanism"):
+        if isinstance(instance, SAMPLERS):
             yield from (accepted for inner in plain if (accepted := _running(instance, inner)))
 
 
@@ -108,7 +110,7 @@ def _ours(mechanism: mechanisms.Mechanism, adjacency: str, refusals: dict[str, l
     """Return which engine answers, or a dash, and why, in `refusals`."""
     try:
         accountant = hs.Accountant(adjacency).compose(mechanism, STEPS)
-        return re.split(r",| to ", accountant.explain(delta=DELTA).method)[0]
+        return re.split(r",| to | of order", accountant.explain(delta=DELTA).method)[0]
     except ValueError as error:
         reason = str(error).removeprefix(repr(mechanism)).strip().partition(": ")[2] or str(error)
         refusals.setdefault(f"{adjacency}: {reason}", []).append(f"`{name_of(mechanism)}`")

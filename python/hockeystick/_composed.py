@@ -16,7 +16,7 @@ from hockeystick._noise import Adjacency, Core, Entry, Mechanism, require_pairs
 POINTS = {
     True: 8192.0,
     False: 16384.0,
-}  # of the grid on which losses lie, for upper and lower ends: the latter is coarser
+}  # of the grid of losses, for upper and lower ends: lowering errs by more a point
 MOST_RELEASES = 10**4  # smaller losses are lost on the grid
 NOTHING: Core = ("discrete", [1.0, 1.0], 0.0)
 

@@ -180,11 +180,13 @@ def _exact(
     """Return the answer of a closed form, or None if there is none."""
     entries = composition.entries(upper=True)
     if one_step and len(entries) == 1 and entries[0][3] == 1.0:
-        formula = "exact formula of one step" if composition.others else "gaussian closed form"
+        exact = upper_only or composition.is_exact
+        step = "exact formula of one step" if exact else "formula of one step, by pairs above and below"
+        formula = step if composition.others else "gaussian closed form"
         above = _core.one_step_bracket(*entries[0][:3], forward, *question)[1]
         below = [] if upper_only else composition.entries(upper=False)
         lower = min((_core.one_step_bracket(*entry[:3], forward, *question)[0] for entry in below), default=0.0)
-        return Answer(lower, above, formula, {"rounding": _width(lower, above)})
+        return Answer(lower, above, formula, {"rounding" if exact else "pairs": _width(lower, above)})
     most, infinite = _limits(entries, forward)
     if not upper_only and not composition.is_exact:
         least, surely = _limits(composition.entries(upper=False), forward)

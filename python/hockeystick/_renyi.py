@@ -19,7 +19,14 @@ from hockeystick._orders import LARGEST_ORDER as LARGEST_ORDER  # noqa: PLC0414,
 from hockeystick._renyi_bounds import RenyiMechanism
 from hockeystick.mechanisms import Adjacency, Mechanism
 
-KINDS = ("gaussian", "discrete_gaussian", "laplace", "discrete", "bounded_range", "renyi")  # no kind of later date
+KINDS = (
+    "gaussian",
+    "discrete_gaussian",
+    "laplace",
+    "discrete",
+    "bounded_range",
+    "renyi",
+)  # others until a bound is written for them
 ROUNDING = 2.0**-49
 
 

@@ -243,8 +243,9 @@ class Accountant(Ledger):
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds what no bound is implemented for: fixed-size samples, Poisson samples of
-            which a record is replaced or that an exponential mechanism sees, truncated ones, mixtures of Gaussians, estimates.
+            If order is outside its domain, or the ledger holds what no bound is implemented for: Poisson samples of Gaussian noise
+            of which a record is replaced, of an exponential mechanism or of several releases, truncated ones, batches of fixed size where a
+            record is replaced or drawn with replacement, mixtures of several shifts, random allocation, estimates.
 
         Notes
         -----

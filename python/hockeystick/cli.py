@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     _budget_cli.add_calibrate(commands.add_parser)
     _plan_cli.add_plan(commands.add_parser)
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
-    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, or draw the result")
+    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, draw the result or write its report")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
     _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
     _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))

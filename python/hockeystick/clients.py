@@ -235,7 +235,7 @@ class ClientLedgers:
             Who is charged; all by default. See the notes of the class.
         participants : iterable of int or str, optional
             Who takes part, for the log and the check that they are among the charged, each once, and no more than the mechanism
-            says, nor than a Poisson sample has with a probability of 1e-15.
+            says, nor than a Poisson sample has with a probability of 1e-15. Of a batch drawn with replacement `set` of it.
 
         Raises
         ------

@@ -96,8 +96,8 @@ def federated_parameters(
 
     Notes
     -----
-    Poisson samples are accounted for under add-or-remove adjacency, fixed-size ones under replacement, since only those have a
-    proven dominating pair.
+    Poisson samples are accounted for under add-or-remove adjacency, fixed-size ones under replacement: the number of
+    clients is then public.
 
     Shuffled clients are no Poisson sample, and no amplification is claimed for them. Within a pass a client is in one
     round at most: given the order, the other rounds' releases are computed from earlier ones and others' data, and

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._scales import Scale, is_geometric
+from hockeystick.sweep import units
 from hockeystick.sweep.functions import UNSOUND
 
 if TYPE_CHECKING:
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["heat_map", "line_plot", "plot_sweep"]
 
 DOTS_PER_INCH = 150
-# Units of what sweeps vary and return, by name or, for functions, by its end; counts and lengths speak for themselves.
-UNITS = {
-    "eps": "nats",
-    "epsilon": "nats",
-    "delta": "probability",
-    "gdp": "Gaussian-DP parameter",
-    "noise_multiplier": "deviation over sensitivity",
-    "sampling_rate": "probability per step",
-}
 
 
 def heat_map(
@@ -235,18 +227,14 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; its label names those that move with it."""
     axis = view.plan.axes[drawn.axis]
     zipped = ", ".join(name for name in axis.names if name != drawn.name)
-    label = _with_unit(drawn.name, drawn.name)
+    label = units.labelled(drawn.name, units.of_argument(drawn.name))
     return _scale(drawn.name, drawn.values, f"{label}, and with it {zipped}" if zipped else label)
 
 
 def _output_label(view: View, name: str) -> str:
     """Return an output's name with the unit of what its function returns."""
     function = next(output.function.name for output in view.plan.outputs if output.column == name)
-    return _with_unit(name, next((end for end in UNITS if function.endswith(end)), ""))
-
-
-def _with_unit(name: str, kind: str) -> str:
-    return f"{name} ({UNITS[kind]})" if kind in UNITS else name
+    return units.labelled(name, units.of_value(function))
 
 
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:

@@ -144,7 +144,7 @@ class FixedSize(_Sized):
 
 @dataclass(frozen=True)
 class WithReplacement(_Sized):
-    """Independent uniform draws; one may be drawn more than once. No mechanism here accounts for that.
+    """Independent uniform draws; one may be drawn more than once. The simulator claims no guarantee for that.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class WithReplacement(_Sized):
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         del mechanism, population
-        msg = "draws with replacement have no proven dominating pair; use FixedSize or Poisson"
+        msg = "draws with replacement have no guarantee here; compose FixedSizeSampled(..., replacement=True), or use FixedSize or Poisson"
         raise ValueError(msg)
 
 

@@ -20,7 +20,14 @@ _VALUES = {
         *("q", "theta", "laplace_theta", "gdp_advantage", "gdp_delta", "gdp_trade_off", "dpsgd_delta"),
         *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
         *("last_iterate.ball_contraction", "last_iterate.projected_contraction"),
-        *("federated.fedavg_delta", "federated.fedprox_delta", "federated.trusted_aggregator"),
+        *(f"last_iterate.best{kind}" for kind in ("", "_cyclic", "_random_stop", "_sampled")),
+        *(
+            "federated.best",
+            "federated.best_sampled",
+            "federated.fedavg_delta",
+            "federated.fedprox_delta",
+            "federated.trusted_aggregator",
+        ),
         *("federated.trusted_aggregator_random_stop", "utility.trusted_aggregator_delta", "dpsgd_sampling_rate"),
     ),
     "nats": (
