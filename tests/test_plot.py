@@ -54,7 +54,7 @@ def test_one_output_as_svg(tmp_path: Path) -> None:
     assert picture == tmp_path / "new" / "pictures" / "delta.svg"
     text = picture.read_text()
     assert text.startswith("<?xml")
-    assert all(f"<!-- {label} -->" in text for label in ("eps (nats)", "r", "delta = theta"))
+    assert all(f"<!-- {label} -->" in text for label in ("eps (nats)", "r (standard deviations)", "delta = theta"))
 
 
 def test_lines_for_one_axis(tmp_path: Path) -> None:
