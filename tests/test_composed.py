@@ -192,7 +192,8 @@ def test_both_ways_of_asking(mechanism, adjacency):
         (accountant.epsilon_bracket(1e-6), pld.epsilon_bracket(1e-6)),
     ):
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
-        assert one.upper - one.lower <= 0.05 * one.upper
+        widest = 0.4 if isinstance(mechanism, hs.FixedSizeSampled) else 0.05  # whose steps need not attain their curve
+        assert one.upper - one.lower <= widest * one.upper
     assert "one and the same sample" in str(accountant.explain(eps=0.5))
 
 

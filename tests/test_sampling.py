@@ -328,3 +328,34 @@ def test_bad_arguments(error, message, make):
     """A wrong argument raises in words."""
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        ("at least the num_users", lambda: hs.FixedSizeSampled(hs.Shuffled(1.0, 1000), 100, 10, replacement=False)),
+        (
+            "at most the dataset_size",
+            lambda: hs.FixedSizeSampled(
+                hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 10, 0.1, 10), 10_000, 1000, replacement=False
+            ),
+        ),
+        (
+            "2/noise_multiplier must lie",
+            lambda: hs.Accountant().compose(hs.FixedSizeSampled(hs.Gaussian(1e120), 10, 5, replacement=True)),
+        ),
+    ],
+)
+def test_a_batch_is_what_its_mechanism_says(words, make):
+    """A mechanism that states another number of records than the batch has, or a shift without digits, is refused."""
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_lower_end_of_batches_is_attained():
+    """Two steps on data whose other records are all alike: the lower end is their delta, and no more than the best attack."""
+    step = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 3, replacement=False)
+    found = hs.Accountant("replace").compose(step, 2).delta_bracket(0.0)
+    alike = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.3), 2)  # N(2/2) with probability 0.3
+    assert found.lower == pytest.approx(alike.explain(eps=0.0).directions["remove"].lower, rel=1e-3)
+    assert found.lower <= 0.17801 <= found.upper  # attained by steps chosen adaptively

@@ -228,7 +228,7 @@ def _slope(left: _Point | None, right: _Point | None, *, lower: bool) -> float:
         own = (left.delta - right.delta) / (math.exp(-right.eps) * math.expm1(right.eps - left.eps))
         return own if lower else right.delta - own * math.exp(-right.eps) - 1.0
     start = -math.expm1(left.eps) + math.exp(left.eps) * left.delta
-    chord = (right.delta - start) / (math.exp(left.eps) * math.expm1(right.eps - left.eps))
+    chord = (right.delta - start) / (math.exp(right.eps) * -math.expm1(left.eps - right.eps))
     return chord if not lower else right.delta - chord * math.exp(right.eps) - 1.0
 
 

@@ -30,17 +30,26 @@ KINDS = (
 ROUNDING = 2.0**-49
 
 
+def first_without_bound(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Mechanism | None:
+    """Return a mechanism whose divergences are not known, or None."""
+    for mechanism in ledger:
+        for kind, _, rate, _ in mechanism._entries(adjacency):
+            if mechanism.status != "certified" or kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
+                return mechanism
+    return None
+
+
 def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: float) -> float:
     """Return the sum over the ledger, the larger of both directions."""
+    unknown = first_without_bound(ledger, adjacency)
+    if unknown is not None:
+        msg = f"rdp has no bound for {unknown!r}; ask for epsilon or delta, which have one"
+        raise ValueError(msg)
     entries = [
         (mechanism, kind, parameters, rate, count * times)
         for mechanism, count in ledger.items()
         for kind, parameters, rate, times in mechanism._entries(adjacency)
     ]
-    for mechanism, kind, _, rate, _ in entries:
-        if mechanism.status != "certified" or kind not in KINDS or (kind == "bounded_range" and rate < 1.0):
-            msg = f"rdp has no bound for {mechanism!r}; ask for epsilon or delta, which have one"
-            raise ValueError(msg)
     return max(
         math.fsum(
             count

@@ -24,6 +24,10 @@ ROUNDING = 2.0**-46  # of sums, relative to their terms
 
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
     """Return the least upper bound over the orders, and its order."""
+    unknown = _renyi.first_without_bound(ledger, adjacency)
+    if unknown is not None:
+        msg = f"{unknown!r} has no Renyi bound, and is composed with a mechanism that is known by such bounds alone"
+        raise ValueError(msg)
     divergences = _curve(frozenset(ledger.items()), adjacency)
     orders = np.array(ORDERS)
     if not divergences.any():

@@ -11,6 +11,7 @@ from hockeystick._multiplicity import drawn_copies
 from hockeystick._noise import Adjacency, Core, Entry, Mechanism, refuse, require_pairs, symmetric
 
 MOST_COPIES = 100  # of a record on average
+SHIFTS = (1e-50, 1e50)  # of one copy, where mixtures keep their digits
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,8 @@ class FixedSizeSampled(Mechanism):
     binomial probability w_m, and q = 1 - w_0.
 
     A record replaced: dominated by the curve of sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
-    Barthe and Gaboardi 2018, Theorem 10). With replacement it need not be attained: the lower end is that of
-    a data set on which a sum leaks the pair of w_m N(2m/noise_multiplier) and N(0).
+    Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
+    all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 
     A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
     records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
@@ -181,6 +182,17 @@ class FixedSizeSampled(Mechanism):
             times = f"{MOST_COPIES} times " if self.replacement else ""
             msg = f"batch_size must be at most {times}dataset_size ({self.dataset_size}), not {self.batch_size}"
             raise ValueError(msg)
+        self._check_batch()
+
+    def _check_batch(self) -> None:
+        """Refuse a mechanism that says it is run on other records than a batch has."""
+        for part in self.mechanism._within():
+            if getattr(part, "num_users", 0) > self.batch_size:
+                msg = f"batch_size must be at least the num_users of {part!r}, not {self.batch_size}"
+                raise ValueError(msg)
+            if getattr(part, "dataset_size", self.batch_size) < self.batch_size:
+                msg = f"batch_size must be at most the dataset_size of {part!r}, not {self.batch_size}"
+                raise ValueError(msg)
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
@@ -208,7 +220,7 @@ class FixedSizeSampled(Mechanism):
             return NOTHING
         return (
             (kind, parameters, drawn)
-            if adjacency == "add_or_remove"
+            if adjacency == "add_or_remove" or not upper
             else (f"fixed_size_{kind}", [*parameters, drawn], 1.0)
         )
 
@@ -229,6 +241,9 @@ class FixedSizeSampled(Mechanism):
             raise refuse(
                 self, adjacency, "with replacement only noise is supported whose sum for several records is known"
             )
+        if not SHIFTS[0] <= parameters[0] <= SHIFTS[1]:
+            msg = f"2/noise_multiplier must lie in [{SHIFTS[0]}, {SHIFTS[1]}] with replacement, not {parameters[0]}"
+            raise ValueError(msg)
         if self.dataset_size == 1:  # drawn every time
             if adjacency == "add_or_remove":
                 raise refuse(self, adjacency, "there is nothing to draw from where the record is missing")

@@ -139,6 +139,9 @@ def _by_position(gram: Array, pattern: Pattern) -> float:
 def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     """Return the sensitivity of the lower triangular matrix with these coefficients on its diagonals."""
     coefficients = coefficients[:num_steps]
+    if not coefficients.any():
+        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
+        raise ValueError(msg)
     bands, (cyclic, apart, most) = len(coefficients), pattern
     _limit_work((bands**2 if most > 1 else 0) + most * bands + 100 * num_steps)
     scale = float(np.abs(coefficients).max())

@@ -342,7 +342,9 @@ def square_root_coefficients(bands: int) -> Array:
     >>> correlated_noise.square_root_coefficients(4).tolist()
     [1.0, 0.5, 0.375, 0.3125]
     """
-    places = np.arange(1, _checks.count_scalar("bands", bands))
+    bands = _checks.count_scalar("bands", bands)
+    _checks.at_most("bands", bands, "the largest supported", 2.0**24)
+    places = np.arange(1, bands)
     return np.cumprod(np.concatenate([[1.0], 1.0 - 0.5 / places]))
 
 
