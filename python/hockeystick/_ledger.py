@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hockeystick import _checks, _engines, _state
+from hockeystick._noise import require_mechanism
 from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class Steps:
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return `count` if the step is one, and its mechanism, unless known already, has a pair under this adjacency."""
-        if not isinstance(mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-            raise TypeError(msg)
+        require_mechanism(mechanism)
         count = _checks.count_scalar("count", count)
         if mechanism not in self._ledger:
             mechanism._entries(self._adjacency)  # refuses here rather than at a query

@@ -52,6 +52,13 @@ def status_of(mechanisms: Iterable[Mechanism]) -> Status:
     return "certified" if all(mechanism.status == "certified" for mechanism in mechanisms) else "estimate"
 
 
+def require_mechanism(mechanism: object) -> None:
+    """Refuse what is no mechanism."""
+    if not isinstance(mechanism, Mechanism):
+        msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
+        raise TypeError(msg)
+
+
 def require_pairs(mechanism: Mechanism) -> None:
     """Refuse what is known by its Renyi divergences alone."""
     for part in mechanism._within():

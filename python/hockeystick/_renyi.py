@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick._orders import LARGEST_ORDER as LARGEST_ORDER  # noqa: PLC0414, the binomial sum has as many terms
 from hockeystick._renyi_bounds import RenyiMechanism
 from hockeystick.mechanisms import Adjacency, Mechanism
 

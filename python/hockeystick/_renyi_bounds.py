@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from hockeystick import _checks, _cumulant_bound
-from hockeystick._noise import Adjacency, Core, Mechanism
+from hockeystick._noise import Adjacency, Core, Mechanism, require_mechanism
 from hockeystick._orders import LARGEST_ORDER
 
 if TYPE_CHECKING:
@@ -197,9 +197,7 @@ class PrivateSelection(RenyiMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {self.mechanism!r}"
-            raise TypeError(msg)
+        require_mechanism(self.mechanism)
         object.__setattr__(self, "count", _checks.count_scalar("count", self.count))
         object.__setattr__(self, "mean", _checks.positive_scalar("mean", self.mean))
         if self.shape is not None:

@@ -24,10 +24,6 @@ ROUNDING = 2.0**-46  # of sums, relative to their terms
 
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
     """Return the least upper bound over the orders, and its order."""
-    unknown = _renyi.first_without_bound(ledger, adjacency)
-    if unknown is not None:
-        msg = f"{unknown!r} has no Renyi bound, and is composed with a mechanism that is known by such bounds alone"
-        raise ValueError(msg)
     divergences = _curve(frozenset(ledger.items()), adjacency)
     orders = np.array(ORDERS)
     if not divergences.any():
@@ -50,6 +46,10 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
 
 @lru_cache(maxsize=256)
 def _curve(ledger: Key, adjacency: Adjacency) -> Array:
+    unknown = _renyi.first_without_bound(dict(ledger), adjacency)
+    if unknown is not None:
+        msg = f"{unknown!r} has no Renyi bound, and is composed with a mechanism that is known by such bounds alone"
+        raise ValueError(msg)
     return np.array([_renyi.of_ledger(dict(ledger), adjacency, order) for order in ORDERS])
 
 

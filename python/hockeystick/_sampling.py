@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hockeystick import _checks
 from hockeystick._composed import NOTHING, as_one, discrete_pair, replaced_pair, simplest
 from hockeystick._multiplicity import drawn_copies
-from hockeystick._noise import Adjacency, Core, Entry, Mechanism, refuse, require_pairs, symmetric
+from hockeystick._noise import Adjacency, Core, Entry, Mechanism, refuse, require_mechanism, require_pairs, symmetric
 
 MOST_COPIES = 100  # of a record on average
 SHIFTS = (1e-50, 1e50)  # of one copy, where mixtures keep their digits
@@ -50,9 +50,7 @@ class PoissonSampled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {self.mechanism!r}"
-            raise TypeError(msg)
+        require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
             msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {self.mechanism!r} does"
@@ -165,9 +163,7 @@ class FixedSizeSampled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {self.mechanism!r}"
-            raise TypeError(msg)
+        require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
             msg = f"mechanism must not draw a batch of a data set itself, as {self.mechanism!r} does"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from hockeystick import _checks
+from hockeystick._binomial import binomial_tail
 from hockeystick._noise import Adjacency, Core, Gaussian, Mechanism
-
-LEAST_PROBABILITY = 1e-300  # so that no truncation is lost to underflow
-TERMS = 10**4  # of the binomial tail; a geometric series bounds the others
 
 
 @dataclass(frozen=True)
@@ -73,29 +68,3 @@ class TruncatedPoissonSampled(Mechanism):
         if replaced and 0.0 < rate < 1.0:
             return "replaced_gaussian", [moved, rate], 1.0
         return "gaussian", [moved * (1.0 + replaced)], rate
-
-
-def binomial_tail(trials: int, rate: float, least: int) -> float:
-    """Return an upper bound of the probability of at least `least` successes, close unless that is near one."""
-    if least > trials or rate == 0.0:
-        return 0.0
-    if rate == 1.0:
-        return 1.0
-    terms = [
-        math.lgamma(trials + 1.0),
-        -math.lgamma(least + 1.0),
-        -math.lgamma(trials - least + 1.0),
-        least * math.log(rate),
-        (trials - least) * math.log1p(-rate),
-    ]
-    error = 2.0**-49 * math.fsum(map(abs, terms))
-    j = np.arange(least, min(trials, least + TERMS), dtype=np.float64)
-    log_ratios = np.log((trials - j) / (j + 1.0)) + (math.log(rate) - math.log1p(-rate))
-    last = math.exp(log_ratios[-1]) if j.size else 0.0
-    if last > 1.0 - 1e-5:  # the mean lies far beyond
-        return 1.0
-    logs = np.concatenate([[0.0], np.cumsum(log_ratios)])  # of each probability over that of `least`
-    log_beyond = float(logs[-1]) + math.log(last) - math.log1p(-last) if last > 0.0 else -math.inf
-    log_series = float(np.logaddexp.reduce([*logs, log_beyond]))
-    log_tail = math.fsum(terms) + error + log_series + 1e-9
-    return max(math.exp(min(log_tail, 0.0)), LEAST_PROBABILITY)

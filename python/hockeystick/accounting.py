@@ -14,6 +14,7 @@ from hockeystick._checks import Result
 from hockeystick._curve import epsilons_by_step
 from hockeystick._explain import Explanation, explanation
 from hockeystick._ledger import Ledger
+from hockeystick._orders import LARGEST_ORDER
 from hockeystick._search import last_whole
 from hockeystick._trade_off import false_negative_rates
 from hockeystick.mechanisms import Mechanism
@@ -251,7 +252,7 @@ class Accountant(Ledger):
         -----
         Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
         """
-        domain = (lambda x: (x >= 1) & (x <= _renyi.LARGEST_ORDER), f"lie in [1, {_renyi.LARGEST_ORDER:.0f}]")
+        domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
         return _each("order", order, domain, lambda x: _renyi.of_ledger(self._ledger, self._adjacency, x))
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:

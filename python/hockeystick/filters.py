@@ -22,6 +22,7 @@ import math
 
 from hockeystick import _checks, _renyi, kernels
 from hockeystick._filter import SLACK, BudgetExceededError, Filter
+from hockeystick._orders import LARGEST_ORDER
 from hockeystick.accounting import Accountant
 from hockeystick.mechanisms import Adjacency, Gaussian, Mechanism
 
@@ -29,8 +30,8 @@ __all__ = ["BudgetExceededError", "GaussianFilter", "RenyiFilter"]
 
 SCALE: _checks.Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
 ORDER: _checks.Domain = (
-    lambda x: 1.0 < x <= _renyi.LARGEST_ORDER,
-    f"be larger than 1 and at most {_renyi.LARGEST_ORDER:.0f}",
+    lambda x: 1.0 < x <= LARGEST_ORDER,
+    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
 )
 
 

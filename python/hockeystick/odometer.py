@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RenyiOdometer"]
 
-ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
+MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
 BISECTIONS = 60
 
 
@@ -82,7 +82,7 @@ class RenyiOdometer(Steps):
     """
 
     def __init__(
-        self, *, delta: float, orders: Iterable[float] = ORDERS, adjacency: Adjacency = "add_or_remove"
+        self, *, delta: float, orders: Iterable[float] = MIXED_ORDERS, adjacency: Adjacency = "add_or_remove"
     ) -> None:
         self._delta = _checks.scalar("delta", delta, *_checks.OPEN_PROBABILITY)
         self._orders = tuple(_checks.scalar("orders", order, *ORDER) for order in orders)

@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._truncated_sampling import binomial_tail
+from hockeystick._binomial import binomial_tail
+from hockeystick._noise import require_mechanism
 from hockeystick.mechanisms import (
     FixedSizeSampled,
     Mechanism,
@@ -61,9 +62,7 @@ def draw_participants(
     >>> len(hs.draw_participants(step, ["Ada", "Bo", "Cy", "Di", "Eve"]))
     2
     """
-    if not isinstance(mechanism, Mechanism):
-        msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-        raise TypeError(msg)
+    require_mechanism(mechanism)
     clients = _distinct(client_ids)
     drawn = _draw(mechanism, len(clients), _source(rng))
     return [clients[position] for position in np.sort(drawn).tolist()]

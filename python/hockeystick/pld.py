@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hockeystick import _checks, _core
 from hockeystick._composed import releases
-from hockeystick._noise import require_pairs, status_of
+from hockeystick._noise import require_mechanism, require_pairs, status_of
 from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
 
 __all__ = ["Bracket", "PrivacyLossDistribution"]
@@ -90,9 +90,7 @@ class PrivacyLossDistribution:
         TypeError
             If the argument is not a mechanism.
         """
-        if not isinstance(mechanism, Mechanism):
-            msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
-            raise TypeError(msg)
+        require_mechanism(mechanism)
         if interval is not None:
             interval = _checks.positive_scalar("interval", interval)
         adjacency = _checks.choice("adjacency", adjacency, ADJACENCIES)
