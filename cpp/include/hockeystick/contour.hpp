@@ -35,6 +35,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include <hockeystick/contour_result.hpp>
 #include <hockeystick/contour_sum.hpp>

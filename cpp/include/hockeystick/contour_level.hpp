@@ -4,9 +4,8 @@
 #pragma once
 
 #include <complex>
-#include <map>
 #include <memory>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <hockeystick/contour_kernels.hpp>
@@ -80,20 +79,20 @@ class ContourLevel {
     const Tilt& at(int k) const {
         auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
         if (page.empty()) page.resize(page_size);
-        Tilt& t = page[static_cast<std::size_t>(k - lowest) % page_size];
-        if (t.known) return t;
-        t = {tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
+        Tilt& kept = page[static_cast<std::size_t>(k - lowest) % page_size];
+        if (kept.known) return kept;
+        Tilt t{tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
         const auto entries = static_cast<double>(parts_.size());  // a sum of n terms errs by n u of their sizes
         for (const ContourPart& part : parts_) {
             const Cumulant::Moment m = part.cumulant->log_moment(t.c);
             t.value += part.count * m.value;
             t.error += part.count * (m.error + entries * 2e-16 * std::fabs(m.value));
         }
-        return t;
+        return kept = t;
     }
 
-    double log_unit(int k, const Repeated& of, double eps) const {
-        const Tilt& t = at(k);
+    double log_unit(int k, const Repeated& of, double eps) const { return log_unit(at(k), of, eps); }
+    static double log_unit(const Tilt& t, const Repeated& of, double eps) {
         return of.times * (t.value + t.error) + of_smoothing(t.c, of) - t.c * eps;
     }
     static double of_smoothing(double c, const Repeated& of) {
@@ -101,8 +100,9 @@ class ContourLevel {
     }
 
     // log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
-    double log_chernoff(int k, const Repeated& of, double eps) const {
-        return log_unit(k, of, eps) + at(k).log_constant;
+    double log_chernoff(int k, const Repeated& of, double eps) const { return log_chernoff(at(k), of, eps); }
+    static double log_chernoff(const Tilt& t, const Repeated& of, double eps) {
+        return log_unit(t, of, eps) + t.log_constant;
     }
     // Chernoff's bound of epsilon at delta.
     double chernoff_epsilon(int k, const Repeated& of, double log_delta) const {
@@ -127,10 +127,13 @@ class ContourLevel {
     }
 
     // Frequencies on a ladder.
-    static double frequency(int i) { return std::exp2(0.25 * i); }
+    static double frequency(int i) {
+        constexpr double quarters[] = {1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429};  // 2^{r/4}
+        return quarters[i & 3] * power_of_two(round_magic + (i >> 2));
+    }
 
     double log_decay(int k, int i) const {
-        const auto key = std::make_pair(k, i);
+        const Place key{k, 0, i, 0.0};
         const auto found = decays_.find(key);
         if (found != decays_.end()) return found->second;
         double sum = 0.0;
@@ -149,26 +152,39 @@ class ContourLevel {
         NodeTable nodes;
         Factors kernel, density;  // 1/(s(s+1)), and 1 for the density where there is smoothing
         double c, h;
-        std::size_t n, padded;
-        bool usable;
+        std::size_t n = 0, padded = 0;
+        bool usable = false;
+
+        std::size_t bytes() const {
+            return sizeof(Table) + (6 + (density.real.empty() ? 0 : 3)) * padded * sizeof(double);
+        }
     };
 
     // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by. Good until the next call.
     const Table& table(int k, int j, int i, double smoothing) const {
-        const auto key = std::make_tuple(k, j, i, smoothing);
+        const Place key{k, j, i, smoothing};
         const auto found = tables_.find(key);
         if (found != tables_.end()) return *found->second;
-        if (nodes_kept_ > most_nodes_kept) {
+        std::unique_ptr<Table> table = from_older(key);
+        if (!table) {
+            table = std::make_unique<Table>();
+            fill(*table, tilt(k), std::exp2(-0.5 * j), frequency(i));
+            if (table->usable) set_factors(*table, smoothing);
+        }
+        if (bytes_ > most_bytes) {
+            older_ = std::move(tables_);
+            older_bytes_ = std::exchange(bytes_, 0);
             tables_.clear();
-            nodes_kept_ = 0;
         }
-        auto made = std::make_unique<Table>();
-        fill(*made, tilt(k), std::exp2(-0.5 * j), frequency(i));
-        if (made->usable) {
-            set_factors(*made, smoothing);
-            nodes_kept_ += made->n;
-        }
-        return *tables_.emplace(key, std::move(made)).first->second;
+        bytes_ += table->bytes();
+        return *tables_.emplace(key, std::move(table)).first->second;
+    }
+
+    // What is kept, nearly.
+    std::size_t bytes() const {
+        std::size_t pages = 0;
+        for (const auto& page : tilts_) pages += page.size() * sizeof(Tilt);
+        return bytes_ + older_bytes_ + pages + decays_.size() * (sizeof(Place) + 4 * sizeof(double));
     }
 
     double count() const {
@@ -217,16 +233,44 @@ class ContourLevel {
         if (smoothing > 0.0) t.density = std::move(alone);
     }
 
-    static constexpr std::size_t page_size = 64,
-                                 most_nodes_kept = std::size_t{1} << 17;  // 10 MB at most before the last
+    // Where a table is kept: tilt, spacing, last frequency, smoothing.
+    struct Place {
+        int k, j, i;
+        double smoothing;
+
+        friend bool operator==(const Place& x, const Place& y) {
+            return x.k == y.k && x.j == y.j && x.i == y.i && x.smoothing == y.smoothing;
+        }
+    };
+    struct HashOfPlace {
+        std::size_t operator()(const Place& p) const {  // of integers below 2^13, by odd multiples of 2^64/golden ratio
+            const auto number = (static_cast<std::uint64_t>(p.k + 8192) << 28) ^
+                                (static_cast<std::uint64_t>(p.j + 8192) << 14) ^
+                                static_cast<std::uint64_t>(p.i + 8192) ^ to_bits(p.smoothing);
+            return static_cast<std::size_t>((number * 0x9e3779b97f4a7c15u) >> 20);
+        }
+    };
+    using Tables = std::unordered_map<Place, std::unique_ptr<Table>, HashOfPlace>;
+
+    // The tables that were used since most_bytes were full are kept, and those before them until that happens again.
+    std::unique_ptr<Table> from_older(const Place& key) const {
+        const auto found = older_.find(key);
+        if (found == older_.end()) return nullptr;
+        std::unique_ptr<Table> table = std::move(found->second);
+        older_.erase(found);
+        older_bytes_ -= table->bytes();
+        return table;
+    }
+
+    static constexpr std::size_t page_size = 64, most_bytes = 8000000;
 
     std::vector<ContourPart> parts_;
     const contour::Kernels& kernels_;
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
     mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
-    mutable std::map<std::pair<int, int>, double> decays_;
-    mutable std::size_t nodes_kept_ = 0;
-    mutable std::map<std::tuple<int, int, int, double>, std::unique_ptr<Table>> tables_;
+    mutable std::unordered_map<Place, double, HashOfPlace> decays_;
+    mutable std::size_t bytes_ = 0, older_bytes_ = 0;
+    mutable Tables tables_, older_;
 };
 
 }  // namespace detail

@@ -16,6 +16,8 @@
 // integers. Functions return NaN outside their domains.
 #pragma once
 
+#include <limits>
+
 #include <hockeystick/domain.hpp>
 #include <hockeystick/hockey_stick_inverse.hpp>
 #include <hockeystick/one_step.hpp>
@@ -27,14 +29,22 @@ namespace detail {
 inline bool probability(double x) { return x >= 0.0 && x <= 1.0; }
 inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
-// 1 - (1 - q theta(0, 1/sigma))^steps, rounded up.
+// 1 - (1 - q theta(0, 1/sigma))^steps, rounded up; theta(0, r) = erf(r/2 sqrt 2).
 inline double total_variation(double sigma, double rate, double steps) {
-    const double step = min(rate * gaussian_step(1.0 / sigma).delta(0.0).upper * (1.0 + 0x1p-50), 1.0);
+    constexpr double least = 4.0 * std::numeric_limits<double>::denorm_min();
+    const double step = min(rate * std::erf(0.3535533905932738 / sigma) * (1.0 + 0x1p-46) + least, 1.0);
     return min(-std::expm1(steps * std::log1p(-step)) * (1.0 + 0x1p-48), 1.0);
 }
 
 inline OneStep unsampled(double sigma, double steps) {
     return gaussian_step(std::sqrt(steps) / sigma * (1.0 + 0x1p-50));
+}
+
+// Whether theta(eps, sqrt(steps)/sigma) is at least 0.3 for certain: for mu >= 2 and eps <= mu^2/2 it is at least
+// 1/2 - e^{mu^2/2} Q(mu) >= 1/2 - 1/(mu sqrt(2 pi)) > 0.3005. Most cells need no more of it.
+inline bool unsampled_is_large(double sigma, double steps, double eps) {
+    const double square = steps / (sigma * sigma);
+    return square >= 4.01 && eps <= 0.499 * square;
 }
 
 inline OneStep sampled_step(double sigma, double rate, bool forward) {
@@ -49,13 +59,14 @@ template <class Engine> double dpsgd_delta(const Engine& engine, double sigma, d
     using namespace detail;
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;
-    const double full = unsampled(sigma, steps).delta(eps).upper;
-    if (rate == 1.0) return full;
-    const double cap = min(full, total_variation(sigma, rate, steps));
+    const auto full = [&] { return unsampled(sigma, steps).delta(eps).upper; };
+    if (rate == 1.0) return full();
+    const bool large = unsampled_is_large(sigma, steps, eps);
+    const double varied = total_variation(sigma, rate, steps), cap = large ? varied : min(full(), varied);
     if (cap < 1e-320) return cap;  // the rounding of a 0
-    if (steps > 1.0) return min(cap, engine.delta(sigma, rate, steps, eps));
-    const double remove = sampled_step(sigma, rate, true).delta(eps).upper;
-    return min(cap, max(remove, sampled_step(sigma, rate, false).delta(eps).upper));
+    const auto one_step = [&](bool forward) { return sampled_step(sigma, rate, forward).delta(eps).upper; };
+    const double found = steps > 1.0 ? engine.delta(sigma, rate, steps, eps) : max(one_step(true), one_step(false));
+    return min(large && found > 0.3 ? min(full(), cap) : cap, found);
 }
 
 template <class Engine>
@@ -64,12 +75,13 @@ double dpsgd_epsilon(const Engine& engine, double sigma, double rate, double ste
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || delta == 1.0) return 0.0;
     if (delta == 0.0) return infinity;
-    const double full = unsampled(sigma, steps).epsilon(delta).upper;
-    if (rate == 1.0) return full;
+    if (rate == 1.0) return unsampled(sigma, steps).epsilon(delta).upper;
     if (total_variation(sigma, rate, steps) <= delta) return 0.0;
-    if (steps > 1.0) return min(full, engine.epsilon(sigma, rate, steps, delta));
-    const double remove = sampled_step(sigma, rate, true).epsilon(delta).upper;
-    return min(full, max(remove, sampled_step(sigma, rate, false).epsilon(delta).upper));
+    const auto one_step = [&](bool forward) { return sampled_step(sigma, rate, forward).epsilon(delta).upper; };
+    const double found = steps > 1.0 ? engine.epsilon(sigma, rate, steps, delta) : max(one_step(true), one_step(false));
+    const bool below =
+        (delta < 0.3 && unsampled_is_large(sigma, steps, found)) || unsampled(sigma, steps).delta(found).lower > delta;
+    return below ? found : min(unsampled(sigma, steps).epsilon(delta).upper, found);
 }
 
 namespace detail {
