@@ -26,6 +26,12 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
     return order;
 }
 
+// Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
+hs::IdleContours& idle_contours() {
+    static hs::IdleContours& idle = *new hs::IdleContours(32, 32000000);
+    return idle;
+}
+
 // Engines of one call, as many as threads, with all that they keep from one task to the next.
 class Engines {
   public:
@@ -33,7 +39,7 @@ class Engines {
 
     std::unique_ptr<hs::DpsgdEngine> take(const std::atomic<bool>& stop) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (idle_.empty()) return std::make_unique<hs::DpsgdEngine>(kernels_, stop);
+        if (idle_.empty()) return std::make_unique<hs::DpsgdEngine>(kernels_, stop, &idle_contours());
         std::unique_ptr<hs::DpsgdEngine> engine = std::move(idle_.back());
         idle_.pop_back();
         return engine;
@@ -42,6 +48,11 @@ class Engines {
     void give_back(std::unique_ptr<hs::DpsgdEngine> engine) {
         const std::lock_guard<std::mutex> lock(mutex_);
         idle_.push_back(std::move(engine));
+    }
+
+    // What they keep is for later calls.
+    void rest() const {
+        for (const auto& engine : idle_) engine->rest();
     }
 
   private:
@@ -73,6 +84,7 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
         }
         engines.give_back(std::move(engine));
     });
+    engines.rest();
     return result;
 }
 

@@ -33,10 +33,9 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <map>
 
+#include <hockeystick/contour_levels.hpp>
 #include <hockeystick/contour_result.hpp>
 #include <hockeystick/contour_sum.hpp>
 
@@ -46,14 +45,15 @@ inline namespace HOCKEYSTICK_ISA {
 // One direction of a ledger, repeated. Not for several threads at once.
 class Contour {
   public:
-    // The ledger's cumulants with a cut, in the cumulants' own unit; `has_cut` says whether any depends on it.
-    using Factory = std::function<std::vector<ContourPart>(double cut)>;
+    using Factory = detail::ContourLevels::Factory;
 
+    // `has_cut` says whether any cumulant depends on the cut.
     Contour(Factory make, bool has_cut, const contour::Kernels& kernels)
-        : make_(std::move(make)), has_cut_(has_cut), kernels_(kernels), sum_(kernels) {}
+        : levels_(std::move(make), kernels), has_cut_(has_cut), sum_(kernels) {}
 
     // delta(eps) after `times` repetitions.
     ContourResult delta(double times, double eps) {
+        forget_cuts(most_bytes);
         const Level& usual = at_cut(usual_cut);
         if (eps >= times * usual.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const int k = usual.best_tilt(times, eps);
@@ -67,6 +67,7 @@ class Contour {
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta) {
+        forget_cuts(most_bytes);
         const int tight = has_cut_ ? tight_cut(times, std::log(delta)) : usual_cut;
         const ContourResult found = sharp_or_smooth(
             tight, [&](const Level& level, double width) { return epsilon(level, times, delta, width); });
@@ -92,11 +93,10 @@ class Contour {
     }
 
     // Points visited so far, times nodes.
-    double work() const {
-        double sum = sum_.work();
-        for (const auto& level : levels_) sum += level.second->work();
-        return sum;
-    }
+    double work() const { return sum_.work() + levels_.work(); }
+
+    std::size_t bytes() const { return levels_.bytes() + sum_.bytes(); }  // kept for later questions
+    void forget_cuts(std::size_t most) { levels_.forget_cuts(most); }
 
   private:
     using Level = detail::ContourLevel;
@@ -105,7 +105,8 @@ class Contour {
     using Repeated = detail::Repeated;
     static constexpr double narrow = 1e-6;  // relative: nothing else is tried for less
     static constexpr double few_nodes = 800.0;
-    static constexpr int usual_cut = 26, margin = 8;  // missing: e^-341 a step
+    static constexpr int usual_cut = detail::ContourLevels::usual_cut, margin = 8;
+    static constexpr std::size_t most_bytes = 128000000;
 
     // Where large losses are heavy at the best tilt up to the cut, the cut itself is an error: a lower tilt has less of it.
     static constexpr int lower_tilts[] = {0, 4, 8, 13, 20};
@@ -126,11 +127,7 @@ class Contour {
         return best;
     }
 
-    const Level& at_cut(int cut) {
-        auto& level = levels_[has_cut_ ? cut : 0];
-        if (!level) level = std::make_unique<Level>(make_(static_cast<double>(cut)), kernels_);
-        return *level;
-    }
+    const Level& at_cut(int cut) { return levels_.at(has_cut_ ? cut : usual_cut); }
 
     // Smallest cut with T Q(cut) <= e^-30 delta, since what is missing is at most Q(cut) a step.
     // No more than 1e6, beyond which deltas have no use for it: it must be an integer.
@@ -364,10 +361,8 @@ class Contour {
 
     static constexpr double u = detail::unit_roundoff;
 
-    Factory make_;
+    detail::ContourLevels levels_;
     bool has_cut_;
-    const contour::Kernels& kernels_;
-    std::map<int, std::unique_ptr<Level>> levels_;
     detail::ContourSummer sum_;
 };
 

@@ -42,23 +42,18 @@ struct AliasOf {
         };
         Beside best{infinity, 0.0, 0.0};
         if (room > 0) {
-            int at = usual;
-            while (at > 0 && offsets[at] > room) --at;
-            best = beside(offsets[at]);
-            const int start = at;
-            const auto better = [&](int next) {  // where no moment exists, back to where it does
-                if (next < 0 || next >= rungs || offsets[next] > room) return false;
-                const Beside there = beside(offsets[next]);
-                if (!(there.value < best.value || (next < at && !(best.value < infinity)))) return false;
-                best = there;
-                at = next;
-                return true;
-            };
-            while (better(at + 1)) {
-            }
-            if (at == start)
-                while (better(at - 1)) {
+            int start = usual;
+            while (start > 0 && offsets[start] > room) --start;
+            best = beside(offsets[start]);
+            const auto walk = [&](int step) {  // where no moment exists, back to where it does
+                for (int at = start + step; at >= 0 && at < rungs && offsets[at] <= room; at += step) {
+                    const Beside there = beside(offsets[at]);
+                    if (!(there.value < best.value || (step < 0 && best.value == infinity))) return at - step;
+                    best = there;
                 }
+                return start + step;
+            };
+            if (walk(1) == start) walk(-1);
         }
         if (positive && direction > 0) return best;
         const bool at_zero = positive || direction > 0;

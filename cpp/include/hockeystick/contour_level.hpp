@@ -4,6 +4,8 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -78,7 +80,10 @@ class ContourLevel {
 
     const Tilt& at(int k) const {
         auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
-        if (page.empty()) page.resize(page_size);
+        if (page.empty()) {
+            page.resize(page_size);
+            tilt_bytes_ += page_size * sizeof(Tilt);
+        }
         Tilt& kept = page[static_cast<std::size_t>(k - lowest) % page_size];
         if (kept.known) return kept;
         Tilt t{tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
@@ -149,9 +154,9 @@ class ContourLevel {
     };
 
     struct Table {
-        NodeTable nodes;
-        Factors kernel, density;  // 1/(s(s+1)), and 1 for the density where there is smoothing
-        double c, h;
+        NodeTable nodes{0};
+        Factors kernel{0}, density{0};  // 1/(s(s+1)), and 1 for the density where there is smoothing
+        double c = 0.0, h = 0.0;
         std::size_t n = 0, padded = 0;
         bool usable = false;
 
@@ -162,29 +167,31 @@ class ContourLevel {
 
     // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by. Good until the next call.
     const Table& table(int k, int j, int i, double smoothing) const {
-        const Place key{k, j, i, smoothing};
-        const auto found = tables_.find(key);
-        if (found != tables_.end()) return *found->second;
-        std::unique_ptr<Table> table = from_older(key);
-        if (!table) {
-            table = std::make_unique<Table>();
-            fill(*table, tilt(k), std::exp2(-0.5 * j), frequency(i));
-            if (table->usable) set_factors(*table, smoothing);
+        const Place place{k, j, i, smoothing};
+        const auto found = tables_.find(place);
+        if (found != tables_.end()) {
+            latest_.splice(latest_.begin(), latest_, found->second);
+            return found->second->table;
         }
-        if (bytes_ > most_bytes) {
-            older_ = std::move(tables_);
-            older_bytes_ = std::exchange(bytes_, 0);
-            tables_.clear();
+        std::list<Kept> made(1, Kept{place, Table{}});
+        Table& table = made.front().table;
+        fill(table, tilt(k), std::exp2(-0.5 * j), frequency(i));
+        if (table.usable) set_factors(table, smoothing);
+        else table = Table{};
+        for (; !latest_.empty() && table_bytes_ + table.bytes() > most_bytes; latest_.pop_back()) {
+            table_bytes_ -= latest_.back().table.bytes();
+            tables_.erase(latest_.back().place);
         }
-        bytes_ += table->bytes();
-        return *tables_.emplace(key, std::move(table)).first->second;
+        tables_.emplace(place, made.begin());
+        latest_.splice(latest_.begin(), made);
+        table_bytes_ += table.bytes();
+        return table;
     }
 
-    // What is kept, nearly.
+    // What is kept, nearly; and what a cumulant may keep, cells for its decay.
     std::size_t bytes() const {
-        std::size_t pages = 0;
-        for (const auto& page : tilts_) pages += page.size() * sizeof(Tilt);
-        return bytes_ + older_bytes_ + pages + decays_.size() * (sizeof(Place) + 4 * sizeof(double));
+        constexpr std::size_t of_decay = sizeof(Place) + 4 * sizeof(double), of_cumulant = 100000;
+        return table_bytes_ + tilt_bytes_ + decays_.size() * of_decay + parts_.size() * of_cumulant;
     }
 
     double count() const {
@@ -250,27 +257,21 @@ class ContourLevel {
             return static_cast<std::size_t>((number * 0x9e3779b97f4a7c15u) >> 20);
         }
     };
-    using Tables = std::unordered_map<Place, std::unique_ptr<Table>, HashOfPlace>;
+    struct Kept {
+        Place place;
+        Table table;
+    };
 
-    // The tables that were used since most_bytes were full are kept, and those before them until that happens again.
-    std::unique_ptr<Table> from_older(const Place& key) const {
-        const auto found = older_.find(key);
-        if (found == older_.end()) return nullptr;
-        std::unique_ptr<Table> table = std::move(found->second);
-        older_.erase(found);
-        older_bytes_ -= table->bytes();
-        return table;
-    }
-
-    static constexpr std::size_t page_size = 64, most_bytes = 8000000;
+    static constexpr std::size_t page_size = 64, most_bytes = 10000000;  // of tables, or the last one alone
 
     std::vector<ContourPart> parts_;
     const contour::Kernels& kernels_;
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
     mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
     mutable std::unordered_map<Place, double, HashOfPlace> decays_;
-    mutable std::size_t bytes_ = 0, older_bytes_ = 0;
-    mutable Tables tables_, older_;
+    mutable std::size_t tilt_bytes_ = 0, table_bytes_ = 0;
+    mutable std::list<Kept> latest_;  // first
+    mutable std::unordered_map<Place, std::list<Kept>::iterator, HashOfPlace> tables_;
 };
 
 }  // namespace detail

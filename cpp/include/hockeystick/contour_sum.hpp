@@ -116,6 +116,7 @@ class ContourSummer {
     }
 
     double work() const { return work_; }  // nodes visited so far
+    std::size_t bytes() const { return 3 * terms_.capacity() * sizeof(double); }
 
   private:
     ContourSum sum(const ContourLine& line, double eps, const ContourLevel::Factors& by) {

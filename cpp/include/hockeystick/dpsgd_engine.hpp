@@ -1,16 +1,15 @@
 // Certified upper ends of delta and epsilon of T equal Poisson-sampled Gaussian steps, both directions: what dpsgd.hpp asks for.
 //
 // The contour engine answers; discretised losses do where it does not apply or its bracket is wide. Cells that share sigma
-// and the rate share the contours, and all that these keep. Contours are not tried where sigma or the rate is so small
-// that the grids in x would be too large.
+// and the rate share the contours, and all that these keep; where there are idle ones, with what was asked before, too. Contours
+// are not tried where sigma or the rate is so small that the grids in x would be too large.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
-#include <hockeystick/contour.hpp>
+#include <hockeystick/idle_contours.hpp>
 #include <hockeystick/pld.hpp>
-#include <hockeystick/sampled_gaussian.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -18,14 +17,15 @@ inline namespace HOCKEYSTICK_ISA {
 // Not for several threads at once. Throws detail::Stopped once `stop` is true.
 class DpsgdEngine {
   public:
-    DpsgdEngine(const contour::Kernels& kernels, const std::atomic<bool>& stop) : kernels_(kernels), stop_(stop) {}
+    DpsgdEngine(const contour::Kernels& kernels, const std::atomic<bool>& stop, IdleContours* idle = nullptr)
+        : kernels_(kernels), stop_(stop), idle_(idle) {}
 
     double delta(double sigma, double rate, double steps, double eps) const {
         prepare(sigma, rate);
         return larger(
             steps, 1.0, 0.0, [&](Contour& contour) { return contour.delta(steps, eps); },
             [&](const Composition& losses) { return losses.delta(eps); },
-            [&](double upper) { return add_->certainly_below(steps, eps, std::log(upper)); });
+            [&](double upper) { return contours_->add.certainly_below(steps, eps, std::log(upper)); });
     }
 
     double epsilon(double sigma, double rate, double steps, double delta) const {
@@ -33,13 +33,22 @@ class DpsgdEngine {
         return larger(
             steps, detail::infinity, least_width, [&](Contour& contour) { return contour.epsilon(steps, delta); },
             [&](const Composition& losses) { return losses.epsilon(delta); },
-            [&](double upper) { return add_->certainly_below(steps, upper, std::log(delta)); });
+            [&](double upper) { return contours_->add.certainly_below(steps, upper, std::log(delta)); });
     }
 
     double slack() const { return 1e-9; }
 
     // Points visited so far by either engine.
-    double work() const { return work_ + (remove_ ? remove_->work() + add_->work() : 0.0); }
+    double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
+
+    // Leaves the contours to others. Not after an exception: they may be half made.
+    void rest() const {
+        if (!contours_) return;
+        std::swap(*contours_->workspace, workspace_);
+        work_ += contours_->work();
+        if (idle_) idle_->put(std::move(contours_));
+        contours_.reset();
+    }
 
   private:
     static constexpr double tolerance = 1e-3, least_width = 1e-9;  // of what discretised losses are asked for, too
@@ -50,22 +59,13 @@ class DpsgdEngine {
 
     void prepare(double sigma, double rate) const {
         if (stop_) throw detail::Stopped();
-        if (sigma == sigma_ && rate == rate_) return;
-        sigma_ = sigma;
-        rate_ = rate;
-        work_ = work();
-        contours_ = SampledGaussianCumulant::covers(sigma, rate);
-        remove_ = std::make_unique<Contour>(cumulants(true), true, kernels_);
-        add_ = std::make_unique<Contour>(cumulants(false), false, kernels_);
-    }
-
-    Contour::Factory cumulants(bool remove) const {
-        return [sigma = sigma_, rate = rate_, remove, workspace = workspace_, &kernels = kernels_](double cut) {
-            std::vector<ContourPart> parts;
-            parts.push_back(
-                {std::make_unique<SampledGaussianCumulant>(sigma, rate, remove, cut, kernels, workspace), 1.0});
-            return parts;
-        };
+        if (contours_ && sigma == contours_->sigma && rate == contours_->rate) return;
+        rest();
+        if (idle_) contours_ = idle_->take(sigma, rate);
+        if (!contours_) contours_ = std::make_unique<SampledContours>(sigma, rate, kernels_);
+        work_ -= contours_->work();
+        std::swap(*contours_->workspace, workspace_);
+        covered_ = SampledGaussianCumulant::covers(sigma, rate);
     }
 
     // The larger upper end of both directions. `below` says whether adding certainly leaks no more than that of removing.
@@ -77,15 +77,15 @@ class DpsgdEngine {
             work_ += found.work;
             return found.upper;
         };
-        if (!contours_) {
+        if (!covered_) {
             const double removed = by_discretised(true, 0.0);
             return detail::max(removed, by_discretised(false, removed));
         }
-        const ContourResult removed = by_contour(*remove_);
+        const ContourResult removed = by_contour(contours_->remove);
         double upper = removed.usable ? removed.upper : widest;
         if (!narrow(removed, least)) upper = detail::min(upper, by_discretised(true, 0.0));
         if (below(upper)) return upper;
-        const ContourResult added = by_contour(*add_);
+        const ContourResult added = by_contour(contours_->add);
         if (narrow(added, least) || (added.usable && added.upper <= upper)) return detail::max(upper, added.upper);
         const double other = by_discretised(false, upper);
         return detail::max(upper, added.usable ? detail::min(other, added.upper) : other);
@@ -97,16 +97,17 @@ class DpsgdEngine {
         settings.tolerance = tolerance;
         settings.floor = floor;
         settings.stop = &stop_;
-        return Composition({{make_loss({"gaussian", {1.0 / sigma_}, rate_}, remove), steps}}, settings);
+        return Composition({{make_loss({"gaussian", {1.0 / contours_->sigma}, contours_->rate}, remove), steps}},
+                           settings);
     }
 
     const contour::Kernels& kernels_;
     const std::atomic<bool>& stop_;
-    std::shared_ptr<FourierWorkspace> workspace_ = std::make_shared<FourierWorkspace>();
+    IdleContours* const idle_;
+    mutable FourierWorkspace workspace_;  // lent to the contours at work
     mutable double work_ = 0.0;
-    mutable bool contours_ = false;
-    mutable double sigma_ = detail::nan, rate_ = detail::nan;
-    mutable std::unique_ptr<Contour> remove_, add_;
+    mutable bool covered_ = false;
+    mutable std::unique_ptr<SampledContours> contours_;
 };
 
 }  // namespace HOCKEYSTICK_ISA
