@@ -80,7 +80,7 @@ class Contour {
     bool certainly_below(double times, double eps, double log_delta) {
         const Level& level = at_cut(usual_cut);
         const double missing = std::log(times) + level.log_missing();
-        if (missing > log_delta - 1e-3) return false;
+        if (missing > log_delta - 1e-3 || log_delta > -0.2) return false;  // near 1, only 1 - delta tells
         const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - 1e-9;
         bool below = false;
         const int k = level.best_tilt(times, eps, [&](double value) { return below = below || value <= allowed; });
@@ -347,6 +347,7 @@ class Contour {
         ContourResult r = shares(line, s, smoothing);
         if (!(r.usable && s.value > 0.0)) return {};
         const double relative = s.error() / s.value + r.missing + 8.0 * u * (2.0 + std::fabs(s.log_unit));
+        root -= (s.log_unit + std::log(s.value) - std::log(delta)) * s.value / s.slope;
         const double step = detail::max(relative * s.value / std::fabs(s.slope), 2.0 * u * root);
         r.usable = false;
         double reach = step;

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <complex>
-#include <cstdint>
-#include <list>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 
 #include <hockeystick/contour_kernels.hpp>
+#include <hockeystick/contour_tables.hpp>
 #include <hockeystick/cumulant.hpp>
 
 namespace hockeystick {
@@ -79,12 +77,7 @@ class ContourLevel {
     };
 
     const Tilt& at(int k) const {
-        auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
-        if (page.empty()) {
-            page.resize(page_size);
-            tilt_bytes_ += page_size * sizeof(Tilt);
-        }
-        Tilt& kept = page[static_cast<std::size_t>(k - lowest) % page_size];
+        Tilt& kept = kept_at(k).tilt;
         if (kept.known) return kept;
         Tilt t{tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
         const auto entries = static_cast<double>(parts_.size());  // a sum of n terms errs by n u of their sizes
@@ -114,6 +107,17 @@ class ContourLevel {
         return (log_chernoff(k, of, 0.0) - log_delta) / at(k).c;
     }
 
+    // Where delta is expected if tilt k is best for it, by the saddle point: e^{K - c eps}/(c (c+1) sqrt(2 pi K'')). A guess.
+    double expected_epsilon(int k, const Repeated& of, double log_delta) const {
+        if (k - 4 < first_positive || k + 4 > last_positive) return infinity;
+        const Tilt &below = at(k - 4), &t = at(k), &above = at(k + 4);
+        const double rise = (above.value - t.value) / (above.c - t.c),
+                     before = (t.value - below.value) / (t.c - below.c);
+        const double variance = 2.0 * of.times * (rise - before) / (above.c - below.c) + of.smoothing * of.smoothing;
+        const double spread = t.c * (t.c + 1.0) * std::sqrt(2.0 * pi * variance);
+        return (log_unit(t, of, 0.0) - log_delta - std::log(spread)) / t.c;
+    }
+
     template <class Enough = bool (*)(double)>
     int best_tilt(double times, double eps, const Enough& enough = never) const {
         const auto bound = [&](int k) { return log_chernoff(k, {times}, eps); };
@@ -138,60 +142,29 @@ class ContourLevel {
     }
 
     double log_decay(int k, int i) const {
-        const Place key{k, 0, i, 0.0};
-        const auto found = decays_.find(key);
-        if (found != decays_.end()) return found->second;
+        double& kept = decay_at(kept_at(k), i);
+        if (kept <= 0.0) return kept;
         double sum = 0.0;
         for (const ContourPart& part : parts_)
             sum += part.count * part.cumulant->log_decay(tilt(k), frequency(i)) * (1.0 - 1e-12);
-        return decays_.emplace(key, sum).first->second;
+        return kept = sum;
     }
 
-    struct Factors {
-        std::vector<double> real, imag, size;
-        explicit Factors(std::size_t n = 0) : real(n), imag(n), size(n) {}
-        contour::NodeFactors pointers() { return {real.data(), imag.data(), size.data()}; }
-    };
-
-    struct Table {
-        NodeTable nodes{0};
-        Factors kernel{0}, density{0};  // 1/(s(s+1)), and 1 for the density where there is smoothing
-        double c = 0.0, h = 0.0;
-        std::size_t n = 0, padded = 0;
-        bool usable = false;
-
-        std::size_t bytes() const {
-            return sizeof(Table) + (6 + (density.real.empty() ? 0 : 3)) * padded * sizeof(double);
-        }
-    };
-
     // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by. Good until the next call.
-    const Table& table(int k, int j, int i, double smoothing) const {
-        const Place place{k, j, i, smoothing};
-        const auto found = tables_.find(place);
-        if (found != tables_.end()) {
-            latest_.splice(latest_.begin(), latest_, found->second);
-            return found->second->table;
-        }
-        std::list<Kept> made(1, Kept{place, Table{}});
-        Table& table = made.front().table;
-        fill(table, tilt(k), std::exp2(-0.5 * j), frequency(i));
-        if (table.usable) set_factors(table, smoothing);
-        else table = Table{};
-        for (; !latest_.empty() && table_bytes_ + table.bytes() > most_bytes; latest_.pop_back()) {
-            table_bytes_ -= latest_.back().table.bytes();
-            tables_.erase(latest_.back().place);
-        }
-        tables_.emplace(place, made.begin());
-        latest_.splice(latest_.begin(), made);
-        table_bytes_ += table.bytes();
-        return table;
+    const ContourTable& table(int k, int j, int i, double smoothing) const {
+        const ContourTable::Place place{k, j, i, smoothing};
+        if (const ContourTable* kept = tables_.find(place)) return *kept;
+        ContourTable made;
+        fill(made, tilt(k), std::exp2(-0.5 * j), frequency(i));
+        if (!made.usable) return tables_.keep(place, {});
+        set_factors(made, smoothing);
+        return tables_.keep(place, std::move(made));
     }
 
     // What is kept, nearly; and what a cumulant may keep, cells for its decay.
     std::size_t bytes() const {
-        constexpr std::size_t of_decay = sizeof(Place) + 4 * sizeof(double), of_cumulant = 100000;
-        return table_bytes_ + tilt_bytes_ + decays_.size() * of_decay + parts_.size() * of_cumulant;
+        constexpr std::size_t of_cumulant = 100000;
+        return tables_.bytes() + tilt_bytes_ + parts_.size() * of_cumulant;
     }
 
     double count() const {
@@ -212,7 +185,7 @@ class ContourLevel {
   private:
     static int number(double c) { return static_cast<int>(8.0 * std::log2(min(max(c, 1e-25), 1e25))); }
 
-    void fill(Table& t, double c, double h, double last) const {
+    void fill(ContourTable& t, double c, double h, double last) const {
         const double wanted = std::ceil(last / h);
         t.c = c;
         t.h = h;
@@ -233,48 +206,52 @@ class ContourLevel {
     }
 
     // Nodes at the end, up to a multiple of `lanes`, have no weight.
-    void set_factors(Table& t, double smoothing) const {
-        t.kernel = Factors(t.padded);
-        Factors alone(t.padded);
+    void set_factors(ContourTable& t, double smoothing) const {
+        t.kernel = ContourTable::Factors(t.padded);
+        ContourTable::Factors alone(t.padded);
         kernels_.factors({t.c, t.h, smoothing * smoothing, t.n}, alone.pointers(), t.kernel.pointers());
         if (smoothing > 0.0) t.density = std::move(alone);
     }
 
-    // Where a table is kept: tilt, spacing, last frequency, smoothing.
-    struct Place {
-        int k, j, i;
-        double smoothing;
-
-        friend bool operator==(const Place& x, const Place& y) {
-            return x.k == y.k && x.j == y.j && x.i == y.i && x.smoothing == y.smoothing;
-        }
-    };
-    struct HashOfPlace {
-        std::size_t operator()(const Place& p) const {  // of integers below 2^13, by odd multiples of 2^64/golden ratio
-            const auto number = (static_cast<std::uint64_t>(p.k + 8192) << 28) ^
-                                (static_cast<std::uint64_t>(p.j + 8192) << 14) ^
-                                static_cast<std::uint64_t>(p.i + 8192) ^ to_bits(p.smoothing);
-            return static_cast<std::size_t>((number * 0x9e3779b97f4a7c15u) >> 20);
-        }
-    };
-    struct Kept {
-        Place place;
-        Table table;
+    struct KeptTilt {
+        Tilt tilt;
+        int first;                   // decay's frequency
+        std::vector<double> decays;  // positive where not known
     };
 
-    static constexpr std::size_t page_size = 64, most_bytes = 10000000;  // of tables, or the last one alone
+    KeptTilt& kept_at(int k) const {
+        auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
+        if (page.empty()) {
+            page.resize(page_size);
+            tilt_bytes_ += page_size * sizeof(KeptTilt);
+        }
+        return page[static_cast<std::size_t>(k - lowest) % page_size];
+    }
+
+    double& decay_at(KeptTilt& at, int i) const {
+        std::vector<double>& decays = at.decays;
+        const std::size_t before = decays.size();
+        if (decays.empty()) at.first = i;
+        if (i < at.first) {
+            decays.insert(decays.begin(), static_cast<std::size_t>(at.first - i), infinity);
+            at.first = i;
+        }
+        const auto place = static_cast<std::size_t>(i - at.first);
+        if (place >= decays.size()) decays.resize(place + 1, infinity);
+        tilt_bytes_ += (decays.size() - before) * sizeof(double);
+        return decays[place];
+    }
+
+    static constexpr std::size_t page_size = 64;
 
     std::vector<ContourPart> parts_;
     const contour::Kernels& kernels_;
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
-    mutable std::vector<Tilt> tilts_[(last_positive - lowest) / page_size + 1];
-    mutable std::unordered_map<Place, double, HashOfPlace> decays_;
-    mutable std::size_t tilt_bytes_ = 0, table_bytes_ = 0;
-    mutable std::list<Kept> latest_;  // first
-    mutable std::unordered_map<Place, std::list<Kept>::iterator, HashOfPlace> tables_;
+    mutable std::vector<KeptTilt> tilts_[(last_positive - lowest) / page_size + 1];
+    mutable std::size_t tilt_bytes_ = 0;
+    mutable ContourTables tables_;
 };
 
 }  // namespace detail
-
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick

@@ -20,7 +20,7 @@ struct ContourLine {
     int j = 0, i = 0;
     double nodes = infinity;  // how many these are
     double log_last = 0.0;    // log decay beyond the last node
-    const ContourLevel::Table* table = nullptr;
+    const ContourTable* table = nullptr;
 
     // Makes the nodes; false where that is out of proportion.
     bool prepare() {
@@ -83,7 +83,7 @@ class ContourSummer {
 
     // S and its errors, the alias left out.
     ContourSum operator()(const ContourLine& line, double eps) {
-        const ContourLevel::Table& t = *line.table;
+        const ContourTable& t = *line.table;
         ContourSum s = sum(line, eps, t.kernel);
         subtract_known(line, eps, s);
         return s;
@@ -93,7 +93,7 @@ class ContourSummer {
     double smoothing_of(const ContourLine& line, double eps) {
         const double variance = line.of.smoothing * line.of.smoothing;
         if (variance == 0.0) return 0.0;
-        const ContourLevel::Table& t = *line.table;
+        const ContourTable& t = *line.table;
         const ContourSum density = sum(line, eps, t.density);
         const double value = (t.c > 0.0 ? density.value : -density.value) + density.rounding;
         // beyond omega the integral of e^{-variance omega^2/2} is less than that over variance omega
@@ -101,7 +101,7 @@ class ContourSummer {
         return std::exp(0.125 * variance) * most * (1.0 + 1e-12);
     }
 
-    // Where the sum is delta; infinity if that is not found.
+    // Nearly where the sum is delta, one step of Newton's iteration from there; infinity if that is not found.
     double root(const ContourLine& line, double log_delta, double start) {
         const auto f = [&](double eps) {
             const ContourSum s = (*this)(line, eps);
@@ -109,7 +109,10 @@ class ContourSummer {
             return ValueSlope{s.log_unit + std::log(s.value) - log_delta, s.slope / s.value};
         };
         try {
-            return newton_root(f, start, -infinity, infinity, false, 1e-9 * start);
+            const double guess = line.level->expected_epsilon(line.k, line.of, log_delta);
+            const double from = guess > 0.3 * start && guess < start ? guess : start;
+            const double near = newton_root(f, from, -infinity, infinity, false, 1e-5 * start);
+            return near > 0.1 * start ? near : newton_root(f, near, -infinity, infinity, false, 1e-9 * start);
         } catch (const std::runtime_error&) {
             return infinity;
         }
@@ -119,8 +122,8 @@ class ContourSummer {
     std::size_t bytes() const { return 3 * terms_.capacity() * sizeof(double); }
 
   private:
-    ContourSum sum(const ContourLine& line, double eps, const ContourLevel::Factors& by) {
-        const ContourLevel::Table& t = *line.table;
+    ContourSum sum(const ContourLine& line, double eps, const ContourTable::Factors& by) {
+        const ContourTable& t = *line.table;
         const std::size_t n = t.padded;
         terms_.resize(n);
         slopes_.resize(n);
