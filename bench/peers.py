@@ -2,10 +2,11 @@
 
 Everybody takes turns in one process on one thread, and the median of the processor time counts, which a busy neighbour
 stretches less than the time on the wall. No question is asked twice with the same noise: every answer is a cold one unless
-the row says warm. Memory is what one more answer, in a fork of that process, adds to it. dp_accounting gets a minute for the
-grid W3; what it has not reached by then is extrapolated from the shuffled cells before, and the table says so. W3 to W5 take
-the peers seconds: they answer in the first process only, while hockeystick answers with every instruction set of this
-machine. A peer that is not installed has no row.
+the row says warm, where one call has asked other cells of the same noise and rate before, and none of those timed. Memory
+is what one more answer, in a fork of that process, adds to it. dp_accounting gets a minute for the grid W3; what it has not
+reached by then is extrapolated from the shuffled cells before, and the table says so. W3 to W5 take the peers seconds: they
+answer in the first process only, while hockeystick answers with every instruction set of this machine. A peer that is not
+installed has no row.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ GRID_SECONDS = 60.0
 SHORTEST_SAMPLE = 5e-3
 OURS = accountants.HockeyStick
 OUR_ERROR = 1e-3  # the width of a bracket, relative
+WARM: dict[str, Callable[[tuple[accountants.Array, ...]], accountants.Array]] = {
+    "(steps, eps) → delta": lambda cells: OURS.warm_delta(cells[0], cells[1]),
+    "(steps, delta) → eps": lambda cells: OURS.warm_epsilon(cells[0], cells[2]),
+}
 
 Row = dict[str, Any]
 _nudges = (1e-10 * k for k in itertools.count(1))
@@ -154,16 +159,12 @@ def depths(peers: list[Any]) -> Iterator[Row]:
 
 
 def warm(rounds: int) -> Iterator[Row]:
-    """Count warm cells per second of one mechanism at many steps."""
-    steps, eps, delta = accountants.warm_cells()
-    calls = {
-        "(steps, eps) → delta": lambda: OURS.warm_delta(steps, eps),
-        "(steps, delta) → eps": lambda: OURS.warm_epsilon(steps, delta),
-    }
-    for name, call in calls.items():
-        call()
-        seconds = statistics.median(timed(lambda _, call=call: call(), 1)[0] for _ in range(rounds))
-        yield {"rate": name, "per_second": len(steps) / seconds, "goal": RATES[name]}
+    """Count warm cells per second of one mechanism at many steps: no cell has been asked before, but others near it."""
+    first, *others = (accountants.warm_cells(seed) for seed in range(rounds + 1))
+    for name, call in WARM.items():
+        call(first)
+        seconds = statistics.median(timed(lambda _, call=call, cells=cells: call(cells), 1)[0] for cells in others)
+        yield {"rate": name, "per_second": accountants.WARM_CELLS / seconds, "goal": RATES[name]}
 
 
 def megabytes() -> Row:
