@@ -77,7 +77,7 @@ class SampledGaussianCumulant final : public Cumulant {
         auto lattice = grids_.make_lattice(range, detail::min(certified, 0.5 * range.width));
         const Piece piece = grids_.take(range, lattice);
         if (piece.n == 0) return false;
-        const Weights by = grids_.weigh(piece);
+        const Weights& by = grids_.weigh(piece);
         const Digits lost = grids_.digits(piece, by);
         const Heavy heavy(piece, by);
         FourierSums phi = oscillation(heavy.losses, heavy.weights, lost.loss, h, last, *workspace_, kernels_, work_);
@@ -157,7 +157,7 @@ class SampledGaussianCumulant final : public Cumulant {
     static constexpr double least_direct_error = 28.0 * u;
 
     Moment direct_moment(const Piece& piece) const {
-        const Weights by = grids_.weigh(piece);
+        const Weights& by = grids_.weigh(piece);
         const double size = std::fabs(piece.exponent);
         const double of_weights = size * kernels_.dot(by.weights.data(), piece.points.loss_error, piece.n) +
                                   10.0 * kernels_.dot(by.weights.data(), piece.points.half_square, piece.n);
@@ -180,10 +180,10 @@ class SampledGaussianCumulant final : public Cumulant {
         const double value = scale * kernels_.sum(terms, n);
         // a sum of n terms errs by n/8 + 8 of theirs, which are a sixth of their errors or less
         const double rounding = u * (2.5 + static_cast<double>(n) / 48.0) * scale * kernels_.sum(errors, n);
-        const double tails = (std::fabs(a) * rate_ * q(k) + q(k + 1.0 / sigma_)) * (3.0 + k);
-        const double at_end = Grids::of_end(std::exp(detail::min(grids_.log_end(piece), 600.0)) * scale);
-        const double error =
-            rounding + tails + (1.0 + std::fabs(a)) * 1e-24 + 2.0 * at_end + 8.0 * u * std::fabs(value);
+        const double beyond = k < 11.0 ? (std::fabs(a) * rate_ * q(k) + q(k + 1.0 / sigma_)) * (3.0 + k) : 0.0;
+        const double at_end = Grids::of_end(std::exp(detail::min(piece.log_end, 600.0)) * scale);
+        const double tails = beyond + (1.0 + std::fabs(a)) * 1e-24;  // Q(11) 14 < 1e-26
+        const double error = rounding + tails + 2.0 * at_end + 8.0 * u * std::fabs(value);
         if (!(std::fabs(value) + error < 0.15)) return {0.15, detail::infinity};
         return {std::log1p(value), 1.2 * error};
     }
@@ -197,23 +197,24 @@ class SampledGaussianCumulant final : public Cumulant {
         const double wanted = 0.14 * detail::min(range.width, variance * range.width / sigma_);
         auto lattice = grids_.make_lattice(range, detail::max(wanted, (range.high - range.low) / 4000.0));
         const Piece piece = grids_.take(range, lattice);
-        Weights by = grids_.weigh(piece);
         const Moment whole = log_moment(c);
+        const Weights& by = grids_.weigh(piece);
         const double log_scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi))) - whole.value;
         const double unit = std::exp(by.top + log_scale);  // weight 1 as a share of M
         const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
         const std::size_t n = piece.n;
         fine_.mix.assign(piece.points.mix, piece.points.mix + n);
         fine_.mix.push_back(fine_.mix[n - 1]);
-        by.weights.push_back(0.0);
+        std::vector<double> weights = by.weights;
+        weights.push_back(0.0);
         fine_.low.resize(n);
         fine_.high.resize(n);
-        kernels_.enclose({by.weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
+        kernels_.enclose({weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
                          fine_.high.data());
         for (double& mass : fine_.low) mass *= unit / safe;
         for (double& mass : fine_.high) mass *= unit * safe;
-        fine_.edge =
-            safe * std::exp(grids_.log_end(piece) + log_scale) * (contour::steepest * variance / piece.step + 1.0);
+        const double log_end = detail::max(piece.log_end, by.top - piece.depth) + log_scale;
+        fine_.edge = safe * std::exp(log_end) * (contour::steepest * variance / piece.step + 1.0);
         fine_tilt_ = c;
         return fine_;
     }

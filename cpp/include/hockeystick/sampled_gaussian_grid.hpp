@@ -16,7 +16,8 @@
 //
 // Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
 // a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 depth) sigma beyond
-// that, f is below e^-depth of its maximum: the range ends there, or at the cut.
+// that, f is below e^-depth of its maximum: the range ends there, or at the cut. Only at the cut is f(end) charged for; what
+// is left out elsewhere is less than e^{7-depth} M, ends included.
 //
 // Shared lattices. Moments are summed on lattices whose steps are 2^-k of that for a >= 0, with a boundary at the cut (at 0
 // where there is none): what tilts have in common is computed once. Ranges are whole cells of the coarsest.
@@ -44,12 +45,13 @@ class SampledGaussianGrids {
     struct Range {
         double exponent, depth, low, high;  // low and high are boundaries of cells
         double width;                       // of the mode
+        double log_end;                     // log f at the cut, if the range ends there, or else -infinity
         bool small;                         // enough for a grid
     };
 
     // The points of a lattice in a range.
     struct Piece {
-        double exponent, depth, step, high;
+        double exponent, depth, step, high, log_end;
         std::size_t n;  // 0 where they are too many
         contour::Points points;
     };
@@ -67,7 +69,7 @@ class SampledGaussianGrids {
     // Losses end at x = `end`.
     SampledGaussianGrids(double sigma, double rate, double end, const contour::Kernels& kernels)
         : sigma_(sigma), rate_(rate), end_(end),
-          base_(min(0.5 * sigma, certified_step({0.0, fine, 0.0, 0.0, 0.0, true}, 0.0))), kernels_(kernels) {}
+          base_(min(0.5 * sigma, certified_step({0.0, fine, 0.0, 0.0, 0.0, 0.0, true}, 0.0))), kernels_(kernels) {}
 
     // Where f is not negligible.
     Range make_range(double a, double depth) const {
@@ -80,12 +82,19 @@ class SampledGaussianGrids {
             const Ends at = mode(a);
             const double low = left(at.low - reach), high = right(at.high + reach);
             const double width = sigma_ / std::sqrt(1.0 + std::fabs(at.low) / variance);
-            return {a, depth, lattice.boundary(low), lattice.boundary(high), width, high - low < most_points};
+            return {a,     depth,     lattice.boundary(low),   lattice.boundary(high),
+                    width, -infinity, high - low < most_points};
         }
         const double low = left(-reach), high = right(max(a, 1.0) + reach);
-        const bool small = high - low < most_points;
-        const double end = small && a >= 1.0 ? without_tail(lattice, a, depth, low, high) : high;
-        return {a, depth, lattice.boundary(low), lattice.boundary(end), sigma_, small};
+        Range range{a,      depth,     lattice.boundary(low),   lattice.boundary(high),
+                    sigma_, -infinity, high - low < most_points};
+        if (!range.small || high < last) return range;
+        const contour::Points points = lattice.points(low, static_cast<std::size_t>(high - low));
+        range.log_end = log_end(points, range, static_cast<std::size_t>(high - low));
+        const double dropped = a >= 1.0 ? tail(points, range, static_cast<std::size_t>(high - low)) : 0.0;
+        if (dropped > 0.0) range.log_end = -infinity;
+        range.high = lattice.boundary(high - dropped);
+        return range;
     }
 
     // The step above, for frequencies up to omega.
@@ -121,25 +130,23 @@ class SampledGaussianGrids {
         const std::size_t n = (static_cast<std::size_t>(wanted) + contour::lanes - 1) / contour::lanes * contour::lanes;
         work_ += static_cast<double>(n);
         const contour::Points points = lattice.points(last - static_cast<double>(n), n);
-        return {range.exponent, range.depth, lattice.step(), range.high, n, points};
+        return {range.exponent, range.depth, lattice.step(), range.high, range.log_end, n, points};
     }
 
-    Weights weigh(const Piece& piece) const {
-        Weights w{std::vector<double>(piece.n), std::vector<double>(piece.n), 0.0, 0.0, 0.0};
+    // Good until the next call.
+    const Weights& weigh(const Piece& piece) const {
+        Weights& w = weights_;
+        w.exponents.resize(piece.n);
+        w.weights.resize(piece.n);
         kernels_.tilt(piece.points, piece.exponent, w.exponents.data(), piece.n);
         w.top = kernels_.largest(w.exponents.data(), piece.n);
         kernels_.weigh(w.exponents.data(), w.top, w.weights.data(), piece.n);
         w.total = kernels_.sum(w.weights.data(), piece.n);
-        w.quadrature = of_end(std::exp(log_end(piece) - w.top) / w.total) + std::exp(7.0 - piece.depth);
+        w.quadrature = of_end(std::exp(piece.log_end - w.top) / w.total) + std::exp(7.0 - piece.depth);
         return w;
     }
 
-    // log f at the right end, half a step from the last point: 1 + z = (1 + z_last)(1 - w_last + w_last e^{h/2 sigma^2}) there.
-    double log_end(const Piece& piece) const {
-        return log_end(piece.points, piece.exponent, piece.n, piece.high, piece.step);
-    }
-
-    // What an end adds to the error, by f(end) h.
+    // What the right end adds to the error, by f(end) h.
     static double of_end(double mass) { return 2.0 * 4.0 / (2.0 * pi) * mass; }
 
     Digits digits(const Piece& piece, const Weights& by) const {
@@ -175,30 +182,30 @@ class SampledGaussianGrids {
         return shared_.emplace(halvings, std::move(made)).first->second;
     }
 
-    double log_end(const contour::Points& points, double a, std::size_t n, double high, double step) const {
-        const double loss =
-            points.loss[n - 1] + std::log1p(points.mix[n - 1] * std::expm1(0.5 * step / (sigma_ * sigma_)));
-        return a * loss - 0.5 * (high / sigma_) * (high / sigma_);
+    // log f at the right end, half a step from the last point: 1 + z = (1 + z_last)(1 - w_last + w_last e^{h/2 sigma^2}) there.
+    double log_end(const contour::Points& points, const Range& range, std::size_t n) const {
+        const double grown = std::expm1(0.5 * base_ / (sigma_ * sigma_)), x = range.high / sigma_;
+        return range.exponent * (points.loss[n - 1] + std::log1p(points.mix[n - 1] * grown)) - 0.5 * x * x;
     }
 
-    // The range's end without what is below e^-depth M on its right, as a large `a` has between its two modes; 32 sigma at most.
+    // How many points are below e^-depth M on the right, as a large `a` has them between its two modes: at most 32 sigma of them.
     // M >= 1 for a >= 1 by Jensen, as E_Q z = 0. Losses are convex in x: between two points, f is at most e^{h^2/8 sigma^2} <= e^{1/32}
     // times the larger.
-    double without_tail(LossLattice& lattice, double a, double depth, double low, double high) const {
+    double tail(const contour::Points& points, const Range& range, std::size_t n) const {
         constexpr std::size_t lanes = contour::lanes;
-        constexpr auto block = static_cast<double>(lanes);
-        const double step = lattice.step(), lowest = high - 32.0 * sigma_ / step;
-        const double stop = max(max(lattice.number(sigma_), lowest), low) + block + 1.0;
-        const contour::Points all = lattice.points(low, static_cast<std::size_t>(high - low));
-        auto n = static_cast<std::size_t>(high - low);
-        if (!(log_end(all, a, n, lattice.boundary(high), step) < -depth - 4.0)) return high;
-        while (low + static_cast<double>(n) > stop) {
-            double most = -infinity;  // of those to be dropped, and the next
-            for (std::size_t j = n - lanes - 1; j < n; ++j) most = max(most, a * all.loss[j] - all.half_square[j]);
-            if (!(most < -depth - 4.0)) break;
-            n -= lanes;
+        const double least = -range.depth - 4.0, a = range.exponent;
+        if (!(range.log_end < least)) return 0.0;
+        const double low = max(max(range.high - 32.0 * sigma_, sigma_), range.low);
+        const double most = (range.high - low) / base_ - static_cast<double>(lanes + 1);
+        std::size_t dropped = 0;
+        while (static_cast<double>(dropped) < most) {
+            double largest = -infinity;  // of those to be dropped, and the next
+            for (std::size_t j = n - dropped - lanes - 1; j < n - dropped; ++j)
+                largest = max(largest, a * points.loss[j] - points.half_square[j]);
+            if (!(largest < least)) break;
+            dropped += lanes;
         }
-        return low + static_cast<double>(n);
+        return static_cast<double>(dropped);
     }
 
     // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a decreasing function.
@@ -219,6 +226,7 @@ class SampledGaussianGrids {
     double sigma_, rate_, end_, base_;
     const contour::Kernels& kernels_;
     mutable std::map<int, LossLattice> shared_;
+    mutable Weights weights_;
     mutable double work_ = 0.0;
 };
 
