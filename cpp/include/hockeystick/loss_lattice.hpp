@@ -29,8 +29,9 @@ class LossLattice {
     contour::Points points(double first, std::size_t n) {
         const double end = first + static_cast<double>(n), known_end = at_.first + static_cast<double>(at_.n);
         if (!(at_.n > 0 && first >= at_.first && end <= known_end)) {
-            const bool apart = at_.n == 0 || !(first - known_end < most_apart && at_.first - end < most_apart);
-            cover((apart ? first : min(first, at_.first)) - margin, (apart ? end : max(end, known_end)) + margin);
+            const double low = min(first, at_.first), high = max(end, known_end);
+            const bool afresh = at_.n == 0 || high - low > static_cast<double>(n) + most_more;
+            cover((afresh ? first : low) - margin, (afresh ? end : high) + margin);
         }
         const double* p = data_.get() + static_cast<std::size_t>(first - at_.first);
         const std::size_t next = at_.n;
@@ -40,8 +41,8 @@ class LossLattice {
     double work() const { return work_; }  // points visited so far
 
   private:
-    // How many more points are computed on either side than asked for, and how far from the known ones others may lie.
-    static constexpr double margin = 8.0, most_apart = 1e3;
+    // How many more points than asked for are computed on either side, and kept at most.
+    static constexpr double margin = 8.0, most_more = 4096.0;
 
     void cover(double first, double end) {
         at_.first = first;

@@ -73,8 +73,8 @@ class SampledGaussianCumulant final : public Cumulant {
     bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
         const double depth = last > few_nodes ? Grids::rough : Grids::fine;
         const Range range = grids_.make_range(exponent(c), depth);
-        const double certified = grids_.certified_step(range, static_cast<double>(last) * h);
-        auto lattice = grids_.make_lattice(range, detail::min(certified, 0.5 * range.width));
+        const auto shift = grids_.make_shift(range, static_cast<double>(last) * h);
+        auto lattice = grids_.make_lattice(range, detail::min(Grids::certified_step(range, shift), 0.5 * range.width));
         const Piece piece = grids_.take(range, lattice);
         if (piece.n == 0) return false;
         const Weights& by = grids_.weigh(piece);
@@ -197,6 +197,8 @@ class SampledGaussianCumulant final : public Cumulant {
         const double wanted = 0.14 * detail::min(range.width, variance * range.width / sigma_);
         auto lattice = grids_.make_lattice(range, detail::max(wanted, (range.high - range.low) / 4000.0));
         const Piece piece = grids_.take(range, lattice);
+        fine_tilt_ = c;
+        if (piece.n == 0) return fine_ = {{}, {}, {}, 1.0};  // that says nothing
         const Moment whole = log_moment(c);
         const Weights& by = grids_.weigh(piece);
         const double log_scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi))) - whole.value;
@@ -215,7 +217,6 @@ class SampledGaussianCumulant final : public Cumulant {
         for (double& mass : fine_.high) mass *= unit * safe;
         const double log_end = detail::max(piece.log_end, by.top - piece.depth) + log_scale;
         fine_.edge = safe * std::exp(log_end) * (contour::steepest * variance / piece.step + 1.0);
-        fine_tilt_ = c;
         return fine_;
     }
 

@@ -8,16 +8,17 @@
 //   w (1-w) of the range, which matters for a < 0; and |e^{i omega log(1 + z)}| <= e^{omega psi}, psi = arg(1 + z) <= W theta: for
 //   W = 1, and for W the largest w if that is at most 1/2, since d psi/d theta = 1/2 - (1 - r^2)/2|1 + r e^{i theta}|^2 <= r/(1 + r) = w
 //   where r = w/(1-w) <= 1.
-// So |f| grows by e^{g(y)} at most, g(y) = y^2/2 sigma^2 + (a^-/2) |log(1 - S theta^2)| + omega W theta, everywhere in the range. g is
-// convex and g(0) = 0, so that where g(y) <= (3/4) 2 pi y/h the second term is at most 2 f(end) 4h/(2 pi) an end; and
-//   h = 2 pi y/max(depth + 1 + g(y), (4/3) g(y))
-// makes the first one less than e^-depth M. That h is near its largest where y^2 = 2 depth/(1/sigma^2 + a^- S/sigma^4); y is that, but
-// for theta <= 3 and S theta^2 <= 0.8. For a >= 0 and omega = 0 it does not depend on a, nor does the step.
+// So |f| grows by e^{g(y)} at most, g(y) = y^2/2 sigma^2 + (a^-/2) |log(1 - S theta^2)| + omega W theta, everywhere in the range. With
+//   h <= 2 pi y/(depth + 1 + g(y))
+// the first term is less than e^-depth M; and the second is at most 2 f(end)/(2 pi/h - g(y)/y) an end, since g is convex and
+// g(0) = 0: 4h/pi f(end) where g(y) <= (3/4) 2 pi y/h, which is seen to where f(end) matters. That h is near its largest where
+// y^2 = 2 depth/(1/sigma^2 + a^- S/sigma^4); y is that, but for theta <= 3 and S theta^2 <= 0.8. For a >= 0 and omega = 0 neither
+// y nor h depends on a, and g(y) <= depth.
 //
 // Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
 // a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 depth) sigma beyond
 // that, f is below e^-depth of its maximum: the range ends there, or at the cut. Only at the cut is f(end) charged for; what
-// is left out elsewhere is less than e^{7-depth} M, ends included.
+// is left out elsewhere is less than e^{7-depth} M, ends included (2 pi/h - g(y)/y >= depth/y).
 //
 // Shared lattices. Moments are summed on lattices whose steps are 2^-k of that for a >= 0, with a boundary at the cut (at 0
 // where there is none): what tilts have in common is computed once. Ranges are whole cells of the coarsest.
@@ -49,10 +50,16 @@ class SampledGaussianGrids {
         bool small;                         // enough for a grid
     };
 
+    // A shift of x by i y, and how much |f| grows by it, in the exponent.
+    struct Shift {
+        double y, growth;
+    };
+
     // The points of a lattice in a range.
     struct Piece {
-        double exponent, depth, step, high, log_end;
-        std::size_t n;  // 0 where they are too many
+        double exponent, depth, step, high;
+        double log_end;  // log f at the cut, or -infinity
+        std::size_t n;   // 0 where they are too many
         contour::Points points;
     };
 
@@ -69,7 +76,7 @@ class SampledGaussianGrids {
     // Losses end at x = `end`.
     SampledGaussianGrids(double sigma, double rate, double end, const contour::Kernels& kernels)
         : sigma_(sigma), rate_(rate), end_(end),
-          base_(min(0.5 * sigma, certified_step({0.0, fine, 0.0, 0.0, 0.0, 0.0, true}, 0.0))), kernels_(kernels) {}
+          base_(min(0.5 * sigma, certified_step(all_tilts, make_shift(all_tilts, 0.0)))), kernels_(kernels) {}
 
     // Where f is not negligible.
     Range make_range(double a, double depth) const {
@@ -88,17 +95,18 @@ class SampledGaussianGrids {
         const double low = left(-reach), high = right(max(a, 1.0) + reach);
         Range range{a,      depth,     lattice.boundary(low),   lattice.boundary(high),
                     sigma_, -infinity, high - low < most_points};
-        if (!range.small || high < last) return range;
-        const contour::Points points = lattice.points(low, static_cast<std::size_t>(high - low));
-        range.log_end = log_end(points, range, static_cast<std::size_t>(high - low));
-        const double dropped = a >= 1.0 ? tail(points, range, static_cast<std::size_t>(high - low)) : 0.0;
-        if (dropped > 0.0) range.log_end = -infinity;
+        if (!range.small) return range;
+        const auto n = static_cast<std::size_t>(high - low);
+        const contour::Points points = lattice.points(low, n);
+        range.log_end = log_end(points, range, n);
+        const double dropped = a >= 1.0 ? tail(points, range, n) : 0.0;
+        if (dropped > 0.0 || high < last) range.log_end = -infinity;
         range.high = lattice.boundary(high - dropped);
         return range;
     }
 
-    // The step above, for frequencies up to omega.
-    double certified_step(const Range& range, double omega) const {
+    // The shift above, for frequencies up to omega, and the step that it certifies.
+    Shift make_shift(const Range& range, double omega) const {
         const double a = range.exponent, variance = sigma_ * sigma_, negative = max(-a, 0.0);
         const double w = a < 0.0 || omega > 0.0 ? mixture(range.high) : 1.0;
         const double most_spread = w < 0.5 ? w * (1.0 - w) : 0.25, turn = w <= 0.5 ? w : 1.0;
@@ -106,8 +114,11 @@ class SampledGaussianGrids {
         const double bend = (1.0 + negative * most_spread / variance) / variance;
         const double y = min(std::sqrt(2.0 * range.depth / bend), widest * variance), angle = y / variance;
         const double fallen = a < 0.0 ? -0.5 * std::log1p(-most_spread * angle * angle) : 0.0;
-        const double growth = 0.5 * angle * y + negative * fallen + omega * turn * angle;
-        return 2.0 * pi * y / max(range.depth + 1.0 + growth, 4.0 / 3.0 * growth);
+        return {y, 0.5 * angle * y + negative * fallen + omega * turn * angle};
+    }
+    static double certified_step(const Range& range, const Shift& by) {
+        const double at_cut = range.log_end > -infinity ? 4.0 / 3.0 * by.growth : 0.0;
+        return 2.0 * pi * by.y / max(range.depth + 1.0 + by.growth, at_cut);
     }
 
     // A lattice of its own for a range.
@@ -118,19 +129,19 @@ class SampledGaussianGrids {
     // Of a shared lattice that serves omega = 0.
     Piece share(const Range& range) const {
         if (range.exponent >= 0.0) return take(range, shared(0));
-        const double halvings = std::ceil(std::log2(base_ / certified_step(range, 0.0)));
-        if (!(halvings < 40.0)) return {};
-        return take(range, shared(static_cast<int>(max(halvings, 0.0))));
+        const double halvings = std::ceil(std::log2(base_ / certified_step(range, make_shift(range, 0.0))));
+        return halvings < 40.0 ? take(range, shared(static_cast<int>(max(halvings, 0.0)))) : Piece{};
     }
 
     Piece take(const Range& range, LossLattice& lattice) const {
+        Piece piece{range.exponent, range.depth, lattice.step(), range.high, range.log_end, 0, {}};
         const double last = std::round(lattice.number(range.high));
         const double wanted = std::ceil(last - lattice.number(range.low) - 1e-6);
-        if (!(range.small && wanted < most_points)) return {};
-        const std::size_t n = (static_cast<std::size_t>(wanted) + contour::lanes - 1) / contour::lanes * contour::lanes;
-        work_ += static_cast<double>(n);
-        const contour::Points points = lattice.points(last - static_cast<double>(n), n);
-        return {range.exponent, range.depth, lattice.step(), range.high, range.log_end, n, points};
+        if (!(range.small && wanted < most_points)) return piece;
+        piece.n = (static_cast<std::size_t>(wanted) + contour::lanes - 1) / contour::lanes * contour::lanes;
+        piece.points = lattice.points(last - static_cast<double>(piece.n), piece.n);
+        work_ += static_cast<double>(piece.n);
+        return piece;
     }
 
     // Good until the next call.
@@ -147,7 +158,7 @@ class SampledGaussianGrids {
     }
 
     // What the right end adds to the error, by f(end) h.
-    static double of_end(double mass) { return 2.0 * 4.0 / (2.0 * pi) * mass; }
+    static double of_end(double mass) { return 4.0 / pi * mass; }
 
     Digits digits(const Piece& piece, const Weights& by) const {
         const std::size_t n = piece.n;
@@ -172,6 +183,7 @@ class SampledGaussianGrids {
 
   private:
     static constexpr double most_points = 3e4;
+    static constexpr Range all_tilts{0.0, fine, 0.0, 0.0, 0.0, -infinity, true};  // as far as the step for a >= 0 goes
 
     LossLattice& shared(int halvings) const {
         const auto known = shared_.find(halvings);
@@ -192,20 +204,15 @@ class SampledGaussianGrids {
     // M >= 1 for a >= 1 by Jensen, as E_Q z = 0. Losses are convex in x: between two points, f is at most e^{h^2/8 sigma^2} <= e^{1/32}
     // times the larger.
     double tail(const contour::Points& points, const Range& range, std::size_t n) const {
-        constexpr std::size_t lanes = contour::lanes;
         const double least = -range.depth - 4.0, a = range.exponent;
         if (!(range.log_end < least)) return 0.0;
-        const double low = max(max(range.high - 32.0 * sigma_, sigma_), range.low);
-        const double most = (range.high - low) / base_ - static_cast<double>(lanes + 1);
-        std::size_t dropped = 0;
-        while (static_cast<double>(dropped) < most) {
-            double largest = -infinity;  // of those to be dropped, and the next
-            for (std::size_t j = n - dropped - lanes - 1; j < n - dropped; ++j)
-                largest = max(largest, a * points.loss[j] - points.half_square[j]);
-            if (!(largest < least)) break;
-            dropped += lanes;
-        }
-        return static_cast<double>(dropped);
+        const double low = max(max(range.high - 32.0 * sigma_, sigma_), range.low),
+                     most = (range.high - low) / base_ - 2.0;
+        std::size_t kept = n;  // the last of them is below, too, if any is dropped
+        while (kept > 0 && static_cast<double>(n - kept) < most &&
+               a * points.loss[kept - 1] - points.half_square[kept - 1] < least)
+            --kept;
+        return kept < n ? static_cast<double>(n - kept - 1) : 0.0;
     }
 
     // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a decreasing function.
