@@ -47,6 +47,7 @@ CASES = [
     (3.0, 0.5, True, 30.0),
     (3.0, 0.9, False, 12.0),
     (10.0, 0.01, False, 60.0),
+    (1.5, 0.999, False, 30.0),  # mixture weights near 1
 ]
 
 

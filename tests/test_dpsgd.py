@@ -139,6 +139,15 @@ def test_monotone():
     np.testing.assert_array_equal(epsilon, hs.dpsgd_epsilon(noise, rate, steps, 1e-5, num_threads=1))
 
 
+def test_cells_do_not_depend_on_their_neighbours():
+    """Cells of one mechanism share what they compute: a call for all, in either order, gives each what it gets alone."""
+    steps, delta = [1000, 3, 10**6, 40], [1e-5, 1e-12, 1e-3, 1e-30]
+    for noise, rate in ((1.0, 0.01), (0.6, 0.2), (4.0, 0.003)):
+        alone = [float(hs.dpsgd_epsilon(noise, rate, t, d)) for t, d in zip(steps, delta, strict=True)]
+        assert hs.dpsgd_epsilon(noise, rate, steps, delta).tolist() == alone
+        assert hs.dpsgd_epsilon(noise, rate, steps[::-1], delta[::-1]).tolist() == alone[::-1]
+
+
 BAD = [
     ("noise_multiplier must be positive, not 0.0", lambda: hs.dpsgd_epsilon(0.0, 0.1, 1, 1e-5)),
     (r"sampling_rate\[1\] must lie in \[0, 1\], not 1.5", lambda: hs.dpsgd_epsilon(1.0, [0.1, 1.5], 1, 1e-5)),

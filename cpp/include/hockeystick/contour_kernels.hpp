@@ -5,6 +5,8 @@
 // (n/lanes + lanes) u times the sum of their absolute values.
 #pragma once
 
+#include <cmath>
+
 #include <hockeystick/elementary.hpp>
 #include <hockeystick/gridding.hpp>
 #include <hockeystick/node_kernels.hpp>
@@ -17,42 +19,50 @@ namespace contour {
 inline constexpr std::size_t oscillate_scratch = 1024;
 inline constexpr double steepest = 1.4;  // largest angle of the path of `path_bound`, below sqrt 2 and pi/2
 
-// Gaussian points x_j = first + j step under the tilt (1 + z)^exponent, 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
-struct Points {
-    double sigma, rate, exponent, first, step;
+// Points x_j = anchor + (first + j + 1/2) step of a lattice, j < n, of 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
+struct Lattice {
+    double sigma, rate, anchor, step, first;
     std::size_t n;
 };
 
-// A fine grid under a tilt: cell j lies between points j and j + 1; `mix` is the mixture weight w = rate e^t/(1 - rate +
-// rate e^t) at its left end, `low` and `high` bound its mass from either side.
+// What points have under every tilt; errors by rounding, in units of u.
+struct Points {
+    const double *loss, *half_square;  // log(1 + z), x^2/2 sigma^2
+    const double* mix;                 // the mixture weight w = rate e^t/(1 - rate + rate e^t)
+    const double *excess, *density;    // z, e^{-half_square}
+    const double *loss_error, *excess_error;
+};
+
+// Points of a fine grid under a tilt, by their weights; a cell lies between neighbours. Weights and mixture weights have an
+// (n + 1)-th, behind the last point.
+struct Weighed {
+    const double *weights, *mix;
+    double sigma, step, exponent;
+    std::size_t n;
+};
+
+// The cells' masses, bounded from either side.
 struct Cells {
     const double *mix, *low, *high;
     double sigma, exponent;
-    std::size_t n;  // cells; mix has n + 1 points
-};
-
-// A shift of x by i y at frequency omega: angle = y/sigma^2 with its sine and 1 - cosine.
-struct Shift {
-    double angle, sine, versine, omega, exponent;
-    double top;  // of the logs of the weights
+    std::size_t n;
 };
 
 // The loops as one instruction set has them.
 struct Kernels {
-    void (*tilt)(const Points&, double*, double*);
-    void (*mix)(const Points&, double, double*);
+    void (*lose)(const Lattice&, double*, double*, double*, double*, double*, double*, double*);
+    void (*tilt)(const Points&, double, double*, std::size_t);
     double (*largest)(const double*, std::size_t);
     double (*sum)(const double*, std::size_t);
     double (*dot)(const double*, const double*, std::size_t);
     void (*weigh)(const double*, double, double*, std::size_t);
-    void (*centre)(const Points&, const double*, double*, double*);
-    void (*digits_lost)(const Points&, const double*, double*, double*);
+    void (*centre)(const Points&, double, double*, double*, std::size_t);
+    void (*enclose)(const Weighed&, double*, double*);
     void (*oscillate)(const double*, const double*, std::size_t, double, std::size_t, double*, double*, double*);
     void (*raise)(const Shares&, const NodePowers&);
     void (*factors)(const NodeLine&, const NodeFactors&, const NodeFactors&);
     void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
     void (*path_bound)(const Cells&, double, double*, double*);
-    void (*shift_bound)(const double*, const double*, std::size_t, const Shift&, double*);
     void (*spread)(const Spread&, double*, double*);
 };
 
@@ -63,39 +73,49 @@ namespace contour_loops {
 
 using contour::Cells;
 using contour::lanes;
+using contour::Lattice;
 using contour::Points;
-using contour::Shift;
 using contour::steepest;
+using contour::Weighed;
 
-// losses[j] = log(1 + z), exponents[j] = exponent log(1 + z) - x^2/2 sigma^2. Where z is close to -1 (the rate is close to 1)
-// 1 + z cancels, (1 - rate) + rate e^t does not.
-inline void tilt(const Points& p, double* __restrict losses, double* __restrict exponents) {
-    const double log_rate = detail::log_positive(p.rate);
-    const double rest = 1.0 - p.rate, odds = rest / p.rate;
-    const double scale = 1.0 / p.sigma;
-    for (std::size_t j = 0; j < p.n; ++j) {
-        const double x = p.first + static_cast<double>(static_cast<int>(j)) * p.step;
-        const double t = (x - 0.5) * scale * scale;
-        const double small = detail::exp_nonpositive(t < 0.0 ? t : -t);
-        const double z = p.rate * detail::expm1_bounded(t < 600.0 ? t : 600.0);
-        const double sum = z > -0.5 ? 1.0 + z : rest + p.rate * small;
+// Where z is close to -1 (the rate is close to 1) 1 + z cancels, (1 - rate) + rate e^t does not. Of t < 600 only, `excess` is z.
+// Errors: of x 2u, of t 4u, both relative; of z 5u and what that of t makes of it; of the logarithm 3u; and u for the product
+// with an exponent. |z|/(1 + z) is at most 1, and 1.5 |loss|, for z > -1/2; below that 1 + z errs by 4u, and the loss is above log 2.
+inline void lose(const Lattice& at, double* __restrict losses, double* __restrict half_squares,
+                 double* __restrict mixes, double* __restrict excesses, double* __restrict densities,
+                 double* __restrict loss_errors, double* __restrict excess_errors) {
+    const double rate = at.rate, rest = 1.0 - rate, log_rate = detail::log_positive(rate), odds = rest / rate;
+    const double anchor = at.anchor, step = at.step, first = at.first + 0.5, inverse = 1.0 / (at.sigma * at.sigma);
+    const std::size_t n = at.n;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double x = anchor + (first + static_cast<double>(static_cast<int>(j))) * step;
+        const double t = (x - 0.5) * inverse, of_t = t < 0.0 ? -t : t;
+        const double small = detail::exp_nonpositive(-of_t);
+        const double z = rate * detail::expm1_bounded(t < 600.0 ? t : 600.0);
+        const double sum = z > -0.5 ? 1.0 + z : rest + rate * small;
         const double lost = z > -0.5 ? z - (sum - 1.0) : 0.0;
         const double near = detail::log_positive(sum) + lost / sum;
         const double far = t + log_rate + odds * small;
-        losses[j] = t < 600.0 ? near : far;
-        exponents[j] = p.exponent * losses[j] - 0.5 * (x * scale) * (x * scale);
+        const double loss = t < 600.0 ? near : far, size = loss < 0.0 ? -loss : loss;
+        const double half_square = 0.5 * (x * x) * inverse;
+        const double share = rate * (t < 0.0 ? small : 1.0), other = rest * (t < 0.0 ? 1.0 : small);
+        const double mix = share / (share + other);
+        const double moved = mix * (4.0 * of_t + 2.0 * (x < 0.0 ? -x : x) * inverse);
+        losses[j] = loss;
+        half_squares[j] = half_square;
+        mixes[j] = mix;
+        excesses[j] = z;
+        densities[j] = detail::exp_nonpositive(-half_square);
+        loss_errors[j] = 4.0 * size + 8.0 * (size < 1.0 ? size : 1.0) + moved;
+        excess_errors[j] = 6.0 * (z < 0.0 ? -z : z) + sum * moved;
     }
 }
 
-// out[j] = the mixture weight rate e^t/(1 - rate + rate e^t) at x_j + shift.
-inline void mix(const Points& p, double shift, double* __restrict out) {
-    const double odds = (1.0 - p.rate) / p.rate;
-    const double scale = 1.0 / p.sigma;
-    for (std::size_t j = 0; j < p.n; ++j) {
-        const double x = p.first + shift + static_cast<double>(static_cast<int>(j)) * p.step;
-        const double t = (x - 0.5) * scale * scale;
-        out[j] = 1.0 / (1.0 + odds * detail::exp_sum(t > -300.0 ? -t : 300.0, 0.0));
-    }
+// exponents[j] = log f(x_j) = a log(1 + z) - x^2/2 sigma^2
+inline void tilt(const Points& p, double a, double* __restrict exponents, std::size_t n) {
+    const double* __restrict losses = p.loss;
+    const double* __restrict half_squares = p.half_square;
+    for (std::size_t j = 0; j < n; ++j) exponents[j] = a * losses[j] - half_squares[j];
 }
 
 inline double largest(const double* x, std::size_t n) {
@@ -127,38 +147,46 @@ inline void weigh(const double* __restrict exponents, double top, double* __rest
     for (std::size_t j = 0; j < n; ++j) weights[j] = detail::exp_nonpositive(exponents[j] - top);
 }
 
-// The terms of E[(1 + z)^a - 1 - a z], which is what M - 1 is when E z = 0, and bounds of their rounding errors in units of u.
-// Right where |a losses[j]| <= 600.
-inline void centre(const Points& p, const double* __restrict losses, double* __restrict terms,
-                   double* __restrict errors) {
-    const double scale = 1.0 / p.sigma;
-    for (std::size_t j = 0; j < p.n; ++j) {
-        const double x = p.first + static_cast<double>(static_cast<int>(j)) * p.step;
-        const double square = (x * scale) * (x * scale);
-        const double t = (x - 0.5) * scale * scale;
-        const double density = detail::exp_nonpositive(-0.5 * square);
-        const double power = p.exponent * losses[j];
-        const double raised = detail::expm1_bounded(power < 600.0 ? power : 600.0);
-        const double linear = p.exponent * detail::expm1_bounded(losses[j] < 600.0 ? losses[j] : 600.0);
-        const double size = (raised < 0.0 ? -raised : raised) + (linear < 0.0 ? -linear : linear);
-        const double digits = 16.0 + 4.0 * (t < 0.0 ? -t : t) + 4.0 * (power < 0.0 ? -power : power);
-        terms[j] = density * (raised - linear);
-        errors[j] = density * (size * digits + (raised - linear < 0.0 ? linear - raised : raised - linear) * square);
+// The terms of E[(1 + z)^a - 1 - a z], which is what M - 1 is when E z = 0, and bounds of their rounding errors in units of u,
+// at least 6 of the terms. Right where |a losses[j]| <= 600 and t < 600.
+inline void centre(const Points& p, double a, double* __restrict terms, double* __restrict errors, std::size_t n) {
+    const double* __restrict losses = p.loss;
+    const double* __restrict half_squares = p.half_square;
+    const double* __restrict excesses = p.excess;
+    const double* __restrict densities = p.density;
+    const double* __restrict loss_errors = p.loss_error;
+    const double* __restrict excess_errors = p.excess_error;
+    const double size = a < 0.0 ? -a : a;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double power = a * losses[j];
+        const double raised = detail::expm1_bounded(power < 600.0 ? power : 600.0), linear = a * excesses[j];
+        const double term = raised - linear;
+        const double of_raised = (1.0 + raised) * size * loss_errors[j] + 4.0 * (raised < 0.0 ? -raised : raised);
+        const double of_linear = size * excess_errors[j] + (linear < 0.0 ? -linear : linear);
+        terms[j] = densities[j] * term;
+        errors[j] =
+            densities[j] * (of_raised + of_linear + (term < 0.0 ? -term : term) * (8.0 * half_squares[j] + 6.0));
     }
 }
 
-// Relative rounding errors of the weights and of the losses, in units of u.
-inline void digits_lost(const Points& p, const double* __restrict losses, double* __restrict of_weights,
-                        double* __restrict of_losses) {
-    const double scale = 1.0 / p.sigma;
+// low[j] <= mass of cell j <= high[j], in units of step times weight. The chord c of log f between its ends p and r has
+// sqrt(p r) <= mean e^c <= (p + r)/2, and with spread >= w(1-w) log f lies above c - (step^2/8)(a^+ spread/sigma^4 - 1/sigma^2)^+
+// and below c + (step^2/8)(a^- spread/sigma^4 + 1/sigma^2). The last point's cell has no other end.
+inline void enclose(const Weighed& p, double* __restrict low, double* __restrict high) {
+    const double variance = p.sigma * p.sigma, lever = p.step * p.step / (8.0 * variance);
+    const double more = lever * (p.exponent > 0.0 ? p.exponent : 0.0) / variance;
+    const double fewer = lever * (p.exponent < 0.0 ? -p.exponent : 0.0) / variance;
+    const double* __restrict mix = p.mix;
+    const double* __restrict weights = p.weights;
     for (std::size_t j = 0; j < p.n; ++j) {
-        const double x = p.first + static_cast<double>(static_cast<int>(j)) * p.step;
-        const double t = (x - 0.5) * scale * scale;
-        const double power = p.exponent * losses[j];
-        const double size = losses[j] < 0.0 ? -losses[j] : losses[j];
-        const double of_t = t < 0.0 ? -t : t;
-        of_losses[j] = 12.0 + 3.0 * of_t / (size > 1.0 ? size : 1.0);
-        of_weights[j] = (power < 0.0 ? -power : power) * of_losses[j] + 2.0 * (x * scale) * (x * scale) + 12.0;
+        const double x = mix[j], y = mix[j + 1], of_x = weights[j], of_y = weights[j + 1];
+        const double at_x = x * (1.0 - x), at_y = y * (1.0 - y), ends = at_x > at_y ? at_x : at_y;
+        const double spread = x <= 0.5 ? (y >= 0.5 ? 0.25 : ends) : ends;
+        const double convex = more * spread - lever, concave = fewer * spread + lever;
+        const double below = convex > 0.0 ? 1.0 - convex : 1.0;  // <= e^-convex
+        const double above = detail::exp_sum(concave < 600.0 ? concave : 600.0, 0.0);
+        low[j] = std::sqrt(of_x * of_y) * (below > 0.0 ? below : 0.0);
+        high[j] = 0.5 * (of_x + of_y) * above;
     }
 }
 
@@ -184,20 +212,13 @@ inline void oscillate(const double* __restrict losses, const double* __restrict 
             at_re[j] = at_im[j] = 0.0;
         }
         for (std::size_t k = 0; k < nodes; ++k) {
-            double re[lanes] = {}, im[lanes] = {};
-            for (std::size_t j = 0; j < count; j += lanes) {
-                for (std::size_t i = 0; i < lanes; ++i) {
-                    const double a = own[j + i] + at_re[j + i], b = at_im[j + i];
-                    const double new_re = at_re[j + i] + (a * turn_re[j + i] - b * turn_im[j + i]);
-                    const double new_im = b + (a * turn_im[j + i] + b * turn_re[j + i]);
-                    at_re[j + i] = new_re;
-                    at_im[j + i] = new_im;
-                    re[i] += new_re;
-                    im[i] += new_im;
-                }
+            for (std::size_t j = 0; j < count; ++j) {
+                const double a = own[j] + at_re[j], b = at_im[j];
+                at_re[j] += a * turn_re[j] - b * turn_im[j];
+                at_im[j] = b + (a * turn_im[j] + b * turn_re[j]);
             }
-            real[k] += ((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7]));
-            imag[k] += ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]));
+            real[k] += sum(at_re, count);
+            imag[k] += sum(at_im, count);
         }
     }
 }
@@ -236,27 +257,9 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
     }
 }
 
-// terms[j] = e^{exponents[j] - top} times what the shift multiplies |(1 + z)^{exponent + i omega}| by, at most, with mix[j] >= the
-// mixture weight in cell j: arg(1 + z) <= min(angle, w sin/(1 - w + w cos)), |1 + z|^2 falls by 1 - 2 w (1-w) (1 - cos).
-inline void shift_bound(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
-                        const Shift& by, double* __restrict terms) {
-    const double negative = by.exponent < 0.0 ? -by.exponent : 0.0;
-    const double angle = by.angle, sine = by.sine, versine = by.versine, omega = by.omega;
-    for (std::size_t j = 0; j < n; ++j) {
-        const double w = mix[j];
-        const double base = 1.0 - w * versine;  // 1 - w + w cos
-        const double tangent = w * sine / (base > 1e-3 ? base : 1e-3);
-        const double turn = base > 1e-3 ? (tangent < angle ? tangent : angle) : angle;
-        const double spread = versine * (w < 0.5 ? w * (1.0 - w) : 0.25);
-        const double power = exponents[j] - by.top + omega * turn + negative * spread / (1.0 - 2.0 * spread);
-        terms[j] = detail::exp_sum(power < 600.0 ? power : 600.0, 0.0);
-    }
-}
-
 // Those compiled with the caller's own flags.
-inline constexpr contour::Kernels own_kernels = {tilt,    mix,      largest,     sum,         dot,
-                                                 weigh,   centre,   digits_lost, oscillate,   raise,
-                                                 factors, evaluate, path_bound,  shift_bound, spread};
+inline constexpr contour::Kernels own_kernels = {lose,    tilt,      largest, sum,     dot,      weigh,      centre,
+                                                 enclose, oscillate, raise,   factors, evaluate, path_bound, spread};
 
 }  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA

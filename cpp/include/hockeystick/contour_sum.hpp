@@ -1,6 +1,7 @@
 // The sum S over the nodes of one contour (contour.hpp): which nodes, and what the sum may be off by.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -37,28 +38,47 @@ struct ContourSum {
     double error() const { return alias + truncation + rounding; }
 };
 
-// The first frequency beyond which the rest is below e^{log_allowed}: smoothing alone tells, or else the losses' own decay.
+// The curvature of K at tilt k, by its neighbours; that of small tilts where they do not tell.
+inline double variance_at(const ContourLevel& level, int k) {
+    if (k <= ContourLevel::lowest || k >= ContourLevel::last_positive) return level.variance();
+    const ContourLevel::Tilt &left = level.at(k - 1), &at = level.at(k), &right = level.at(k + 1);
+    const double before = (at.value - left.value) / (at.c - left.c),
+                 after = (right.value - at.value) / (right.c - at.c);
+    const double found = 2.0 * (after - before) / (right.c - left.c);
+    return found > 0.0 && found < infinity ? found : level.variance();
+}
+
+// The first frequency beyond which the rest is below e^{log_allowed}: smoothing alone tells, or else the losses' own decay. Both fall
+// with omega, about like -omega^2 variance/2 at first, so that any search finds the same one.
 inline void choose_last(ContourLine& line, double log_unit, double log_allowed) {
+    const double smoothing = line.of.smoothing;
     const auto log_decay = [&](int i) {
-        const double turn = line.of.smoothing * ContourLevel::frequency(i);
+        const double turn = smoothing * ContourLevel::frequency(i);
         return turn > 0.0 ? -0.5 * turn * turn : line.of.times * line.level->log_decay(line.k, i);
     };
-    const auto enough = [&](int i) {
-        return log_decay(i) - std::log(pi * ContourLevel::frequency(i)) + log_unit <= log_allowed;
-    };
-    const double smoothing = line.of.smoothing;
-    const double variance = smoothing > 0.0 ? smoothing * smoothing : line.of.times * line.level->variance();
+    const double variance = smoothing > 0.0 ? smoothing * smoothing : line.of.times * variance_at(*line.level, line.k);
     const double width = std::sqrt(max(2.0 * (log_unit - log_allowed), 1.0) / variance);
     const int first = -2 * line.j, last = first + 4 * ContourLevel::log2_most_nodes;  // omega from h
-    int i = static_cast<int>(4.0 * std::log2(min(max(width, 1e-60), 1e60)));
-    i = i < first ? first : i > last ? last : i;
-    while (i <= last && !enough(i)) i += 4;
-    if (i > last) return;
-    while (i - 4 >= first && enough(i - 4)) i -= 4;
-    while (i - 1 >= first && enough(i - 1)) --i;
-    line.i = i;
-    line.nodes = ContourLevel::frequency(i) * std::exp2(0.5 * line.j);
-    line.log_last = log_decay(i);
+    const double guess = std::ceil(4.0 * std::log2(min(max(width, 1e-60), 1e60)));
+    int i = std::min(std::max(static_cast<int>(guess), first), last), below = first - 1, above = last + 1;
+    int tried = 0, before = i;
+    double log_before = 0.0;
+    while (above - below > 1) {
+        const double found = std::log2(max(-log_decay(i), 1e-300));
+        const double wanted = max(log_unit - log_allowed - std::log(pi * ContourLevel::frequency(i)), 1e-300);
+        const bool enough = found >= std::log2(wanted);
+        (enough ? above : below) = i;
+        const double slope = i == before ? 0.5 : min(max((found - log_before) / (i - before), 0.1), 0.5);
+        const double next = i + std::ceil(min(max((std::log2(wanted) - found) / slope, -64.0), 64.0));
+        before = i;
+        log_before = found;
+        const bool halve = ++tried > 5 && below >= first && above <= last;
+        i = halve ? (below + above) / 2 : std::min(std::max(static_cast<int>(next), below + 1), above - 1);
+    }
+    if (above > last) return;
+    line.i = above;
+    line.nodes = ContourLevel::frequency(above) * std::exp2(0.5 * line.j);
+    line.log_last = log_decay(above);
 }
 
 // The coarsest nodes whose alias, and the first of them whose truncation, is below e^{log_allowed}.

@@ -47,22 +47,25 @@ class SampledGaussianCumulant final : public Cumulant {
           grids_(sigma, rate, remove ? 1.0 + cut * sigma : detail::infinity, kernels) {}
 
     Moment log_moment(double c) const override {
-        const double a = exponent(c);
-        const Range range = grids_.make_range(a, Grids::fine);
-        const Grid grid = a < 0.0 ? grids_.certified_grid(range, 0.0, 0.9) : grids_.make_grid(range, range.step);
-        return grid.losses.empty() ? Moment{detail::infinity, detail::infinity} : moment(grid);
+        const Piece piece = grids_.share(grids_.make_range(exponent(c), Grids::fine));
+        if (piece.n == 0) return {detail::infinity, detail::infinity};
+        const Moment centred = centred_moment(piece);
+        const bool near_one = std::fabs(centred.value) <= 0.1;
+        if (near_one && centred.error <= least_direct_error) return centred;
+        const Moment direct = direct_moment(piece);
+        return near_one && centred.error < direct.error ? centred : direct;
     }
 
     double log_decay(double c, double omega) const override {
         const Fine& fine = fine_grid(c);
         const std::size_t n = fine.low.size();
-        std::vector<double> gains(n), masses(n);
+        double *gains = scratch(2 * n), *masses = gains + n;
         work_ += static_cast<double>(n);
-        kernels_.path_bound({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega,
-                            gains.data(), masses.data());
+        kernels_.path_bound({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega, gains,
+                            masses);
         const double edge = fine.edge + 2e-22;
-        const double gain = kernels_.sum(gains.data(), n) * (1.0 - 1e-12) - edge;
-        const double mass = kernels_.sum(masses.data(), n) * (1.0 + 1e-12) + edge;
+        const double gain = kernels_.sum(gains, n) * (1.0 - 1e-12) - edge;
+        const double mass = kernels_.sum(masses, n) * (1.0 + 1e-12) + edge;
         const double by_gain = gain > 0.0 ? std::log1p(-detail::min(gain, 1.0)) : 0.0;
         return detail::min(by_gain, detail::min(std::log(mass), 0.0));
     }
@@ -70,21 +73,27 @@ class SampledGaussianCumulant final : public Cumulant {
     bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
         const double depth = last > few_nodes ? Grids::rough : Grids::fine;
         const Range range = grids_.make_range(exponent(c), depth);
-        Grid grid = grids_.certified_grid(range, static_cast<double>(last) * h, 0.95);
-        if (grid.losses.empty()) return false;
-        const Digits lost = grids_.digits(grid);
-        grids_.keep_heavy(grid);
-        FourierSums phi = oscillation(grid.losses, grid.weights, lost.loss, h, last, *workspace_, kernels_, work_);
+        const auto shift = grids_.make_shift(range, static_cast<double>(last) * h);
+        auto lattice = grids_.make_lattice(range, detail::min(Grids::certified_step(range, shift), 0.5 * range.width));
+        const Piece piece = grids_.take(range, lattice);
+        if (piece.n == 0) return false;
+        const Weights& by = grids_.weigh(piece);
+        const Digits lost = grids_.digits(piece, by);
+        const Heavy heavy(piece, by);
+        FourierSums phi = oscillation(heavy.losses, heavy.weights, lost.loss, h, last, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
-        const double share = 1.0 / grid.total, turned = remove_ ? share : -share;
-        const double summing = 32.0 + of_log + static_cast<double>(grid.points.n) / 8.0;  // of the total
+        const double share = 1.0 / by.total, turned = remove_ ? share : -share;
+        const double summing = 32.0 + of_log + static_cast<double>(piece.n) / 8.0;  // of the total
         for (std::size_t k = 1; k <= last; ++k) {
             phi.real[k] *= share;
             phi.imag[k] *= turned;
             const double omega = static_cast<double>(static_cast<int>(k)) * h;
-            phi.error[k] += u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
-                                 2.2 * detail::min(2.0 * lost.of_weight, omega * lost.of_product)) +
-                            grid.quadrature;
+            // weights that err by delta move phi by E delta (e^{i omega L} - phi)
+            const double of_weights =
+                detail::min(2.0 * lost.of_weight, omega * (lost.of_product + lost.of_weight * lost.loss));
+            phi.error[k] +=
+                u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss + 1.1 * of_weights) +
+                by.quadrature;
         }
         kernels_.raise(phi.shares(count), nodes.powers());
         return true;
@@ -107,8 +116,24 @@ class SampledGaussianCumulant final : public Cumulant {
 
     using Grids = detail::SampledGaussianGrids;
     using Range = Grids::Range;
-    using Grid = Grids::Grid;
+    using Piece = Grids::Piece;
+    using Weights = Grids::Weights;
     using Digits = Grids::Digits;
+
+    // Points not below e^-66 of the largest, filled up with weights of zero.
+    struct Heavy {
+        std::vector<double> losses, weights;
+        Heavy(const Piece& piece, const Weights& by) {
+            for (std::size_t j = 0; j < piece.n; ++j) {
+                if (by.exponents[j] < by.top - piece.depth - 4.0) continue;
+                losses.push_back(piece.points.loss[j]);
+                weights.push_back(by.weights[j]);
+            }
+            const std::size_t padded = (losses.size() + contour::lanes - 1) / contour::lanes * contour::lanes;
+            losses.resize(padded, 0.0);
+            weights.resize(padded, 0.0);
+        }
+    };
 
     struct Fine {
         std::vector<double> mix, low, high;
@@ -123,31 +148,44 @@ class SampledGaussianCumulant final : public Cumulant {
 
     double exponent(double c) const { return remove_ ? c + 1.0 : -c; }
 
-    Moment moment(const Grid& grid) const {
-        const std::size_t n = grid.losses.size();
-        const double scale = std::log(grid.points.step / (sigma_ * std::sqrt(2.0 * pi)));
-        const Digits lost = grids_.digits(grid);
-        const double summing = static_cast<double>(n) / 8.0 + 16.0 + 2.0 * (std::fabs(grid.top) + std::fabs(scale));
-        const Moment direct{grid.top + std::log(grid.total) + scale,
-                            u * (lost.of_weight + summing) + 2.0 * grid.quadrature};
-        if (std::fabs(direct.value) > 0.1) return direct;
-        const Moment centred = centred_moment(grid, std::exp(scale));
-        return centred.error < direct.error ? centred : direct;
+    double* scratch(std::size_t n) const {
+        if (scratch_.size() < n) scratch_.resize(n);
+        return scratch_.data();
     }
 
-    Moment centred_moment(const Grid& grid, double scale) const {
-        const std::size_t n = grid.losses.size();
-        const double a = grid.points.exponent;
-        if (!(std::fabs(a) * detail::max(grid.losses[n - 1], -grid.losses[0]) < 600.0)) return {0.0, detail::infinity};
-        std::vector<double> terms(n), errors(n);
-        kernels_.centre(grid.points, grid.losses.data(), terms.data(), errors.data());
-        const double value = scale * kernels_.sum(terms.data(), n);
-        const double high = grid.points.first + (static_cast<double>(n) - 0.5) * grid.points.step;
-        const double tails =
-            std::fabs(a) * rate_ * q((high - 1.0) / sigma_) + q(high / sigma_);  // E z, E 1 beyond the end
-        const double rounding = u * (1.0 + static_cast<double>(n) / 8.0) * scale * kernels_.sum(errors.data(), n);
-        const double error = rounding + tails + (1.0 + std::fabs(a)) * 1e-24 + 2.0 * grid.quadrature;
-        return {std::log1p(value), 1.2 * error + 2.0 * u * std::fabs(value)};
+    // What direct_moment errs by at least.
+    static constexpr double least_direct_error = 28.0 * u;
+
+    Moment direct_moment(const Piece& piece) const {
+        const Weights& by = grids_.weigh(piece);
+        const double size = std::fabs(piece.exponent);
+        const double of_weights = size * kernels_.dot(by.weights.data(), piece.points.loss_error, piece.n) +
+                                  10.0 * kernels_.dot(by.weights.data(), piece.points.half_square, piece.n);
+        const double scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi)));
+        const double summing = static_cast<double>(piece.n) / 8.0 + 28.0 + 2.0 * (std::fabs(by.top) + std::fabs(scale));
+        return {by.top + std::log(by.total) + scale, u * (of_weights / by.total + summing) + 2.0 * by.quadrature};
+    }
+
+    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate Q(k) and Q(k + 1/sigma), where
+    // k = (high - 1)/sigma; and a sum's end adds at most 0.64 phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
+    Moment centred_moment(const Piece& piece) const {
+        const std::size_t n = piece.n;
+        const double a = piece.exponent, k = (piece.high - 1.0) / sigma_;
+        const double largest = detail::max(piece.points.loss[n - 1], -piece.points.loss[0]);
+        const bool in_doubles = detail::max(std::fabs(a), 1.0) * largest < 600.0 && k < 600.0 * sigma_;
+        if (!(in_doubles && k >= 1.0)) return {0.0, detail::infinity};
+        double *terms = scratch(2 * n), *errors = terms + n;
+        kernels_.centre(piece.points, a, terms, errors, n);
+        const double scale = piece.step / (sigma_ * std::sqrt(2.0 * pi));
+        const double value = scale * kernels_.sum(terms, n);
+        // a sum of n terms errs by n/8 + 8 of theirs, which are a sixth of their errors or less
+        const double rounding = u * (2.5 + static_cast<double>(n) / 48.0) * scale * kernels_.sum(errors, n);
+        const double beyond = k < 11.0 ? (std::fabs(a) * rate_ * q(k) + q(k + 1.0 / sigma_)) * (3.0 + k) : 0.0;
+        const double at_end = Grids::of_end(std::exp(detail::min(piece.log_end, 600.0)) * scale);
+        const double tails = beyond + (1.0 + std::fabs(a)) * 1e-24;  // Q(11) 14 < 1e-26
+        const double error = rounding + tails + 2.0 * at_end + 8.0 * u * std::fabs(value);
+        if (!(std::fabs(value) + error < 0.15)) return {0.15, detail::infinity};
+        return {std::log1p(value), 1.2 * error};
     }
 
     // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for how good the bound
@@ -156,40 +194,29 @@ class SampledGaussianCumulant final : public Cumulant {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;
         const Range range = grids_.make_range(a, Grids::fine);
-        const double wanted = 0.1 * detail::min(range.width, variance * range.width / sigma_);
-        const double step = detail::max(wanted, (range.high - range.low) / 4000.0);
-        const Grid grid = grids_.make_grid(range, step);  // at most 4008 points
-        const Moment whole = log_moment(c);
-        const double scale = step / (sigma_ * std::sqrt(2.0 * pi));
-        const double unit = std::exp(grid.top + std::log(scale) - whole.value);  // weight 1 as a share of M
-        const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
-        const std::size_t cells =
-            grid.losses.size() - contour::lanes;  // a multiple of lanes; the last few have an edge
-        fine_.mix.resize(grid.losses.size());
-        kernels_.mix(grid.points, 0.0, fine_.mix.data());
-        fine_.low.assign(cells, 0.0);
-        fine_.high.assign(cells, 0.0);
-        const double lever = step * step / (8.0 * variance), more = detail::max(a, 0.0) / variance;
-        const double fewer = detail::max(-a, 0.0) / variance, least = unit / safe, most = unit * safe;
-        for (std::size_t j = 0; j < cells; ++j) {
-            const double x = fine_.mix[j], y = fine_.mix[j + 1];
-            const double at_x = x * (1.0 - x), at_y = y * (1.0 - y), ends = at_x > at_y ? at_x : at_y;
-            const double spread = x <= 0.5 && y >= 0.5 ? 0.25 : ends;
-            const double convex = lever * (more * spread - 1.0);    // sigma^2 (log f)'' <= more spread - 1
-            const double concave = lever * (fewer * spread + 1.0);  // sigma^2 (log f)'' >= -fewer spread - 1
-            const double p = grid.weights[j], r = grid.weights[j + 1];
-            const double below = 1.0 - (convex > 0.0 ? convex : 0.0);  // <= e^-convex, and e^concave <= 1/(1 - concave)
-            const double above =
-                concave < 0.5 ? 1.0 / (1.0 - concave) : detail::exp_sum(concave < 600.0 ? concave : 600.0, 0.0);
-            fine_.low[j] = least * (p < r ? p : r) * (below > 0.0 ? below : 0.0);
-            fine_.high[j] = most * (p < r ? r : p) * above;
-        }
-        double loose = 0.0;  // cells not bounded: right of the last one
-        for (std::size_t j = cells; j < grid.losses.size(); ++j) loose += 2.0 * unit * safe * grid.weights[j];
-        const double at_end =
-            std::exp(grids_.log_density(a, range.high) - whole.value) / (sigma_ * std::sqrt(2.0 * pi));
-        fine_.edge = safe * (loose + at_end * (contour::steepest * variance + step));
+        const double wanted = 0.14 * detail::min(range.width, variance * range.width / sigma_);
+        auto lattice = grids_.make_lattice(range, detail::max(wanted, (range.high - range.low) / 4000.0));
+        const Piece piece = grids_.take(range, lattice);
         fine_tilt_ = c;
+        if (piece.n == 0) return fine_ = {{}, {}, {}, 1.0};  // that says nothing
+        const Moment whole = log_moment(c);
+        const Weights& by = grids_.weigh(piece);
+        const double log_scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi))) - whole.value;
+        const double unit = std::exp(by.top + log_scale);  // weight 1 as a share of M
+        const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
+        const std::size_t n = piece.n;
+        fine_.mix.assign(piece.points.mix, piece.points.mix + n);
+        fine_.mix.push_back(fine_.mix[n - 1]);
+        std::vector<double> weights = by.weights;
+        weights.push_back(0.0);
+        fine_.low.resize(n);
+        fine_.high.resize(n);
+        kernels_.enclose({weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
+                         fine_.high.data());
+        for (double& mass : fine_.low) mass *= unit / safe;
+        for (double& mass : fine_.high) mass *= unit * safe;
+        const double log_end = detail::max(piece.log_end, by.top - piece.depth) + log_scale;
+        fine_.edge = safe * std::exp(log_end) * (contour::steepest * variance / piece.step + 1.0);
         return fine_;
     }
 
@@ -200,6 +227,7 @@ class SampledGaussianCumulant final : public Cumulant {
     double log_missing_;
     Grids grids_;
     mutable Fine fine_;
+    mutable std::vector<double> scratch_;
     mutable double fine_tilt_ = detail::nan, work_ = 0.0;
 };
 

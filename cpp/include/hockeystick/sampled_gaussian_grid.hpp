@@ -2,25 +2,37 @@
 //
 // Quadrature. Trapezoid on points x_j half a step inside both ends of the range. The integrand is analytic for |Im x| < pi
 // sigma^2; the contour integral of f/(e^{-+2 pi i x/h} + 1) around the rectangle |Im x| <= y gives
-//   error <= 2 N(y)/(e^{2 pi y/h} - 1) + 2 sum_ends int_0^y |f(end + it)| e^{-2 pi t/h} dt,   N(y) = int |f(x + iy)| dx over the range,
-// and the second term is at most 2 f(end) 4h/(2 pi) an end if (3/4) 2 pi/h is at least the mean slope
-// of log |f(end + it)|, 0 <= t <= y, which is convex: omega w(end)/sigma^2 + y/2 sigma^2, and end_growth/y for a < 0. N is
-// bounded cell by cell (contour_kernels.hpp, shift_bound). h is the largest step for which the first term is below e^-62 M.
+//   error <= 2 N(y)/(e^{2 pi y/h} - 1) + 2 sum_ends int_0^y |f(end + it)| e^{-2 pi t/h} dt,   N(y) = int |f(x + iy)| dx over the range.
+// With theta = y/sigma^2, on Im x = y at frequency omega,
+//   |e^{-x^2/2 sigma^2}| grows by e^{y^2/2 sigma^2}; |1 + z|^2 falls by 1 - 2 w (1-w)(1 - cos theta) >= 1 - S theta^2, S the largest
+//   w (1-w) of the range, which matters for a < 0; and |e^{i omega log(1 + z)}| <= e^{omega psi}, psi = arg(1 + z) <= W theta: for
+//   W = 1, and for W the largest w if that is at most 1/2, since d psi/d theta = 1/2 - (1 - r^2)/2|1 + r e^{i theta}|^2 <= r/(1 + r) = w
+//   where r = w/(1-w) <= 1.
+// So |f| grows by e^{g(y)} at most, g(y) = y^2/2 sigma^2 + (a^-/2) |log(1 - S theta^2)| + omega W theta, everywhere in the range. With
+//   h <= 2 pi y/(depth + 1 + g(y))
+// the first term is less than e^-depth M; and the second is at most 2 f(end)/(2 pi/h - g(y)/y) an end, since g is convex and
+// g(0) = 0: 4h/pi f(end) where g(y) <= (3/4) 2 pi y/h, which is seen to where f(end) matters. That h is near its largest where
+// y^2 = 2 depth/(1/sigma^2 + a^- S/sigma^4); y is that, but for theta <= 3 and S theta^2 <= 0.8. For a >= 0 and omega = 0 neither
+// y nor h depends on a, and g(y) <= depth.
 //
 // Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0; for
-// a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 62) sigma beyond
-// that, f is below e^-62 of its maximum: the range ends there, or at the cut.
+// a < 0, f is log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 depth) sigma beyond
+// that, f is below e^-depth of its maximum: the range ends there, or at the cut. Only at the cut is f(end) charged for; what
+// is left out elsewhere is less than e^{7-depth} M, ends included (2 pi/h - g(y)/y >= depth/y).
 //
-// Rounding. A loss errs by (12 + 3|t|/max(1, |loss|)) u relatively (its derivative by t is w <= 1, and w <= 2 |loss|/min(1, |t|)
-// where it is small), a weight by |a loss| times that and 2x^2/sigma^2 + 12.
+// Shared lattices. Moments are summed on lattices whose steps are 2^-k of that for a >= 0, with a boundary at the cut (at 0
+// where there is none): what tilts have in common is computed once. Ranges are whole cells of the coarsest.
+//
+// Rounding, in units of u: of a loss loss_error (contour_kernels.hpp), of a weight |a| loss_error + 5 x^2/sigma^2 + 12.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
-#include <hockeystick/contour_kernels.hpp>
-#include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/loss_lattice.hpp>
+#include <hockeystick/root.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -32,176 +44,196 @@ class SampledGaussianGrids {
     static constexpr double fine = 62.0, rough = 46.0;
 
     struct Range {
-        double exponent, low, high, width, step, depth;
+        double exponent, depth, low, high;  // low and high are boundaries of cells
+        double width;                       // of the mode
+        double log_end;                     // log f at the cut, if the range ends there, or else -infinity
+        bool small;                         // enough for a grid
     };
 
-    struct Grid {
+    // A shift of x by i y, and how much |f| grows by it, in the exponent.
+    struct Shift {
+        double y, growth;
+    };
+
+    // The points of a lattice in a range.
+    struct Piece {
+        double exponent, depth, step, high;
+        double log_end;  // log f at the cut, or -infinity
+        std::size_t n;   // 0 where they are too many
         contour::Points points;
-        std::vector<double> losses, exponents, weights;
-        double high, width, depth;  // right end, width of the mode, of the range
-        double top, total;          // log M = top + log(total step/(sigma sqrt(2 pi)))
-        double quadrature = 0.0;    // relative to M
     };
 
-    struct Digits {  // tilted means of |loss| and of the rounding errors of contour_kernels.hpp
+    struct Weights {
+        std::vector<double> exponents, weights;  // log f, and e^{exponents - top}
+        double top, total;                       // log M = top + log(total step/(sigma sqrt(2 pi)))
+        double quadrature;                       // relative to M
+    };
+
+    struct Digits {  // tilted means of |loss| and of rounding errors
         double loss, of_loss, of_weight, of_product;
     };
 
     // Losses end at x = `end`.
     SampledGaussianGrids(double sigma, double rate, double end, const contour::Kernels& kernels)
-        : sigma_(sigma), rate_(rate), end_(end), kernels_(kernels) {}
+        : sigma_(sigma), rate_(rate), end_(end),
+          base_(min(0.5 * sigma, certified_step(all_tilts, make_shift(all_tilts, 0.0)))), kernels_(kernels) {}
 
-    // Where f is not negligible, how wide its mode is, and a step that serves omega = 0: certainly for a >= 0, to be
-    // verified for a < 0.
+    // Where f is not negligible.
     Range make_range(double a, double depth) const {
         const double reach = std::sqrt(2.01 * depth) * sigma_, variance = sigma_ * sigma_;
+        LossLattice& lattice = shared(0);
+        const double last = end_ < infinity ? std::round(lattice.number(end_)) : infinity;
+        const auto left = [&](double x) { return std::floor(lattice.number(x)); };
+        const auto right = [&](double x) { return min(std::ceil(lattice.number(x)), last); };
         if (a < 0.0) {
-            const double at = mode(a), width = sigma_ / std::sqrt(1.0 + std::fabs(at) / variance);
-            return {a, at - reach, detail::min(at + reach, end_), width, 0.5 * width, depth};
+            const Ends at = mode(a);
+            const double low = left(at.low - reach), high = right(at.high + reach);
+            const double width = sigma_ / std::sqrt(1.0 + std::fabs(at.low) / variance);
+            return {a,     depth,     lattice.boundary(low),   lattice.boundary(high),
+                    width, -infinity, high - low < most_points};
         }
-        const double y = detail::min(reach, 3.0 * variance);
-        const double by_lines = 2.0 * pi * y / (depth + 1.0 + y * y / (2.0 * variance));
-        const double high = without_tail(a, depth, detail::min(detail::max(a, 1.0) + reach, end_));
-        return {a, -reach, high, sigma_, detail::min(0.5 * sigma_, by_lines), depth};
+        const double low = left(-reach), high = right(max(a, 1.0) + reach);
+        Range range{a,      depth,     lattice.boundary(low),   lattice.boundary(high),
+                    sigma_, -infinity, high - low < most_points};
+        if (!range.small) return range;
+        const auto n = static_cast<std::size_t>(high - low);
+        const contour::Points points = lattice.points(low, n);
+        range.log_end = log_end(points, range, n);
+        const double dropped = a >= 1.0 ? tail(points, range, n) : 0.0;
+        if (dropped > 0.0 || high < last) range.log_end = -infinity;
+        range.high = lattice.boundary(high - dropped);
+        return range;
     }
 
-    Grid make_grid(const Range& range, double step) const {
-        const double a = range.exponent, high = range.high;
-        Grid grid;
-        const double wanted = (high - range.low) / step;
-        if (!(wanted < most_points)) return grid;
-        const std::size_t n = (static_cast<std::size_t>(wanted) / contour::lanes + 1) * contour::lanes;
-        grid.points = {sigma_, rate_, a, high - (static_cast<double>(n) - 0.5) * step, step, n};
-        grid.losses.resize(n);
-        grid.exponents.resize(n);
-        grid.weights.resize(n);
-        work_ += static_cast<double>(n);
-        kernels_.tilt(grid.points, grid.losses.data(), grid.exponents.data());
-        grid.top = kernels_.largest(grid.exponents.data(), n);
-        kernels_.weigh(grid.exponents.data(), grid.top, grid.weights.data(), n);
-        grid.total = kernels_.sum(grid.weights.data(), n);
-        const double edge = std::exp(log_density(a, high) - grid.top) / grid.total;  // f(x_c) h/M
-        grid.width = range.width;
-        grid.depth = range.depth;
-        grid.quadrature = 2.0 * edge * 4.0 / (2.0 * pi) + std::exp(7.0 - grid.depth);
-        return grid;
+    // The shift above, for frequencies up to omega, and the step that it certifies.
+    Shift make_shift(const Range& range, double omega) const {
+        const double a = range.exponent, variance = sigma_ * sigma_, negative = max(-a, 0.0);
+        const double w = a < 0.0 || omega > 0.0 ? mixture(range.high) : 1.0;
+        const double most_spread = w < 0.5 ? w * (1.0 - w) : 0.25, turn = w <= 0.5 ? w : 1.0;
+        const double widest = a < 0.0 ? min(3.0, std::sqrt(0.8 / most_spread)) : 3.0;
+        const double bend = (1.0 + negative * most_spread / variance) / variance;
+        const double y = min(std::sqrt(2.0 * range.depth / bend), widest * variance), angle = y / variance;
+        const double fallen = a < 0.0 ? -0.5 * std::log1p(-most_spread * angle * angle) : 0.0;
+        return {y, 0.5 * angle * y + negative * fallen + omega * turn * angle};
+    }
+    static double certified_step(const Range& range, const Shift& by) {
+        const double at_cut = range.log_end > -infinity ? 4.0 / 3.0 * by.growth : 0.0;
+        return 2.0 * pi * by.y / max(range.depth + 1.0 + by.growth, at_cut);
     }
 
-    double loss(double x) const {
-        const double t = (x - 0.5) / (sigma_ * sigma_);
-        if (t < 0.0) return std::log((1.0 - rate_) + rate_ * std::exp(t));
-        return t < 600.0 ? std::log1p(rate_ * std::expm1(t)) : t + std::log(rate_);
-    }
-    double log_density(double a, double x) const { return a * loss(x) - 0.5 * (x / sigma_) * (x / sigma_); }
-
-    // A grid that serves frequencies up to omega, made with `share` of what was found to be certified; empty if too large.
-    Grid certified_grid(const Range& range, double omega, double share) const {
-        Grid grid = make_grid(range, range.step);
-        while (!grid.losses.empty()) {
-            const double step = certified_step(grid, omega);
-            if (step >= grid.points.step) break;
-            grid = make_grid(range, share * step);
-        }
-        return grid;
+    // A lattice of its own for a range.
+    LossLattice make_lattice(const Range& range, double step) const {
+        return {sigma_, rate_, range.high, step, kernels_};
     }
 
-    Digits digits(const Grid& grid) const {
-        const std::size_t n = grid.losses.size();
-        std::vector<double> of_weights(n), of_losses(n), sizes(n);
-        kernels_.digits_lost(grid.points, grid.losses.data(), of_weights.data(), of_losses.data());
-        for (std::size_t j = 0; j < n; ++j) sizes[j] = std::fabs(grid.losses[j]) * grid.weights[j];
-        return {kernels_.sum(sizes.data(), n) / grid.total,
-                kernels_.dot(sizes.data(), of_losses.data(), n) / grid.total,
-                kernels_.dot(grid.weights.data(), of_weights.data(), n) / grid.total,
-                kernels_.dot(sizes.data(), of_weights.data(), n) / grid.total};
+    // Of a shared lattice that serves omega = 0.
+    Piece share(const Range& range) const {
+        if (range.exponent >= 0.0) return take(range, shared(0));
+        const double halvings = std::ceil(std::log2(base_ / certified_step(range, make_shift(range, 0.0))));
+        return halvings < 40.0 ? take(range, shared(static_cast<int>(max(halvings, 0.0)))) : Piece{};
     }
 
-    // Drops points below e^-66 of the largest, and fills up with weights of zero.
-    static void keep_heavy(Grid& grid) {
-        std::size_t kept = 0;
-        for (std::size_t j = 0; j < grid.losses.size(); ++j) {
-            if (grid.exponents[j] < grid.top - grid.depth - 4.0) continue;
-            grid.losses[kept] = grid.losses[j];
-            grid.weights[kept++] = grid.weights[j];
-        }
-        const std::size_t padded = (kept + contour::lanes - 1) / contour::lanes * contour::lanes;
-        grid.losses.resize(kept);
-        grid.weights.resize(kept);
-        grid.losses.resize(padded, 0.0);
-        grid.weights.resize(padded, 0.0);
+    Piece take(const Range& range, LossLattice& lattice) const {
+        Piece piece{range.exponent, range.depth, lattice.step(), range.high, range.log_end, 0, {}};
+        const double last = std::round(lattice.number(range.high));
+        const double wanted = std::ceil(last - lattice.number(range.low) - 1e-6);
+        if (!(range.small && wanted < most_points)) return piece;
+        piece.n = (static_cast<std::size_t>(wanted) + contour::lanes - 1) / contour::lanes * contour::lanes;
+        piece.points = lattice.points(last - static_cast<double>(piece.n), piece.n);
+        work_ += static_cast<double>(piece.n);
+        return piece;
     }
 
-    double work() const { return work_; }  // points visited so far
+    // Good until the next call.
+    const Weights& weigh(const Piece& piece) const {
+        Weights& w = weights_;
+        w.exponents.resize(piece.n);
+        w.weights.resize(piece.n);
+        kernels_.tilt(piece.points, piece.exponent, w.exponents.data(), piece.n);
+        w.top = kernels_.largest(w.exponents.data(), piece.n);
+        kernels_.weigh(w.exponents.data(), w.top, w.weights.data(), piece.n);
+        w.total = kernels_.sum(w.weights.data(), piece.n);
+        w.quadrature = of_end(std::exp(piece.log_end - w.top) / w.total) + std::exp(7.0 - piece.depth);
+        return w;
+    }
+
+    // What the right end adds to the error, by f(end) h.
+    static double of_end(double mass) { return 4.0 / pi * mass; }
+
+    Digits digits(const Piece& piece, const Weights& by) const {
+        const std::size_t n = piece.n;
+        std::vector<double> sizes(n);
+        for (std::size_t j = 0; j < n; ++j) sizes[j] = std::fabs(piece.points.loss[j]) * by.weights[j];
+        const auto mean = [&](const std::vector<double>& x, const double* y) {
+            return kernels_.dot(x.data(), y, n) / by.total;
+        };
+        const double a = std::fabs(piece.exponent), loss = kernels_.sum(sizes.data(), n) / by.total;
+        const double of_loss = mean(by.weights, piece.points.loss_error);
+        const double of_square = 10.0 * mean(by.weights, piece.points.half_square) + 12.0;
+        const double of_sized =
+            a * mean(sizes, piece.points.loss_error) + 10.0 * mean(sizes, piece.points.half_square) + 12.0 * loss;
+        return {loss, of_loss, a * of_loss + of_square, of_sized};
+    }
+
+    double work() const {  // points visited so far
+        double sum = work_;
+        for (const auto& known : shared_) sum += known.second.work();
+        return sum;
+    }
 
   private:
-    static constexpr double u = unit_roundoff;
     static constexpr double most_points = 3e4;
+    static constexpr Range all_tilts{0.0, fine, 0.0, 0.0, 0.0, -infinity, true};  // as far as the step for a >= 0 goes
 
-    // The range's end without what is below e^-62 M on its right, as a large `a` has between its two modes. Losses are convex in
-    // x, so that a chord bounds them in each panel; M >= 1 for a >= 1 by Jensen, as E_Q z = 0. At most 32 panels.
-    double without_tail(double a, double depth, double high) const {
-        if (!(a >= 1.0)) return high;
-        const double variance = sigma_ * sigma_;
-        double loss = this->loss(high);
-        for (int k = 0; k < 32 && high > sigma_; ++k) {
-            const double low = high - sigma_, below = this->loss(low), slope = (loss - below) / sigma_;
-            const double peak = detail::min(detail::max(a * slope * variance, low), high);
-            const double most = a * (below + slope * (peak - low)) - 0.5 * (peak / sigma_) * (peak / sigma_);
-            if (!(most < -depth - 4.0)) break;
-            high = low;
-            loss = below;
-        }
-        return high;
+    LossLattice& shared(int halvings) const {
+        const auto known = shared_.find(halvings);
+        if (known != shared_.end()) return known->second;
+        const double end = end_ < infinity ? end_ : 0.0;
+        const LossLattice base(sigma_, rate_, end, base_, kernels_);
+        LossLattice made(sigma_, rate_, base.boundary(0.0), std::ldexp(base_, -halvings), kernels_);
+        return shared_.emplace(halvings, std::move(made)).first->second;
     }
 
-    // Where f has its mode for a < 0: x = a w(x), by bisection on a decreasing function.
-    double mode(double a) const {
+    // log f at the right end, half a step from the last point: 1 + z = (1 + z_last)(1 - w_last + w_last e^{h/2 sigma^2}) there.
+    double log_end(const contour::Points& points, const Range& range, std::size_t n) const {
+        const double grown = std::expm1(0.5 * base_ / (sigma_ * sigma_)), x = range.high / sigma_;
+        return range.exponent * (points.loss[n - 1] + std::log1p(points.mix[n - 1] * grown)) - 0.5 * x * x;
+    }
+
+    // How many points are below e^-depth M on the right, as a large `a` has them between its two modes: at most 32 sigma of them.
+    // M >= 1 for a >= 1 by Jensen, as E_Q z = 0. Losses are convex in x: between two points, f is at most e^{h^2/8 sigma^2} <= e^{1/32}
+    // times the larger.
+    double tail(const contour::Points& points, const Range& range, std::size_t n) const {
+        const double least = -range.depth - 4.0, a = range.exponent;
+        if (!(range.log_end < least)) return 0.0;
+        const double low = max(max(range.high - 32.0 * sigma_, sigma_), range.low),
+                     most = (range.high - low) / base_ - 2.0;
+        std::size_t kept = n;  // the last of them is below, too, if any is dropped
+        while (kept > 0 && static_cast<double>(n - kept) < most &&
+               a * points.loss[kept - 1] - points.half_square[kept - 1] < least)
+            --kept;
+        return kept < n ? static_cast<double>(n - kept - 1) : 0.0;
+    }
+
+    // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a decreasing function.
+    Ends mode(double a) const {
         double low = a, high = 0.0;
-        for (int k = 0; k < 200 && high - low > 1e-3 * sigma_; ++k) {
+        for (int k = 0; k < 200 && high - low > 0.05 * sigma_; ++k) {
             const double x = 0.5 * (low + high);
             (x < a * mixture(x) ? low : high) = x;
         }
-        return 0.5 * (low + high);
+        return {low, high};
     }
 
     double mixture(double x) const {
         const double t = (x - 0.5) / (sigma_ * sigma_);
-        return 1.0 / (1.0 + (1.0 - rate_) / rate_ * std::exp(detail::min(-t, 700.0)));
+        return 1.0 / (1.0 + (1.0 - rate_) / rate_ * std::exp(min(-t, 700.0)));
     }
 
-    // A step that some shift of x certifies for frequencies up to omega: the grid's own or more, or else the largest found.
-    double certified_step(const Grid& grid, double omega) const {
-        const double variance = sigma_ * sigma_;
-        const double widest = detail::min(0.95 * pi * variance, std::sqrt(2.01 * grid.depth) * grid.width);
-        const std::size_t n = grid.losses.size();
-        std::vector<double> mix(n), terms(n);
-        kernels_.mix(grid.points, grid.points.step, mix.data());
-        double best = 0.0;
-        for (const double part : {1.0, 0.6, 0.35, 0.2, 0.1, 0.04}) {
-            const double y = part * widest, angle = y / variance;
-            const contour::Shift shift{angle, std::sin(angle),      1.0 - std::cos(angle),
-                                       omega, grid.points.exponent, grid.top};
-            work_ += static_cast<double>(n);
-            kernels_.shift_bound(grid.exponents.data(), mix.data(), n, shift, terms.data());
-            const double norm = kernels_.sum(terms.data(), n) / grid.total;
-            if (!(norm < 1e250)) continue;
-            const double by_lines = 2.0 * pi * y / (0.5 * angle * y + std::log(norm) + 2.0 + grid.depth);
-            const double slope = omega * mix[n - 1] / variance + 0.5 * angle + end_growth(mix[n - 1], shift) / y;
-            best = detail::max(best, detail::min(by_lines, 0.75 * 2.0 * pi / slope));
-            if (best >= grid.points.step) break;
-        }
-        return best;
-    }
-
-    // What the way up at an end multiplies f by for a < 0, in the exponent; by 1 - cos <= angle^2/2, so convex in the height.
-    static double end_growth(double mix, const contour::Shift& shift) {
-        if (shift.exponent >= 0.0) return 0.0;
-        const double spread = 0.5 * shift.angle * shift.angle * (mix < 0.5 ? mix * (1.0 - mix) : 0.25);
-        return 2.0 * spread < 0.9 ? -shift.exponent * spread / (1.0 - 2.0 * spread) : detail::infinity;
-    }
-
-    double sigma_, rate_, end_;
+    double sigma_, rate_, end_, base_;
     const contour::Kernels& kernels_;
+    mutable std::map<int, LossLattice> shared_;
+    mutable Weights weights_;
     mutable double work_ = 0.0;
 };
 
