@@ -24,7 +24,7 @@ py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forwa
                     py::arg("log_upper") = r.log_upper, py::arg("alias") = r.alias,
                     py::arg("truncation") = r.truncation, py::arg("rounding") = r.rounding,
                     py::arg("smoothing") = r.smoothing, py::arg("missing") = r.missing, py::arg("nodes") = r.nodes,
-                    py::arg("tilt") = r.tilt);
+                    py::arg("slices") = r.slices, py::arg("tilt") = r.tilt);
 }
 
 using NodeRow = std::tuple<double, double, double, double>;

@@ -28,7 +28,7 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
 
 // Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
 hs::IdleContours& idle_contours() {
-    static hs::IdleContours& idle = *new hs::IdleContours(32, 32000000);
+    static hs::IdleContours& idle = *new hs::IdleContours(8, 32000000);
     return idle;
 }
 

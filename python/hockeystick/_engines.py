@@ -154,7 +154,8 @@ def _contour(entries: list[Entry], forward: bool, question: Question) -> Answer 
     if found is None:
         return None
     shares = {name: found[name] for name in ("alias", "truncation", "rounding", "smoothing", "missing")}
-    method = f"contour, {found['nodes']} nodes at tilt {found['tilt']:.3g}"
+    where = f"in {found['slices']} slices of the losses" if found["slices"] else f"at tilt {found['tilt']:.3g}"
+    method = f"contour, {found['nodes']} nodes {where}"
     if found["nodes"] == 0:
         method = f"Chernoff's bound at tilt {found['tilt']:.3g}" if found["tilt"] else "beyond the largest loss"
     log_delta = None if question.for_epsilon else found["log_upper"]

@@ -38,6 +38,7 @@
 #include <hockeystick/contour_levels.hpp>
 #include <hockeystick/contour_result.hpp>
 #include <hockeystick/contour_sum.hpp>
+#include <hockeystick/sliced_contour.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -47,9 +48,9 @@ class Contour {
   public:
     using Factory = detail::ContourLevels::Factory;
 
-    // `has_cut` says whether any cumulant depends on the cut.
-    Contour(Factory make, bool has_cut, const contour::Kernels& kernels)
-        : levels_(std::move(make), kernels), has_cut_(has_cut), sum_(kernels) {}
+    // `has_cut` says whether any cumulant depends on the cut; `slices` may serve where a line has many nodes.
+    Contour(Factory make, bool has_cut, const contour::Kernels& kernels, Slices slices = {})
+        : levels_(std::move(make), kernels), has_cut_(has_cut), slices_(std::move(slices)), sum_(kernels) {}
 
     // delta(eps) after `times` repetitions.
     ContourResult delta(double times, double eps) {
@@ -58,9 +59,10 @@ class Contour {
         if (eps >= times * usual.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const int k = usual.best_tilt(times, eps);
         const int tight = has_cut_ ? tight_cut(times, usual.log_chernoff(k, {times}, eps) - 8.0) : usual_cut;
-        const ContourResult found = sharp_or_smooth(tight, [&](const Level& level, double width) {
+        const auto ask = [&](const Level& level, double width) {
             return delta(level, &level == &usual ? k : level.best_tilt(times, eps), times, eps, width);
-        });
+        };
+        const ContourResult found = best_of(times, tight, ask, [&] { return slices_.delta(times, eps); });
         if (found.usable) return found;
         return smaller(chernoff_delta(usual, times, eps), chernoff_delta(at_cut(tight), times, eps));
     }
@@ -69,8 +71,9 @@ class Contour {
     ContourResult epsilon(double times, double delta) {
         forget_cuts(most_bytes);
         const int tight = has_cut_ ? tight_cut(times, std::log(delta)) : usual_cut;
-        const ContourResult found = sharp_or_smooth(
-            tight, [&](const Level& level, double width) { return epsilon(level, times, delta, width); });
+        const ContourResult found = best_of(
+            times, tight, [&](const Level& level, double width) { return epsilon(level, times, delta, width); },
+            [&] { return slices_.epsilon(times, delta); });
         if (found.usable) return found;
         const ContourResult rough = chernoff_epsilon(at_cut(usual_cut), times, delta);
         return smaller(rough, chernoff_epsilon(at_cut(tight), times, delta));
@@ -93,9 +96,9 @@ class Contour {
     }
 
     // Points visited so far, times nodes.
-    double work() const { return sum_.work() + levels_.work(); }
+    double work() const { return sum_.work() + levels_.work() + slices_.work(); }
 
-    std::size_t bytes() const { return levels_.bytes() + sum_.bytes(); }  // kept for later questions
+    std::size_t bytes() const { return levels_.bytes() + slices_.bytes() + sum_.bytes(); }  // kept for later questions
     void forget_cuts(std::size_t most) { levels_.forget_cuts(most); }
 
   private:
@@ -113,11 +116,20 @@ class Contour {
     // What smoothing may widen a bracket by, relatively, where the loss has a density; then less, for where it has atoms.
     static constexpr double smoothed_widths[] = {1e-4, 4e-6};
 
-    // The best of ask(level, width) with cuts from the usual to the tight one; `width` is 0 without smoothing.
-    template <class Ask> ContourResult sharp_or_smooth(int tight, const Ask& ask) {
+    // The best of ask(level, width) with cuts from the usual to the tight one, where `width` is 0 without smoothing; by slices where a
+    // line without smoothing would have too many nodes.
+    template <class Ask, class BySlices>
+    ContourResult best_of(double times, int tight, const Ask& ask, const BySlices& by_slices) {
         const Level& level = at_cut(std::max(tight + margin, usual_cut));
+        most_nodes_ = slices_.most_nodes(times);
         ContourResult best = ask(level, 0.0);
         if (best.narrower_than(narrow)) return best;
+        if (slices_) {
+            best = narrower(best, by_slices());
+            if (best.narrower_than(narrow)) return best;
+            most_nodes_ = detail::infinity;
+            best = narrower(best, ask(level, 0.0));
+        }
         const Level& closer = at_cut(tight);
         if (&closer != &level) best = narrower(best, ask(closer, 0.0));
         for (const double width : smoothed_widths) {
@@ -171,9 +183,10 @@ class Contour {
     // The line at tilt k, or at lower ones while these need fewer nodes. Few, rare large losses make the best tilt stand
     // where Chernoff's bound has a bend, whose alias asks for a long period. The sum's unit may grow by e^{most_growth} for that.
     template <class MakeLine>
-    static Line fewest_nodes(int k, double eps, double most_growth, const MakeLine& make_line) {
+    Line fewest_nodes(int k, double eps, double most_growth, const MakeLine& make_line) const {
         const auto log_unit = [&](const Line& line) { return line.level->log_unit(line.k, line.of, eps); };
         Line best = make_line(k);
+        if (best.nodes > 4.0 * most_nodes_) return best;
         const double most = log_unit(best) + most_growth;
         for (int less = 4; best.nodes > few_nodes && less <= 48 && k - less >= Level::first_positive;
              less += less < 8 ? 4 : 8) {
@@ -217,7 +230,7 @@ class Contour {
         ContourResult best;
         for (int attempt = 0; attempt < 4; ++attempt) {
             Line line = fewest_nodes(k, eps, 3.0, make_line);
-            if (!line.prepare()) return best;
+            if (line.nodes > most_nodes_ || !line.prepare()) return best;
             const Sum s = sum_(line, eps);
             best = narrower(best, delta_result(line, s, eps));
             if (best.relative_width() < detail::max(1e-10, 2.0 * width) || !best.by_nodes() || !(s.value > 0.0)) break;
@@ -253,7 +266,7 @@ class Contour {
                 tolerance = detail::max(tolerance, sharp_with_many);
                 line = fewest_nodes(k, at, most_growth, make_line);
             }
-            if (!line.prepare()) return best;
+            if (line.nodes > most_nodes_ || !line.prepare()) return best;
             const double root = sum_.root(line, log_delta, at);
             if (root <= 0.0) return at_zero(level, times, delta, width);
             if (!(root < detail::infinity)) return best;
@@ -364,6 +377,8 @@ class Contour {
 
     detail::ContourLevels levels_;
     bool has_cut_;
+    Slices slices_;
+    double most_nodes_ = detail::infinity;  // of a line, while there may be another way
     detail::ContourSummer sum_;
 };
 

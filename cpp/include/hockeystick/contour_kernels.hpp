@@ -9,21 +9,16 @@
 
 #include <hockeystick/elementary.hpp>
 #include <hockeystick/gridding.hpp>
+#include <hockeystick/lanes.hpp>
 #include <hockeystick/node_kernels.hpp>
+#include <hockeystick/slice_kernels.hpp>
 
 namespace hockeystick {
 
 // What the loops work on: the same types for every instruction set.
 namespace contour {
 
-inline constexpr std::size_t oscillate_scratch = 1024;
 inline constexpr double steepest = 1.4;  // largest angle of the path of `path_bound`, below sqrt 2 and pi/2
-
-// Points x_j = anchor + (first + j + 1/2) step of a lattice, j < n, of 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
-struct Lattice {
-    double sigma, rate, anchor, step, first;
-    std::size_t n;
-};
 
 // What points have under every tilt; errors by rounding, in units of u.
 struct Points {
@@ -64,6 +59,12 @@ struct Kernels {
     void (*evaluate)(const Nodes&, double, double, double*, double*, double*);
     void (*path_bound)(const Cells&, double, double*, double*);
     void (*spread)(const Spread&, double*, double*);
+    void (*window)(const Lattice&, const Window&, double*, double*);
+    void (*logarithms)(const double*, double*, std::size_t);
+    double (*damped)(const double*, const double*, std::size_t, double);
+    double (*grown)(const double*, const double*, std::size_t, double, double);
+    void (*log_ratios)(const SliceTransforms&, const LogRatios&);
+    void (*difference)(const SliceNodes&, double, double, double, double*, double*, double*);
 };
 
 }  // namespace contour
@@ -129,17 +130,23 @@ inline double largest(const double* x, std::size_t n) {
 }
 
 inline double sum(const double* x, std::size_t n) {
-    double sums[lanes] = {};
-    for (std::size_t j = 0; j < n; j += lanes)
-        for (std::size_t k = 0; k < lanes; ++k) sums[k] += x[j + k];
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    Lanes sums = {};
+    for (std::size_t j = 0; j < n; j += lanes) {
+        Lanes next;
+        load(x + j, next);
+        sums += next;
+    }
+    return total(sums);
 }
 
 inline double dot(const double* x, const double* y, std::size_t n) {
-    double sums[lanes] = {};
-    for (std::size_t j = 0; j < n; j += lanes)
-        for (std::size_t k = 0; k < lanes; ++k) sums[k] += x[j + k] * y[j + k];
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    Lanes sums = {};
+    for (std::size_t j = 0; j < n; j += lanes) {
+        Lanes a, b;
+        load(x + j, a), load(y + j, b);
+        sums += a * b;
+    }
+    return total(sums);
 }
 
 // weights[j] = e^{exponents[j] - top}
@@ -190,36 +197,48 @@ inline void enclose(const Weighed& p, double* __restrict low, double* __restrict
     }
 }
 
+// Adds the terms of `groups` x `lanes` points to the sums of all nodes, the points' state in registers; see oscillate.
+template <std::size_t groups>
+inline void oscillate_points(const double* losses, const double* weights, double h, std::size_t nodes, double* real,
+                             double* imag) {
+    Lanes weight[groups], turn_re[groups], turn_im[groups], at_re[groups] = {}, at_im[groups] = {};
+    for (std::size_t g = 0; g < groups; ++g) {
+        double re[lanes], im[lanes];
+        for (std::size_t i = 0; i < lanes; ++i) {
+            double cosine, sine;
+            detail::cos_sin(0.5 * h * losses[g * lanes + i], cosine, sine);
+            re[i] = -2.0 * sine * sine;
+            im[i] = 2.0 * sine * cosine;
+        }
+        load(re, turn_re[g]), load(im, turn_im[g]), load(weights + g * lanes, weight[g]);
+    }
+    for (std::size_t k = 0; k < nodes; ++k) {
+        Lanes re, im;
+        load(real + k * lanes, re), load(imag + k * lanes, im);
+        for (std::size_t g = 0; g < groups; ++g) {
+            const Lanes a = weight[g] + at_re[g], b = at_im[g];
+            at_re[g] += a * turn_re[g] - b * turn_im[g];
+            at_im[g] += a * turn_im[g] + b * turn_re[g];
+            re += at_re[g];
+            im += at_im[g];
+        }
+        store(re, real + k * lanes), store(im, imag + k * lanes);
+    }
+}
+
 // real[k-1] + i imag[k-1] = sum_j weights[j] (e^{i k h losses[j]} - 1), k = 1..nodes. Each node costs a complex
 // multiply-add a point: with r = e^{i h loss} - 1, the terms obey u_{k+1} = u_k + (weight + u_k) r.
-// `scratch` has oscillate_scratch doubles.
+// `scratch` has 2 lanes nodes doubles.
 inline void oscillate(const double* __restrict losses, const double* __restrict weights, std::size_t n, double h,
                       std::size_t nodes, double* __restrict real, double* __restrict imag, double* __restrict scratch) {
-    constexpr std::size_t block = 256;  // points whose state stays in the first-level cache
-    double* __restrict turn_re = scratch;
-    double* __restrict turn_im = scratch + block;
-    double* __restrict at_re = scratch + 2 * block;
-    double* __restrict at_im = scratch + 3 * block;
-    for (std::size_t k = 0; k < nodes; ++k) real[k] = imag[k] = 0.0;
-    for (std::size_t first = 0; first < n; first += block) {
-        const std::size_t count = n - first < block ? n - first : block;
-        const double* __restrict own = weights + first;
-        for (std::size_t j = 0; j < count; ++j) {
-            double cosine, sine;
-            detail::cos_sin(0.5 * h * losses[first + j], cosine, sine);
-            turn_re[j] = -2.0 * sine * sine;
-            turn_im[j] = 2.0 * sine * cosine;
-            at_re[j] = at_im[j] = 0.0;
-        }
-        for (std::size_t k = 0; k < nodes; ++k) {
-            for (std::size_t j = 0; j < count; ++j) {
-                const double a = own[j] + at_re[j], b = at_im[j];
-                at_re[j] += a * turn_re[j] - b * turn_im[j];
-                at_im[j] = b + (a * turn_im[j] + b * turn_re[j]);
-            }
-            real[k] += sum(at_re, count);
-            imag[k] += sum(at_im, count);
-        }
+    double *sums_re = scratch, *sums_im = scratch + lanes * nodes;
+    for (std::size_t k = 0; k < 2 * lanes * nodes; ++k) scratch[k] = 0.0;
+    std::size_t j = 0;
+    for (; j + 4 * lanes <= n; j += 4 * lanes) oscillate_points<4>(losses + j, weights + j, h, nodes, sums_re, sums_im);
+    for (; j < n; j += lanes) oscillate_points<1>(losses + j, weights + j, h, nodes, sums_re, sums_im);
+    for (std::size_t k = 0; k < nodes; ++k) {
+        real[k] = sum(sums_re + k * lanes, lanes);
+        imag[k] = sum(sums_im + k * lanes, lanes);
     }
 }
 
@@ -258,8 +277,9 @@ inline void path_bound(const Cells& c, double omega, double* __restrict gains, d
 }
 
 // Those compiled with the caller's own flags.
-inline constexpr contour::Kernels own_kernels = {lose,    tilt,      largest, sum,     dot,      weigh,      centre,
-                                                 enclose, oscillate, raise,   factors, evaluate, path_bound, spread};
+inline constexpr contour::Kernels own_kernels = {lose,    tilt,       largest, sum,     dot,        weigh,      centre,
+                                                 enclose, oscillate,  raise,   factors, evaluate,   path_bound, spread,
+                                                 window,  logarithms, damped,  grown,   log_ratios, difference};
 
 }  // namespace contour_loops
 }  // namespace HOCKEYSTICK_ISA

@@ -61,7 +61,10 @@ inline Contour make_contour(const std::vector<LedgerEntry>& ledger, bool forward
             parts.push_back({detail::make_cumulant(entry.mechanism, forward, cut, kernels, workspace), entry.count});
         return parts;
     };
-    return {make, forward && sampled, kernels};
+    const LedgerEntry& first = ledger.front();
+    if (!forward || !sampled || ledger.size() > 1) return {make, forward && sampled, kernels};
+    return {make, true, kernels,
+            Slices(1.0 / first.mechanism.parameters.at(0), first.mechanism.rate, first.count, kernels, workspace)};
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -14,7 +14,7 @@ struct ContourResult {
     double log_lower = 0.0, log_upper = 0.0;  // of delta
     // relative, of delta, or of 1 - delta
     double alias = 0.0, truncation = 0.0, rounding = 0.0, smoothing = 0.0, missing = 0.0;
-    std::size_t nodes = 0;
+    std::size_t nodes = 0, slices = 0;  // slices: sliced_contour.hpp
     double tilt = 0.0;
 
     static ContourResult of_zero() {

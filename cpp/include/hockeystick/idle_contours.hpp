@@ -37,7 +37,7 @@ struct SampledContours {
                 {std::make_unique<SampledGaussianCumulant>(sigma, rate, removed, cut, kernels, workspace), 1.0});
             return parts;
         };
-        return {make, removed, kernels};
+        return {make, removed, kernels, removed ? Slices(sigma, rate, 1.0, kernels, workspace) : Slices()};
     }
 };
 

@@ -5,11 +5,10 @@
 #include <cmath>
 
 #include <hockeystick/elementary.hpp>
+#include <hockeystick/lanes.hpp>
 
 namespace hockeystick {
 namespace contour {
-
-inline constexpr std::size_t lanes = 8;
 
 // One step's phi(k h) - 1 and a bound of its error.
 struct Shares {
@@ -52,48 +51,57 @@ using contour::NodePowers;
 using contour::Nodes;
 using contour::Shares;
 
-// Multiplies every power by phi^count. Logarithm and angle err by 8u of themselves.
-inline void raise(const Shares& step, const NodePowers& to) {
-    const double* __restrict real = step.real;
-    const double* __restrict imag = step.imag;
-    const double* __restrict absolutes = step.absolute;
-    double* __restrict log_abs = to.log_abs;
-    double* __restrict phase = to.phase;
-    double* __restrict error = to.error;
-    for (std::size_t k = 0; k < step.n; ++k) {
+// Compilers believe `__restrict` of parameters, not of local pointers: hence the arrays one by one.
+inline void raise_arrays(const double* __restrict real, const double* __restrict imag,
+                         const double* __restrict absolutes, double count, std::size_t n, double* __restrict log_abs,
+                         double* __restrict phase, double* __restrict error) {
+    for (std::size_t k = 0; k < n; ++k) {
         const double re = real[k], im = imag[k], absolute = absolutes[k];
         // log |1 + v|: near 1 from |1 + v|^2 - 1, which would cancel where phi is small
         const double above_one = 2.0 * re + (re * re + im * im), square = (1.0 + re) * (1.0 + re) + im * im;
         const double size = std::sqrt(square);
         const double log_near = detail::log1p_positive(re > -0.3 ? above_one : 0.0);
-        const double log_size = 0.5 * (re > -0.3 ? log_near : detail::log_positive(square));
-        const bool lost_all = !(size > absolute && absolute < 1.0);
-        const double log_kept = lost_all ? detail::log_positive(absolute) : log_size;
+        const double log_far = detail::log_positive(square), log_size = 0.5 * (re > -0.3 ? log_near : log_far);
+        const bool known = size > absolute && absolute < 1.0;  // `!` of a comparison would not vectorise
+        const double log_lost = detail::log_positive(absolute), log_kept = known ? log_size : log_lost;
         const double angle = detail::angle_of(1.0 + re, im);
-        log_abs[k] += step.count * (log_kept < 0.0 ? log_kept : 0.0);
-        phase[k] += lost_all ? 0.0 : step.count * angle;
-        error[k] += step.count * (lost_all ? 2.0 : absolute / size);
+        log_abs[k] += count * (log_kept < 0.0 ? log_kept : 0.0);
+        phase[k] += known ? count * angle : 0.0;
+        error[k] += count * (known ? absolute / size : 2.0);
+    }
+}
+
+// Multiplies every power by phi^count. Logarithm and angle err by 8u of themselves.
+inline void raise(const Shares& step, const NodePowers& to) {
+    raise_arrays(step.real, step.imag, step.absolute, step.count, step.n, to.log_abs, to.phase, to.error);
+}
+
+inline void factor_arrays(double c, double h, double variance, std::size_t n, double* __restrict real,
+                          double* __restrict imag, double* __restrict size, double* __restrict divided_real,
+                          double* __restrict divided_imag, double* __restrict divided_size) {
+    const double base = c * (c + 1.0);
+    for (std::size_t k = 0; k < n; ++k) {
+        const double omega = static_cast<double>(static_cast<int>(k)) * h;
+        const double turn = variance * omega * (c + 0.5), fall = 0.5 * variance * omega * omega;
+        const double half = (k == 0 ? 0.5 : 1.0) * detail::exp_nonpositive(-fall);
+        double cosine, sine;
+        detail::cos_sin(turn, cosine, sine);
+        real[k] = half * cosine;
+        imag[k] = half * sine;
+        const double own_size = half * (1.0 + fall + (turn < 0.0 ? -turn : turn));
+        size[k] = own_size;
+        const double a = base - omega * omega, b = omega * (2.0 * c + 1.0);
+        const double inverse = 1.0 / (a * a + b * b);
+        divided_real[k] = half * (cosine * a + sine * b) * inverse;
+        divided_imag[k] = half * (sine * a - cosine * b) * inverse;
+        divided_size[k] = own_size * std::sqrt(inverse);
     }
 }
 
 // The factors of the terms, e^{variance (s(s+1) - c(c+1))/2}, alone and times 1/(s(s+1)). An error of u times `size` is allowed for.
 inline void factors(const NodeLine& line, const NodeFactors& alone, const NodeFactors& divided) {
-    const double c = line.c, base = c * (c + 1.0);
-    for (std::size_t k = 0; k < line.n; ++k) {
-        const double omega = static_cast<double>(static_cast<int>(k)) * line.h;
-        const double turn = line.variance * omega * (c + 0.5), fall = 0.5 * line.variance * omega * omega;
-        const double half = (k == 0 ? 0.5 : 1.0) * detail::exp_nonpositive(-fall);
-        double cosine, sine;
-        detail::cos_sin(turn, cosine, sine);
-        alone.real[k] = half * cosine;
-        alone.imag[k] = half * sine;
-        alone.size[k] = half * (1.0 + fall + (turn < 0.0 ? -turn : turn));
-        const double a = base - omega * omega, b = omega * (2.0 * c + 1.0);
-        const double inverse = 1.0 / (a * a + b * b);
-        divided.real[k] = half * (cosine * a + sine * b) * inverse;
-        divided.imag[k] = half * (sine * a - cosine * b) * inverse;
-        divided.size[k] = alone.size[k] * std::sqrt(inverse);
-    }
+    factor_arrays(line.c, line.h, line.variance, line.n, alone.real, alone.imag, alone.size, divided.real, divided.imag,
+                  divided.size);
 }
 
 // terms: real parts z of phi^times e^{-i k h eps} factor; slopes: those of s z; errors: bounds of the terms' errors.

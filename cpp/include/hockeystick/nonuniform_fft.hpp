@@ -105,7 +105,7 @@ inline FourierSums oscillation(const std::vector<double>& losses, const std::vec
         return f;
     }
     for (auto* array : {&f.real, &f.imag, &f.error}) array->assign(n + 1, 0.0);
-    std::vector<double> scratch(contour::oscillate_scratch);
+    std::vector<double> scratch(2 * contour::lanes * n);
     kernels.oscillate(losses.data(), weights.data(), points, h, n, f.real.data() + 1, f.imag.data() + 1,
                       scratch.data());
     for (std::size_t k = 1; k <= n; ++k) {
