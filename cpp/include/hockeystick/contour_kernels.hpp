@@ -234,7 +234,9 @@ inline void oscillate(const double* __restrict losses, const double* __restrict 
     double *sums_re = scratch, *sums_im = scratch + lanes * nodes;
     for (std::size_t k = 0; k < 2 * lanes * nodes; ++k) scratch[k] = 0.0;
     std::size_t j = 0;
+#if defined(__AVX512F__)  // others have not registers enough
     for (; j + 4 * lanes <= n; j += 4 * lanes) oscillate_points<4>(losses + j, weights + j, h, nodes, sums_re, sums_im);
+#endif
     for (; j < n; j += lanes) oscillate_points<1>(losses + j, weights + j, h, nodes, sums_re, sums_im);
     for (std::size_t k = 0; k < nodes; ++k) {
         real[k] = sum(sums_re + k * lanes, lanes);

@@ -140,12 +140,15 @@ class LossSlices {
         if (nodes_kept_ > most_nodes_kept) {
             tables_.clear();
             nodes_kept_ = 0.0;
+            ++generation_;
         }
         auto made = std::make_unique<Table>();
         fill(*made, static_cast<std::size_t>(p), tilt(k), spacing(j), frequency(i));
         nodes_kept_ += static_cast<double>(made->real.size());
         return *tables_.emplace(key, std::move(made)).first->second;
     }
+
+    std::size_t generation() const { return generation_; }  // tables are good while it is the same
 
     double work() const { return work_; }  // points visited so far, times nodes
     std::size_t bytes() const { return static_cast<std::size_t>(80.0 * nodes_kept_) + decays_.size() * 80 + 200000; }
@@ -434,6 +437,7 @@ class LossSlices {
     mutable std::pair<int, int> exponents_of_{-1, 0};
     mutable std::map<std::tuple<int, int, int>, double> decays_;
     mutable std::map<std::tuple<int, int, int, int>, std::unique_ptr<Table>> tables_;
+    mutable std::size_t generation_ = 1;
     mutable double nodes_kept_ = 0.0, work_ = 0.0;
 };
 

@@ -33,14 +33,25 @@ class FourierWorkspace {
   public:
     std::vector<double> sums, rests;
 
-    const RealTransform& transform(std::size_t length) {
+    struct Plan {
+        RealTransform transform;
+        std::vector<double> growths;  // e^{k^2 t}, k up to length/4
+
+        explicit Plan(std::size_t length) : transform(length) {
+            for (std::size_t k = 0; 4 * k <= length; ++k) {
+                const double turn = detail::pi * static_cast<double>(k) / static_cast<double>(length);
+                growths.push_back(std::exp(2.0 * contour::tap_variance * turn * turn));
+            }
+        }
+    };
+    const Plan& plan(std::size_t length) {
         auto& plan = plans_[length];
-        if (!plan) plan = std::make_unique<RealTransform>(length);
+        if (!plan) plan = std::make_unique<Plan>(length);
         return *plan;
     }
 
   private:
-    std::map<std::size_t, std::unique_ptr<RealTransform>> plans_;
+    std::map<std::size_t, std::unique_ptr<Plan>> plans_;
 };
 
 inline std::size_t nonuniform_length(std::size_t highest) {
@@ -66,14 +77,14 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
         signal[m] += signal[length + m];
         signal[length - taps / 2 + m] += sums[m];
     }
-    workspace.transform(length).forward(signal);
+    const FourierWorkspace::Plan& plan = workspace.plan(length);
+    plan.transform.forward(signal);
     const double scale = 1.0 / std::sqrt(2.0 * detail::pi * contour::tap_variance);
     const double rounding = fft_relative_error(length) + 32.0 * detail::unit_roundoff;
     FourierSums f;
     for (auto* array : {&f.real, &f.imag, &f.error}) array->resize(highest + 1);
     for (std::size_t k = 0; k <= highest; ++k) {
-        const double turn = detail::pi * static_cast<double>(k) / static_cast<double>(length);
-        const double growth = std::exp(2.0 * contour::tap_variance * turn * turn);  // e^{k^2 t}
+        const double growth = plan.growths[k];
         const double factor = k % 2 == 0 ? scale * growth : -scale * growth;  // the signal starts at half a period
         f.real[k] = factor * signal[k == 0 ? 0 : 2 * k - 1];
         f.imag[k] = k == 0 ? 0.0 : -factor * signal[2 * k];

@@ -4,6 +4,9 @@
 // period. Plans are made for T and eps - T l, l the least loss, rounded up to parts of powers of 2: they depend on nothing else.
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
+
 #include <hockeystick/contour_level.hpp>
 #include <hockeystick/loss_slices.hpp>
 
@@ -12,8 +15,10 @@ inline namespace HOCKEYSTICK_ISA {
 namespace detail {
 
 struct SliceLine {
-    int p, k, j, i;   // slice, tilt, spacing, last frequency
-    double log_last;  // of the slice's decay beyond the last node
+    int p, k, j, i;                                    // slice, tilt, spacing, last frequency
+    double log_last;                                   // of the slice's decay beyond the last node
+    mutable const LossSlices::Table* table = nullptr;  // the nodes, while the slices are of this generation
+    mutable std::size_t generation = 0;
 };
 
 // A slice that is only bounded, and the tilt of its bound.
@@ -84,7 +89,10 @@ class SlicePlanner {
         const double above = max(eps, 0.0) - times * slices_.least_loss();
         const int steps = static_cast<int>(std::ceil(8.0 * std::log2(times)));
         const int far = static_cast<int>(std::ceil(16.0 * std::log2(above)));
-        auto& plan = plans_[std::make_tuple(steps, far, lowered)];
+        const auto key = (static_cast<std::uint64_t>(steps) << 40) ^
+                         (static_cast<std::uint64_t>(far + (1 << 15)) << 24) ^
+                         static_cast<std::uint64_t>(lowered + (1 << 23));
+        auto& plan = plans_[key];
         if (!plan)
             plan = std::make_unique<SlicePlan>(make_plan(std::exp2(0.125 * steps), std::exp2(0.0625 * far), lowered));
         return *plan;
@@ -129,7 +137,7 @@ class SlicePlanner {
                 plan.light.push_back({p, best_tilt(p, times, eps)});
                 continue;
             }
-            SliceLine line{p, 0, 0, 0, 0.0};
+            SliceLine line{p, 0, 0, 0, 0.0, nullptr, 0};
             if (!choose(line, times, eps, above, plan.log_value)) return plan;
             plan.lines.push_back(line);
         }
@@ -210,7 +218,7 @@ class SlicePlanner {
     }
 
     const LossSlices& slices_;
-    std::map<std::tuple<int, int, int>, std::unique_ptr<SlicePlan>> plans_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<SlicePlan>> plans_;
 };
 
 }  // namespace detail

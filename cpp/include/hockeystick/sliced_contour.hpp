@@ -82,8 +82,16 @@ class SlicedContour {
         return s;
     }
 
+    const Losses::Table& table_of(const Line& line) const {
+        if (line.generation != slices_.generation()) {
+            line.table = &slices_.table(line.p, line.k, line.j, line.i);
+            line.generation = slices_.generation();
+        }
+        return *line.table;
+    }
+
     void add(const Line& line, double times, double eps, Sum& s) {
-        const Losses::Table& t = slices_.table(line.p, line.k, line.j, line.i);
+        const Losses::Table& t = table_of(line);
         if (!t.usable) {
             s.rounding = detail::infinity;
             return;
@@ -141,7 +149,7 @@ class SlicedContour {
     }
 
     double alias(const Line& line, double times, double eps, double log_unit) const {
-        const Losses::Table& t = slices_.table(line.p, line.k, line.j, line.i);
+        const Losses::Table& t = table_of(line);
         const double period = 2.0 * detail::pi / t.h;
         // The geometric series over n, at the tilt where its first term is least.
         const auto series = [&](double distance, double log_first) {
