@@ -12,9 +12,10 @@
 // |1 + z| falls; e^{i omega log(1 + z)} falls by e^{-omega arg}, arg >= w(x) sin theta, w(x) the mixture weight (y > 0), or
 // grows by e^{omega arg} (y < 0). Hence
 //   decay       |M_p(c + i omega)| <= e^{g theta^2} int A f_c e^{-omega w(x) sin theta} dx, theta = 0.6, and twice y A f_c at the ends;
-//   quadrature  error <= 2 e^{g theta^2} int A f_c e^{omega arg} dx/(e^{2 pi y/h} - 1) and y A f_c (1 + e^{g theta^2 + omega arg - 2 pi y/h})
-//               at the ends, the last exponent being convex in the height. h makes the first less than e^{-depth} of M, and then the
-//               second part of the other, whose A f_c is one of the integral's terms, less than y/h0 e^{-depth-1.5}: e^{4-depth}, all.
+//   quadrature  error <= 2 e^{g theta^2} int A f_c e^{omega turn} dx/(e^{2 pi y/h} - 1) and y A f_c (1 + e^{g theta^2 + omega turn - 2 pi y/h})
+//               at the ends, `turn` >= arg as slice_kernels.hpp has it, so that the last exponent bounds that of every lower height, or 0
+//               does. h makes the first less than e^{-depth} of M, and then the second part of the other, whose A f_c is one of
+//               the integral's terms, less than y/h0 e^{-depth-1.5}: e^{4-depth}, all.
 // Integrals of a positive A f_c are at most 2.1 times their sums over cells of the base grid, h0 = 0.4 w, since in a cell
 // log A f_c is at most h0^2 (1/w^2 + 1/sigma^2)/8 above the larger end.
 //

@@ -85,8 +85,10 @@ inline double damped(const double* __restrict exponents, const double* __restric
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// sum_j e^{exponents[j] + omega arg}, exponents <= 0, arg at least what 1 + z turns by on x + i theta sigma^2 in cell j, with mix[j]
-// at least the mixture weight w there: min(theta, tan arg), tan arg = w sin theta/(1 - w + w cos theta). Infinite above e^600.
+// sum_j e^{exponents[j] + omega turn}, exponents <= 0, turn at least what 1 + z turns by on x + i theta sigma^2 in cell j, with mix[j]
+// at least the mixture weight w there: tan arg = w sin theta/(1 - w + w cos theta), or w theta, whichever is larger, but no more than
+// theta. At every height below, t theta with t <= 1, the turn is at most t times that: d arg/d theta <= w for w <= 1/2
+// (sampled_gaussian_grid.hpp), and rises for w > 1/2. Infinite above e^600.
 inline double grown(const double* __restrict exponents, const double* __restrict mix, std::size_t n, double theta,
                     double omega) {
     double sine, cosine;
@@ -95,7 +97,8 @@ inline double grown(const double* __restrict exponents, const double* __restrict
     for (std::size_t j = 0; j < n; j += lanes) {
         for (std::size_t k = 0; k < lanes; ++k) {
             const double w = mix[j + k], tangent = w * sine / (1.0 - w * (1.0 - cosine));
-            const double power = exponents[j + k] + omega * (tangent < theta ? tangent : theta);
+            const double turn = tangent > w * theta ? tangent : w * theta;
+            const double power = exponents[j + k] + omega * (turn < theta ? turn : theta);
             sums[k] += power < 600.0 ? detail::exp_sum(power, 0.0) : detail::infinity;
         }
     }
