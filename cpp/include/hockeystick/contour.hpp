@@ -305,13 +305,8 @@ class Contour {
         const double other = s.truncation + s.rounding;
         const double low = detail::max(s.value - s.alias - smoothing - other, 0.0);
         const double high = detail::max(s.value + other, 0.0);
-        r.log_lower = detail::min(s.log_unit + std::log(low), 0.0);
-        r.log_upper = detail::min(detail::log_sum(s.log_unit + std::log(high), log_missing(line)), 0.0);
-        r.log_lower -= 4.0 * u * (1.0 + std::fabs(s.log_unit));
-        r.log_upper = detail::min(r.log_upper + 4.0 * u * (1.0 + std::fabs(s.log_unit)), 0.0);
-        constexpr double least = std::numeric_limits<double>::denorm_min();
-        r.lower = detail::max(std::exp(r.log_lower) * (1.0 - 4.0 * u) - least, 0.0);
-        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + least, 1.0);
+        const double log_high = detail::log_sum(s.log_unit + std::log(high), log_missing(line));
+        r.set_delta(s.log_unit + std::log(low), log_high, s.log_unit);
         return r;
     }
 

@@ -1,9 +1,11 @@
 // What the contour engine (contour.hpp) answers.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 
-#include <hockeystick/elementary.hpp>
+#include <hockeystick/hockey_stick.hpp>
 
 namespace hockeystick {
 inline namespace HOCKEYSTICK_ISA {
@@ -22,6 +24,16 @@ struct ContourResult {
         r.usable = true;
         r.log_lower = r.log_upper = -detail::infinity;
         return r;
+    }
+
+    // Both ends from their logarithms, rounded outwards; logarithms err by a few u of `log_unit`.
+    void set_delta(double log_low, double log_high, double log_unit) {
+        constexpr double u = detail::unit_roundoff, least = std::numeric_limits<double>::denorm_min();
+        const double of_log = 4.0 * u * (1.0 + std::fabs(log_unit));
+        log_lower = detail::min(log_low, 0.0) - of_log;
+        log_upper = detail::min(log_high + of_log, 0.0);
+        lower = detail::max(std::exp(log_lower) * (1.0 - 4.0 * u) - least, 0.0);
+        upper = detail::min(std::exp(log_upper) * (1.0 + 4.0 * u) + least, 1.0);
     }
 
     double relative_width() const {

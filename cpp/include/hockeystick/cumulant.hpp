@@ -32,6 +32,12 @@ struct NodeTable {
 // itself at most; elsewhere the angle errs by 7u, absolutely, and |phi| log|phi| by u.
 inline constexpr double of_log = 16.0;
 
+// By how much phi(omega) moves, at most, if weights err by delta: E delta |e^{i omega L} - phi|, |.| <= min(2, omega (|L| + E|L|)), from the means of
+// delta, delta |L| and |L|.
+inline double of_weights(double of_weight, double of_product, double loss, double omega) {
+    return 1.1 * detail::min(2.0 * of_weight, omega * (of_product + of_weight * loss));
+}
+
 class Cumulant {
   public:
     struct Moment {

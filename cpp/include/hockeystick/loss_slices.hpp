@@ -29,6 +29,7 @@
 #include <tuple>
 #include <vector>
 
+#include <hockeystick/cumulant.hpp>
 #include <hockeystick/loss_lattice.hpp>
 #include <hockeystick/nonuniform_fft.hpp>
 
@@ -388,8 +389,8 @@ class LossSlices {
         for (std::size_t k = 0; k < phi.real.size(); ++k) {
             const double omega = static_cast<double>(static_cast<int>(k)) * h;
             const double turned = all ? 2.0 : min(2.0, omega * w.loss);
-            const double of_weight = all ? 1.1 * w.of_weight : min(2.0 * w.of_weight, omega * w.of_product);
-            phi.error[k] += u * (summing * turned + omega * w.of_loss + 2.2 * of_weight) + 2.0 * w.quadrature + w.ends;
+            const double weighed = all ? 2.42 * w.of_weight : of_weights(w.of_weight, w.of_product, w.loss, omega);
+            phi.error[k] += u * (summing * turned + omega * w.of_loss + weighed) + 2.0 * w.quadrature + w.ends;
         }
     }
 

@@ -88,12 +88,9 @@ class SampledGaussianCumulant final : public Cumulant {
             phi.real[k] *= share;
             phi.imag[k] *= turned;
             const double omega = static_cast<double>(static_cast<int>(k)) * h;
-            // weights that err by delta move phi by E delta (e^{i omega L} - phi)
-            const double of_weights =
-                detail::min(2.0 * lost.of_weight, omega * (lost.of_product + lost.of_weight * lost.loss));
-            phi.error[k] +=
-                u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss + 1.1 * of_weights) +
-                by.quadrature;
+            phi.error[k] += u * (summing * detail::min(2.0, omega * lost.loss) + omega * lost.of_loss +
+                                 of_weights(lost.of_weight, lost.of_product, lost.loss, omega)) +
+                            by.quadrature;
         }
         kernels_.raise(phi.shares(count), nodes.powers());
         return true;

@@ -217,12 +217,8 @@ class SlicedContour {
         const Errors e = errors(plan, s, times, eps);
         ContourResult r = shares(s, e.above - s.truncation - s.rounding);
         if (per_log) *per_log = s.value / std::fabs(s.slope);
-        const double of_log = 4.0 * u * (1.0 + std::fabs(s.log_unit));
-        r.log_lower = detail::min(s.log_unit + std::log(detail::max(s.value - e.below, 0.0)) - of_log, 0.0);
-        r.log_upper = detail::min(s.log_unit + std::log(detail::max(s.value + e.above, 0.0)) + of_log, 0.0);
-        constexpr double least = std::numeric_limits<double>::denorm_min();
-        r.lower = detail::max(std::exp(r.log_lower) * (1.0 - 4.0 * u) - least, 0.0);
-        r.upper = detail::min(std::exp(r.log_upper) * (1.0 + 4.0 * u) + least, 1.0);
+        r.set_delta(s.log_unit + std::log(detail::max(s.value - e.below, 0.0)),
+                    s.log_unit + std::log(detail::max(s.value + e.above, 0.0)), s.log_unit);
         return r;
     }
 
