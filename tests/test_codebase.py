@@ -100,7 +100,7 @@ def test_extras_are_asked_for_by_name(module):
     assert f"pip install 'hockeystick[{module.replace('_', '-')}]'" in result.stderr
 
 
-@pytest.mark.parametrize("header", sorted(CORE.glob("*.hpp")), ids=lambda path: path.name)
+@pytest.mark.parametrize("header", sorted(CORE.rglob("*.hpp")), ids=lambda path: path.relative_to(CORE).as_posix())
 def test_core_knows_no_python(header):
     """No header of the core includes Python, NumPy, iostream or anything local, or keeps a static variable."""
     text = header.read_text(encoding="utf-8")
@@ -114,9 +114,9 @@ def test_each_header_stands_alone(tmp_path):
     pythran = importlib.util.find_spec("pythran")
     assert pythran, "pythran, whose pocketfft the build uses, is not installed; pip install '.[test]'"
     pocketfft = Path(pythran.origin).parent / "pythonic" / "numpy" / "fft"
-    for header in sorted(CORE.glob("*.hpp")):
+    for header in sorted(CORE.rglob("*.hpp")):
         source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <hockeystick/{header.name}>\n", encoding="utf-8")
+        source.write_text(f"#include <hockeystick/{header.relative_to(CORE).as_posix()}>\n", encoding="utf-8")
         run(
             COMPILER,
             "-std=c++17",
@@ -151,4 +151,4 @@ def test_kernels_leak_no_weak_symbols(tmp_path):
     run(COMPILER, *flags, *defines, "-c", "cpp/src/batch_kernels.cpp", "-o", target)
     weak = [line for line in run("nm", "-C", target).splitlines() if re.search(r" [WVu] ", line)]
     assert weak
-    assert all("hockeystick::v3::" in line for line in weak), weak
+    assert all(re.search(r"hockeystick::\w+::v3::", line) for line in weak), weak
