@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from hockeystick import _checks
-from hockeystick.accounting import Accountant
+from hockeystick._checks import count_scalar
+from hockeystick.accounting.accountant import Accountant
 from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
     Adjacency,
@@ -231,7 +231,7 @@ def _pure(relation: Relation, epsilon: float) -> Steps:
 
 
 def _repeated(relation: Relation, event: Any, count: int) -> Steps:
-    count = _checks.count_scalar("count", count, 0)
+    count = count_scalar("count", count, 0)
     return [(mechanism, times * count) for mechanism, times in steps_of(event, relation) if count]
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from hockeystick.accounting import Accountant
-from hockeystick.dpsgd import dpsgd_noise_multiplier
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
+from hockeystick.accounting.pld import Bracket
 from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, Mechanism, PoissonSampled
-from hockeystick.pld import Bracket
 
 __all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 
