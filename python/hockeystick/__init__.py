@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.accounting.dpsgd import (
     dpsgd_delta,
@@ -25,7 +26,7 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
-from hockeystick.accounting.pld import Bracket, PrivacyLossDistribution
+from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers

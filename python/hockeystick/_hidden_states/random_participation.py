@@ -10,7 +10,8 @@ import hockeystick._core as core
 from hockeystick._checks import Array, Grid
 from hockeystick._hidden_states.best import METHODS
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms.noise import Adjacency, Core, Gaussian, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.noise import Gaussian
 
 __all__ = ["sampled_bounds"]
 

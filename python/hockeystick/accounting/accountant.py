@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick.accounting.renyi.divergence as renyi
+import hockeystick.accounting.renyi.private_selection  # noqa: F401, teaches `renyi` the divergences of a selection
 from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
@@ -22,12 +23,12 @@ from hockeystick._checks import (
 )
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting import engines
+from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
-from hockeystick.accounting.pld import Bracket
 from hockeystick.accounting.trade_off import false_negative_rates
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 __all__ = ["Accountant"]

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 
-from hockeystick.mechanisms.composed import releases
-from hockeystick.mechanisms.noise import Adjacency, Entry, Mechanism, status_of, symmetric
+from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, status_of, symmetric
 
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 
@@ -47,6 +46,23 @@ class Composition:
         if self.adjacency == "replace":
             return {"forward": True, "reverse": False}
         return {"remove": True, "add": False}
+
+
+def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[Entry]:
+    """Return what a ledger releases, equal releases as one, for the upper or the lower end."""
+    entries = [
+        (kind, parameters, rate, times * float(count))
+        for mechanism, count in ledger.items()
+        for kind, parameters, rate, times in mechanism._entries(adjacency, upper=upper)
+    ]
+    entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
+    if len(entries) < 2:
+        return entries
+    counts: dict[tuple[str, tuple[float, ...], float], float] = {}
+    for kind, parameters, rate, count in entries:
+        key = (kind, tuple(parameters), rate)
+        counts[key] = counts.get(key, 0.0) + count
+    return [(kind, list(parameters), rate, count) for (kind, parameters, rate), count in counts.items()]
 
 
 def _without_gaussians(entries: list[Entry]) -> list[Entry]:

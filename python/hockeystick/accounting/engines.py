@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import hockeystick._core as core
+from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
 from hockeystick.accounting.composition import DOWN, UP
 from hockeystick.accounting.composition import Composition as Composition  # noqa: PLC0414, asked for here
-from hockeystick.accounting.pld import TOLERANCE, Bracket, describe
 from hockeystick.accounting.renyi import conversion
-from hockeystick.mechanisms.noise import Entry
+from hockeystick.mechanisms.base import Entry
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")

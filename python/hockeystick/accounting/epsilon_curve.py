@@ -9,7 +9,8 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import Array, broadcast, thread_count
 from hockeystick.accounting import engines
-from hockeystick.mechanisms import Adjacency, Gaussian, Mechanism, PoissonSampled
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 LONGEST = 10**6
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import choice, count_scalar
 from hockeystick.accounting import engines
+from hockeystick.accounting.renyi.divergence import require_bound
 from hockeystick.accounting.state import dump, load
-from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
-from hockeystick.mechanisms.noise import require_mechanism
+from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,6 +48,7 @@ class Steps:
         count = count_scalar("count", count)
         if mechanism not in self._ledger:
             mechanism._entries(self._adjacency)  # refuses here rather than at a query
+            require_bound(mechanism, self._adjacency)
         return count
 
 

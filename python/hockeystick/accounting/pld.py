@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
-from hockeystick.mechanisms import ADJACENCIES, Adjacency, Mechanism
-from hockeystick.mechanisms.composed import releases
-from hockeystick.mechanisms.noise import require_mechanism, require_pairs, status_of
+from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
+from hockeystick.accounting.composition import releases
+from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism, require_pairs, status_of
 
-__all__ = ["Bracket", "PrivacyLossDistribution"]
-
-TOLERANCE = 1e-3  # width over upper end
-
-
-class Bracket(NamedTuple):
-    """A number between two ends.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The ends.
-    method : str
-        How they were found.
-    status : str
-        "certified": the truth lies between the ends, rounding included. "estimate" if a mechanism was only estimated.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.Bracket(1.0, 1.5, "pld", "certified").upper
-    1.5
-    """
-
-    lower: float
-    upper: float
-    method: str
-    status: str
+__all__ = ["PrivacyLossDistribution"]
 
 
 class PrivacyLossDistribution:
@@ -235,9 +206,3 @@ def ledger_bracket(
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
     return Bracket(lower, upper, method, status_of(ledger))
-
-
-def describe(upper: float, interval: float, *, coarsened: bool) -> str:
-    """Return the method's name with what it chose."""
-    method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
-    return method + (", wider than asked: limited by memory or rounding" if coarsened else "")

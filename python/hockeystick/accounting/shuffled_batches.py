@@ -10,9 +10,10 @@ import numpy as np
 
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.pld import Bracket
+from hockeystick.accounting.bracket import Bracket
 from hockeystick.kernels import log_q
-from hockeystick.mechanisms.noise import Adjacency, Core, Gaussian, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.noise import Gaussian
 from hockeystick.mechanisms.random_allocation import MOST_STEPS, NOISE, RandomAllocation
 
 __all__ = ["shuffled_batches_delta", "shuffled_batches_epsilon"]

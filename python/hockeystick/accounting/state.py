@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import hockeystick.mechanisms as all_mechanisms
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import Mechanism
 
 FORMAT, VERSION = "hockeystick.Accountant", 1
 

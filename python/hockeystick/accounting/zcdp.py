@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import Adjacency, Mechanism, ZeroConcentratedDP
+from hockeystick.mechanisms import ZeroConcentratedDP
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 

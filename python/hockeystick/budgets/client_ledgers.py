@@ -16,7 +16,7 @@ from hockeystick.accounting.state import dump_steps, load_steps
 from hockeystick.budgets.filter_base import BudgetExceededError, Filter
 from hockeystick.budgets.journal import ClientId, Entry, Journal, Mask
 from hockeystick.budgets.shared_ledgers import InternedLedgers
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation
 
 if TYPE_CHECKING:

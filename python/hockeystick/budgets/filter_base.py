@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
 from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self

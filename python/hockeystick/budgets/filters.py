@@ -25,7 +25,8 @@ from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scala
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse
-from hockeystick.mechanisms import Adjacency, Gaussian, Mechanism
+from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 __all__ = ["BudgetExceededError", "GaussianFilter", "RenyiFilter"]

@@ -29,7 +29,7 @@ from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Arra
 from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
 from hockeystick.budgets.filters import ORDER
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import Filter
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import Mechanism
 
 Ledger = dict[Mechanism, int]
 

@@ -15,8 +15,8 @@ from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
-    from hockeystick.accounting.pld import Bracket
-    from hockeystick.mechanisms import Adjacency
+    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.mechanisms.base import Adjacency
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
@@ -116,7 +116,7 @@ def _calibrate(chosen: argparse.Namespace) -> None:
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
     """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
-    from hockeystick.accounting.pld import Bracket  # noqa: PLC0415
+    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415
 
     numbers = {name: getattr(chosen, name) for name in ("noise_multiplier", "sampling_rate", "steps")} | {target: found}
     if not math.isfinite(found) or found == 0.0:
@@ -136,7 +136,7 @@ def _training(noise_multiplier: float, sampling_rate: float | None, steps: int) 
 
 
 def _epsilon(training: Accountant, delta: float) -> Bracket:
-    from hockeystick.accounting.pld import Bracket  # noqa: PLC0415
+    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415
 
     return Bracket(0.0, 0.0, "delta is 1", "certified") if delta == 1.0 else training.epsilon_bracket(delta)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hockeystick.cli.demo import DELTA, EPS, GRID_NOISE, GRID_ROUNDS, GRID_STEPS, Array, Comparison
+from hockeystick.cli.demo_comparison import DELTA, EPS, GRID_NOISE, GRID_ROUNDS, GRID_STEPS, Array, Comparison
 from hockeystick.plot.matplotlib_figures import CURVES, Colours, Figure, heat_map
 from hockeystick.plot.scales import Scale
 

@@ -19,7 +19,7 @@ from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
-from hockeystick.mechanisms.noise import Core
+from hockeystick.mechanisms.base import Core
 
 NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
 

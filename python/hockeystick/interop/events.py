@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 from hockeystick._checks import count_scalar
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.renyi.divergence import require_bound
 from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
-    Adjacency,
     ApproximateDP,
     Composed,
     Discrete,
@@ -27,12 +27,12 @@ from hockeystick.mechanisms import (
     FixedSizeSampled,
     Gaussian,
     Laplace,
-    Mechanism,
     MixtureOfGaussians,
     PoissonSampled,
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
 
@@ -136,6 +136,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
             mechanism._entries(adjacency_of(relation))
+            require_bound(mechanism, adjacency_of(relation))
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
 from hockeystick.accounting import Accountant as CertifiedAccountant
-from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"]
 

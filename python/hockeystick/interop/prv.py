@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
-from hockeystick.accounting.pld import Bracket
-from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, Mechanism, PoissonSampled
+from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 
 __all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 

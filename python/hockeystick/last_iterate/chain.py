@@ -21,7 +21,7 @@ from hockeystick._checks import (
     real,
     scalar,
 )
-from hockeystick.accounting.pld import Bracket
+from hockeystick.accounting.bracket import Bracket
 from hockeystick.last_iterate.arguments import noise_given
 
 __all__ = ["chain_delta"]

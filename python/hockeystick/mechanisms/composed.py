@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,13 +11,14 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, count_scalar
-from hockeystick.mechanisms.noise import Adjacency, Core, Entry, Mechanism, require_pairs
+from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, require_pairs
 
 POINTS = {
     True: 8192.0,
     False: 16384.0,
 }  # of the grid of losses, for upper and lower ends: lowering errs by more a point
 MOST_RELEASES = 10**4  # smaller losses are lost on the grid
+ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
 NOTHING: Core = ("discrete", [1.0, 1.0], 0.0)
 
 
@@ -74,23 +75,6 @@ class Composed(Mechanism):
 
     def _core(self, adjacency: Adjacency) -> Core:
         return as_one(self._entries(adjacency), upper=True)
-
-
-def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[Entry]:
-    """Return what a ledger releases, equal releases as one, for the upper or the lower end."""
-    entries = [
-        (kind, parameters, rate, times * float(count))
-        for mechanism, count in ledger.items()
-        for kind, parameters, rate, times in mechanism._entries(adjacency, upper=upper)
-    ]
-    entries = [entry for entry in entries if entry[2] > 0.0 and entry[3] > 0.0]
-    if len(entries) < 2:
-        return entries
-    counts: dict[tuple[str, tuple[float, ...], float], float] = {}
-    for kind, parameters, rate, count in entries:
-        key = (kind, tuple(parameters), rate)
-        counts[key] = counts.get(key, 0.0) + count
-    return [(kind, list(parameters), rate, count) for (kind, parameters, rate), count in counts.items()]
 
 
 def _step(step: object) -> tuple[Mechanism, int]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
-from hockeystick.mechanisms.noise import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
 
 MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, refuse
 from hockeystick.mechanisms.copies_in_batch import LEAST_PROBABILITY, group_in_batch
-from hockeystick.mechanisms.noise import Adjacency, Core, Mechanism, refuse
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -149,6 +149,12 @@ class MixtureOfGaussians(Mechanism):
         most = min(size, batch)
         probabilities = np.maximum(shares[: most + 1], LEAST_PROBABILITY).tolist()
         return cls(noise_multiplier, [2.0 * k for k in range(most + 1)], probabilities)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
+        ]
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "add_or_remove":

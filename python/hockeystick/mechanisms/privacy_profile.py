@@ -21,8 +21,8 @@ import numpy as np
 
 from hockeystick._checks import STRICT, choice, real, vector
 from hockeystick.mechanisms import profile_sampling
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, Status
 from hockeystick.mechanisms.discrete_pair import outwards
-from hockeystick.mechanisms.noise import Adjacency, Core, Mechanism, Status
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -181,6 +181,13 @@ class PrivacyProfile(Mechanism):
         0.2212 0.2212
         """
         return cls(*profile_sampling.of_densities(log_p, log_q, breakpoints, tolerance, num_points), "estimate")
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        numbers = "the numbers of PrivacyProfile are upper bounds for this adjacency"
+        if self.status == "certified":
+            return [numbers]
+        return [numbers, "a privacy profile is an estimate by quadrature, with no proof of its error"]
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency  # the numbers are taken to be for the one in use

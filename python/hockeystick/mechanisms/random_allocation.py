@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
-from hockeystick.mechanisms.noise import Adjacency, Entry, Gaussian, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, refuse
+from hockeystick.mechanisms.noise import Gaussian
 
 MOST_STEPS = 10**6
 NOISE = (0.25, 1000.0)
@@ -68,6 +69,15 @@ class RandomAllocation(Mechanism):
         if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
             msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
             raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            (
+                f"random allocation: in every epoch each record takes part in {self.num_selected} of the "
+                f"{self.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
+            )
+        ]
 
     def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
         if adjacency != "add_or_remove":

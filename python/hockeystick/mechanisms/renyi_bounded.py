@@ -12,7 +12,7 @@ import numpy as np
 
 from hockeystick._checks import STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
 from hockeystick.mechanisms import cumulant_bound
-from hockeystick.mechanisms.noise import Adjacency, Core, Mechanism, require_mechanism
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, require_mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ class ZeroConcentratedDP(RenyiMechanism):
     def __post_init__(self) -> None:
         """Check the argument."""
         object.__setattr__(self, "rho", non_negative_scalar("rho", self.rho))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the numbers of ZeroConcentratedDP are upper bounds for this adjacency"]
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the guarantee is taken to be for the one in use
@@ -146,6 +150,10 @@ class RenyiDP(RenyiMechanism):
         """
         return cls(*cumulant_bound.of_function(cumulant, accuracy, largest_order))
 
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the numbers of RenyiDP are upper bounds for this adjacency"]
+
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the numbers are taken to be for the one in use
         if order > self.orders[-1]:
@@ -204,16 +212,11 @@ class PrivateSelection(RenyiMechanism):
             object.__setattr__(self, "shape", shape)
             scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
 
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released"
+        ]
+
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
-
-    def _core(self, adjacency: Adjacency) -> Core:
-        from hockeystick.accounting.renyi import private_selection  # noqa: PLC0415, it asks the accountant, which knows this class
-
-        private_selection.require_bound(self, adjacency)  # refuses here rather than at a query
-        return super()._core(adjacency)
-
-    def _divergence(self, order: float, adjacency: Adjacency) -> float:
-        from hockeystick.accounting.renyi import private_selection  # noqa: PLC0415, it asks the accountant, which knows this class
-
-        return private_selection.divergence(self, order, adjacency)

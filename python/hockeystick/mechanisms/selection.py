@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hockeystick._checks import scalar
-from hockeystick.mechanisms.noise import Adjacency, Core, Entry, Mechanism, approximate_pair
+from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, approximate_pair
 
 LARGEST_EPSILON = 600.0
 
@@ -42,6 +42,12 @@ class ExponentialMechanism(Mechanism):
     def __post_init__(self) -> None:
         """Check the argument."""
         object.__setattr__(self, "epsilon", _range(self.epsilon))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "exponential mechanism: no score moves by more than the sensitivity used; the bracket is that of its dominating pair"
+        ]
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency  # the sensitivity is taken to be for the one in use
@@ -84,6 +90,12 @@ class PermuteAndFlip(Mechanism):
     def __post_init__(self) -> None:
         """Check the argument."""
         object.__setattr__(self, "epsilon", _range(self.epsilon))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of all epsilon-DP mechanisms"
+        ]
 
     def _core(self, adjacency: Adjacency) -> Core:
         del adjacency

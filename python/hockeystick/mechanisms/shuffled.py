@@ -25,8 +25,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hockeystick._checks import Array, at_most, choice, count_scalar, scalar
+from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, refuse
 from hockeystick.mechanisms.discrete_pair import on_grid, outwards
-from hockeystick.mechanisms.noise import Adjacency, Core, Entry, Mechanism, refuse
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
@@ -77,6 +77,15 @@ class Shuffled(Mechanism):
         object.__setattr__(self, "num_users", count_scalar("num_users", self.num_users))
         at_most("num_users", self.num_users, "the largest supported", MOST_USERS)
         choice("randomizer", self.randomizer, RANDOMIZERS)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            (
+                "shuffling: each user sends one report by a randomiser of its own coins, every report is "
+                f"{self.epsilon0:g}-locally private, and only their multiset is seen"
+            )
+        ]
 
     def _core(self, adjacency: Adjacency) -> Core:
         if adjacency != "replace":

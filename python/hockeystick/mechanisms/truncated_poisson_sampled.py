@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from hockeystick._checks import count_scalar, probability_scalar
 from hockeystick._numeric.binomial import binomial_tail
-from hockeystick.mechanisms.noise import Adjacency, Core, Gaussian, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.noise import Gaussian
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,16 @@ class TruncatedPoissonSampled(Mechanism):
         object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
         object.__setattr__(self, "sampling_rate", probability_scalar("sampling_rate", self.sampling_rate))
         object.__setattr__(self, "max_batch_size", count_scalar("max_batch_size", self.max_batch_size))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            (
+                "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
+                f"subset is kept if it has more than {self.max_batch_size}; which is secret; a data set has at most "
+                f"{self.dataset_size} records"
+            )
+        ]
 
     def _core(self, adjacency: Adjacency) -> Core:
         shift, rate = 1.0 / self.mechanism.noise_multiplier, self.sampling_rate  # type: ignore[attr-defined]

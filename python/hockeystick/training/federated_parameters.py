@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick._checks import POSITIVE, choice, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["FederatedParameters", "federated_parameters"]
 

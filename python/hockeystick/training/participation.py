@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numeric.binomial import binomial_tail
-from hockeystick.mechanisms import (
-    FixedSizeSampled,
-    Mechanism,
-    PoissonSampled,
-    RandomAllocation,
-    TruncatedPoissonSampled,
-)
-from hockeystick.mechanisms.noise import require_mechanism
+from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, TruncatedPoissonSampled
+from hockeystick.mechanisms.base import Mechanism, require_mechanism
 
 __all__ = ["draw_batches", "draw_participants"]
 

@@ -127,7 +127,7 @@ class Plan:
         >>> found.simulated_loss(num_runs=3).shape
         (2, 3)
         """
-        return simulated_losses(self, data, seed=seed, num_runs=num_runs)
+        return simulated_losses(self.trust, self.problem, self.settings, data, seed=seed, num_runs=num_runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and words, for JSON."""
@@ -151,7 +151,7 @@ class Plan:
         ValueError
             For "shuffle", whose noise no array function accounts for.
         """
-        return sweep_plan(self)
+        return sweep_plan(self.trust, self.problem, self.settings)
 
     def sweep_toml(self) -> str:
         """Return `sweep` as a TOML file's text."""

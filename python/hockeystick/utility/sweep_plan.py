@@ -1,4 +1,4 @@
-"""A plan as the sweep plan around it."""
+"""The settings of a plan as the sweep plan around them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hockeystick.utility.planning import Plan
+    from collections.abc import Sequence
+
+    from hockeystick.utility.settings import Problem, Setting, Trust
 
 
-def sweep_plan(found: Plan) -> dict[str, Any]:
-    """Return a sweep plan of the array functions behind a plan."""
-    if found.trust == "shuffle":
+def sweep_plan(trust: Trust, problem: Problem, settings: Sequence[Setting]) -> dict[str, Any]:
+    """Return a sweep plan of the array functions behind the settings of a plan."""
+    if trust == "shuffle":
         msg = "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
         raise ValueError(msg)
-    problem, noises = found.problem, [setting.noise_std for setting in found.settings]
+    noises = [setting.noise_std for setting in settings]
     spread = {"logspace": [min(noises) / 2.0, max(noises) * 2.0], "num": 25}
     fixed: dict[str, Any] = {
         "dimension": problem.dimension,
@@ -23,8 +25,8 @@ def sweep_plan(found: Plan) -> dict[str, Any]:
         "strong_convexity": problem.strong_convexity,
     }
     axes: dict[str, Any] = {"noise_std": spread}
-    sizes = sorted({setting.batch_size for setting in found.settings})
-    if found.trust == "last-iterate":
+    sizes = sorted({setting.batch_size for setting in settings})
+    if trust == "last-iterate":
         outputs: dict[str, Any] = {
             "delta": "utility.trusted_aggregator_delta",
             "risk": {
@@ -33,9 +35,9 @@ def sweep_plan(found: Plan) -> dict[str, Any]:
             },
         }
         fixed |= {"eps": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
-        axes["batch_size"] = sorted({setting.silos_per_round for setting in found.settings})
+        axes["batch_size"] = sorted({setting.silos_per_round for setting in settings})
     else:
-        central = found.trust == "central"
+        central = trust == "central"
         outputs = {"epsilon": "isrl.noisy_mb_sgd_epsilon", "risk": "isrl.mb_sgd_risk_bound"}
         fixed |= {
             "delta": problem.delta,
@@ -44,8 +46,8 @@ def sweep_plan(found: Plan) -> dict[str, Any]:
             "num_silos": 1 if central else problem.num_silos,
             "silos_per_round": 1 if central else problem.silos_per_round,
         }
-        axes |= {"rounds": sorted({setting.rounds for setting in found.settings}), "batch_size": sizes}
-    return {"title": f"Around a plan for {found.trust}", "outputs": outputs, "fixed": fixed, "axes": axes}
+        axes |= {"rounds": sorted({setting.rounds for setting in settings}), "batch_size": sizes}
+    return {"title": f"Around a plan for {trust}", "outputs": outputs, "fixed": fixed, "axes": axes}
 
 
 def toml(source: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
-from hockeystick.mechanisms.noise import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 
 Key = frozenset[tuple[Mechanism, int]]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick.mechanisms import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 KINDS = (
@@ -27,6 +27,18 @@ KINDS = (
     "renyi",
 )  # others until a bound is written for them
 ROUNDING = 2.0**-49
+
+
+@singledispatch
+def require_bound(mechanism: Mechanism, adjacency: Adjacency) -> None:
+    """Refuse a mechanism whose bound cannot be computed; private_selection.py adds the one that needs an accountant."""
+    del mechanism, adjacency
+
+
+@singledispatch
+def known_divergence(mechanism: RenyiMechanism, order: float, adjacency: Adjacency) -> float:
+    """Return the bound that a mechanism is known by, in both directions; private_selection.py adds one as above."""
+    return mechanism._divergence(order, adjacency)
 
 
 def first_without_bound(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Mechanism | None:
@@ -53,7 +65,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
         math.fsum(
             count
             * (
-                mechanism._divergence(order, adjacency)
+                known_divergence(mechanism, order, adjacency)
                 if isinstance(mechanism, RenyiMechanism)
                 else _divergence(kind, parameters, rate, order, forward=forward)
             )

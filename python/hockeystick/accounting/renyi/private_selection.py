@@ -13,20 +13,19 @@ from __future__ import annotations
 import bisect
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
-from hockeystick.mechanisms.noise import Adjacency, Mechanism
+from hockeystick.accounting.engines import Composition, Question, upper_end
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
-
-if TYPE_CHECKING:
-    from hockeystick.mechanisms.renyi_bounded import PrivateSelection
+from hockeystick.mechanisms.renyi_bounded import PrivateSelection
 
 ROUNDING = 1.0 + 1e-12
 
 
+@renyi.known_divergence.register
 def divergence(selection: PrivateSelection, order: float, adjacency: Adjacency) -> float:
     """Return the least bound of this order or, as divergences do not fall, of a larger one."""
     beyond = bisect.bisect_left(ORDERS, order)
@@ -34,6 +33,7 @@ def divergence(selection: PrivateSelection, order: float, adjacency: Adjacency) 
     return least if ORDERS[beyond : beyond + 1] == (order,) else min(least, _bound(selection, order, adjacency))
 
 
+@renyi.require_bound.register
 def require_bound(selection: PrivateSelection, adjacency: Adjacency) -> None:
     """Raise ValueError if nothing is known of the runs, or no such number of them exists."""
     _bound(selection, 2.0, adjacency)
@@ -79,9 +79,8 @@ def _run(mechanism: Mechanism, count: int, adjacency: Adjacency, order: float) -
 
 @lru_cache(maxsize=1024)
 def _delta(mechanism: Mechanism, count: int, adjacency: Adjacency, eps: float) -> float:
-    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415, which imports this
-
-    return float(Accountant(adjacency).compose(mechanism, count).delta(eps * (1.0 - 2.0**-50)))
+    question = Question(False, eps * (1.0 - 2.0**-50))
+    return upper_end(Composition({mechanism: count}, adjacency), question, "auto")
 
 
 @lru_cache(maxsize=64)

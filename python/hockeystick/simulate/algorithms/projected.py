@@ -11,7 +11,8 @@ from hockeystick._checks import choice, count_scalar
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
-from hockeystick.mechanisms import Gaussian, Laplace, Mechanism
+from hockeystick.mechanisms import Gaussian, Laplace
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, by_composition

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hockeystick._checks import count_scalar
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import Adjacency
+from hockeystick.mechanisms.base import Adjacency
 from hockeystick.simulate.running.participation import Account
 
 __all__ = ["Guarantee", "NoGuaranteeError"]

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar, scalar
-from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["Cyclic", "EveryRound", "FixedSize", "Participation", "Poisson", "Shuffled", "WithReplacement"]
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from hockeystick.sweep.running.run import Progress
+from hockeystick.sweep.running.summary import Progress
 
 LOG_SECONDS = 5.0
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} cells [{elapsed}, {rate_fmt}{postfix}]"

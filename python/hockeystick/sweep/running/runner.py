@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.running.run import Progress, Summary
 from hockeystick.sweep.running.schedule import Queue
+from hockeystick.sweep.running.summary import Progress, Summary
 from hockeystick.sweep.store.parquet_part import Counts, Part, encode
 from hockeystick.sweep.store.store import Store
 

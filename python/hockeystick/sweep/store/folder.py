@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.store.names import temporary
 
 try:
     import fcntl
@@ -50,17 +51,6 @@ def open_folder(out: str | os.PathLike[str]) -> Folder:
     from hockeystick.sweep.store.remote import RemoteFolder  # noqa: PLC0415 - fsspec is asked for when first needed
 
     return RemoteFolder(location)
-
-
-def temporary(name: str) -> str:
-    """Return the name of a file that is not whole yet: hidden, so that a reader of the folder skips it."""
-    folder, slash, file = name.rpartition("/")
-    return f"{folder}{slash}.{file}.tmp"
-
-
-def is_temporary(name: str) -> bool:
-    """Say whether a file was left unfinished."""
-    return name.startswith(".") and name.endswith(".tmp")
 
 
 class LocalFolder:

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 
 from hockeystick.sweep.errors import OutputError
-from hockeystick.sweep.store.folder import temporary
+from hockeystick.sweep.store.names import temporary
 
 try:
     import fsspec

@@ -19,7 +19,8 @@ from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
-from hockeystick.sweep.store.folder import Folder, is_temporary, open_folder
+from hockeystick.sweep.store.folder import Folder, open_folder
+from hockeystick.sweep.store.names import is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
 
