@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "tests" / "embed"
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
 needs_cmake = pytest.mark.skipif(

@@ -18,7 +18,7 @@ from hockeystick.sweep.plan import load, parse
 
 pq = pytest.importorskip("pyarrow.parquet")
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 THETA = {
     "shard_rows": 7,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BLOCKS = [
     pytest.param(needed, block, id=f"{name}-{i}")
     for name in ("switching", "embedding", "correlated_noise", "allocation", "mechanisms", "sampling")

@@ -14,7 +14,7 @@ import pytest
 
 import hockeystick as hs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CORE = ROOT / "cpp" / "include" / "hockeystick"
 CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *CORE.glob("*.h"), *(ROOT / "tests" / "embed").glob("*.c*")])
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")

@@ -10,7 +10,7 @@ import pytest
 
 image = pytest.importorskip("matplotlib.image")
 
-SCRIPTS = Path(__file__).parents[1] / "docs" / "figures"
+SCRIPTS = Path(__file__).parents[2] / "docs" / "figures"
 PICTURES = {
     "fedavg_refutation": ["fedavg_refutation"],
     "hidden_states": [

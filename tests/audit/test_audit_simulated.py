@@ -12,7 +12,7 @@ pytest.importorskip("numba")
 simulate = pytest.importorskip("hockeystick.simulate")
 audit = pytest.importorskip("hockeystick.audit")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "tables" / "simulated_audits.py"))
 
 

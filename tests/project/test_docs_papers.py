@@ -10,7 +10,7 @@ import pytest
 
 from hockeystick.cli import main
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("isrl", "distortion", "planning")}
 BLOCKS = [
     pytest.param(block, id=f"{name}-{index}")

@@ -13,7 +13,7 @@ import pytest
 
 from hockeystick import audit, federated, published
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 REFUTED = (
     "Noisy-FedAvg, constant steps, last model",

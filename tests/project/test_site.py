@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and its links lead somewhere; tests/test_figures.py runs the gallery's scripts."""
+"""The documentation builds without a warning, and its links lead somewhere; tests/project/test_figures.py runs the gallery's scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NEEDED = ("sphinx", "myst_parser", "numpydoc", "furo", "matplotlib", "dp_accounting", "numba", "sklearn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
