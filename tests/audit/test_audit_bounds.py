@@ -1,4 +1,4 @@
-"""Audits against bounds: none exceeds a certified one, and the printed bounds that are false are refuted; docs/audit.md."""
+"""Audits against bounds: none exceeds a certified one, and the printed bounds that are false are refuted; docs/audit/audit.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hockeystick import audit, federated, published
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "audit" / "audit.md").read_text(encoding="utf-8")
 REFUTED = (
     "Noisy-FedAvg, constant steps, last model",
     "Noisy-FedAvg, cyclic steps, last model",

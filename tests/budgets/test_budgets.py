@@ -1,4 +1,4 @@
-"""docs/budgets.md does what it says: its blocks run, and its measurements can be made."""
+"""docs/accounting/budgets.md does what it says: its blocks run, and its measurements can be made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "budgets.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "accounting" / "budgets.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))

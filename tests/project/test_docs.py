@@ -12,12 +12,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [
-    pytest.param(needed, block, id=f"{name}-{i}")
-    for name in ("switching", "embedding", "correlated_noise", "allocation", "mechanisms", "sampling")
+    pytest.param(needed, block, id=f"{page.split('/')[1]}-{i}")
+    for page in (
+        "project/switching",
+        "project/embedding",
+        "accounting/correlated_noise",
+        "accounting/allocation",
+        "accounting/mechanisms",
+        "accounting/sampling",
+    )
     for i, (needed, block) in enumerate(
         re.findall(
             r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```",
-            (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"),
+            (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"),
             re.DOTALL,
         )
     )
@@ -38,7 +45,7 @@ def test_python_blocks_run(needed, block):
 
 def test_snippets_are_tested():
     """The lines of the C++ and CMake examples stand in the downstream project."""
-    text = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
     for line in (
         "find_package(hockeystick 0.1 CONFIG REQUIRED)",
         '    training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);',

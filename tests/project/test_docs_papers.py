@@ -11,7 +11,10 @@ import pytest
 from hockeystick.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("isrl", "distortion", "planning")}
+PAGES = {
+    name: (DOCS / room / f"{name}.md").read_text(encoding="utf-8")
+    for room, name in (("isrl", "isrl"), ("distortion", "distortion"), ("federated", "planning"))
+}
 BLOCKS = [
     pytest.param(block, id=f"{name}-{index}")
     for name, text in PAGES.items()

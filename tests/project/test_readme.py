@@ -63,7 +63,9 @@ def test_continuous_integration_runs_the_test_command():
 
 
 @pytest.mark.parametrize(
-    ("heading", "page"), [("kernel", "accuracy"), ("question, one thread", "benchmarks")], ids=["accuracy", "speed"]
+    ("heading", "page"),
+    [("kernel", "accounting/accuracy"), ("question, one thread", "project/benchmarks")],
+    ids=["accuracy", "speed"],
 )
 def test_tables_repeat_what_was_measured(heading, page):
     """Every measured number of the two tables stands on the page that has them all."""

@@ -465,9 +465,9 @@ def test_files_are_read(tmp_path):
 
 
 def test_page_runs(capsys):
-    """The examples of docs/simulate.md run, and the budget stops the first of them."""
+    """The examples of docs/simulate/simulate.md run, and the budget stops the first of them."""
     pytest.importorskip("sklearn")
-    page = Path(__file__).parents[2] / "docs" / "simulate.md"
+    page = Path(__file__).parents[2] / "docs" / "simulate" / "simulate.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     exec(compile("\n".join(blocks), "simulate.md", "exec"), {})  # noqa: S102, the text is ours
