@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 import hockeystick as hs
+import processes
 from hockeystick import audit
 from hockeystick.audit._rates import Counts, credible_epsilon, proportion_lower
 
@@ -235,7 +235,7 @@ def test_evidence_says_what_it_rests_on() -> None:
 def test_scipy_is_asked_for_when_first_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package imports without SciPy, and so does the audit of one run work; the others name the extra."""
     program = "import sys, hockeystick; assert not any(name.split('.')[0] == 'scipy' for name in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    processes.python(program)
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     assert audit.one_run([1.0], [True], num_guesses=1, delta=0.0, confidence=0.5).epsilon == 0
     with pytest.raises(ImportError, match=r"an audit needs SciPy: pip install 'hockeystick\[audit\]'"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import processes
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "accounting" / "budgets.md").read_text(encoding="utf-8")
@@ -26,5 +27,5 @@ def test_python_blocks_run(block, capsys):
 def test_measurements_run():
     """The script of the measurements runs, with fewer clients."""
     script = ROOT / "docs" / "tables" / "clients.py"
-    done = subprocess.run([sys.executable, script, "--clients", "2000"], check=True, capture_output=True, text=True)
+    done = processes.run([sys.executable, script, "--clients", "2000"])
     assert re.search(r"opening after 150 rounds: [\d.]+ s", done.stdout)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 
 import numpy as np
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import processes
 
 SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
 TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 5, 0.1, 2)
@@ -125,7 +125,7 @@ def test_killed_process(tmp_path, rounds):
     path = tmp_path / "budget.sqlite"
     before = 0
     for _ in range(2):
-        with subprocess.Popen([sys.executable, "-c", ROUND, path], stdout=subprocess.PIPE, text=True) as process:
+        with processes.child([sys.executable, "-c", ROUND, path]) as process:
             for line in process.stdout:
                 released = int(line)
                 if released >= before + rounds:

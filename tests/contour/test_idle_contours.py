@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import subprocess
 import sys
 import textwrap
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick import _core
 
 CELLS = [
@@ -61,7 +61,7 @@ def test_a_fork_gets_the_same_answers():
             os._exit(0 if ask() == parents else 1)
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    processes.python(textwrap.dedent(script))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -79,5 +79,5 @@ def test_what_is_kept_is_bounded():
         hs.dpsgd_epsilon(1.0, 0.01, np.arange(10, 60), np.logspace(-12, -1, 50))
         print(megabytes() - before)
     """
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, capture_output=True, text=True)
+    result = processes.python(textwrap.dedent(script))
     assert float(result.stdout) < 48.0

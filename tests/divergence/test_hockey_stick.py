@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 import hockeystick as hs
 import measure_accuracy
+import processes
 import tables
 
 inf, nan = np.inf, np.nan
@@ -50,9 +50,7 @@ def test_instruction_sets_agree(instruction_set: str) -> None:
     runs = []
     for forced in ({}, {"HOCKEYSTICK_ISA": instruction_set}):
         environment = {k: v for k, v in os.environ.items() if k != "HOCKEYSTICK_ISA"} | forced
-        runs.append(
-            subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-        )
+        runs.append(processes.python(code, env=environment, check=False))
     if "this machine cannot run" in runs[1].stderr:
         pytest.skip(f"this machine cannot run {instruction_set}")
     ours, theirs = (np.array(json.loads(run.stdout)) for run in runs)
@@ -62,13 +60,7 @@ def test_instruction_sets_agree(instruction_set: str) -> None:
 @pytest.mark.parametrize("bad", ["v9", "V3", "avx2", " v3"])
 def test_unknown_instruction_set(bad: str) -> None:
     """A bogus HOCKEYSTICK_ISA stops the import with an error that names the variable and the value."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import hockeystick"],
-        env=os.environ | {"HOCKEYSTICK_ISA": bad},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = processes.python("import hockeystick", env=os.environ | {"HOCKEYSTICK_ISA": bad}, check=False)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(("ValueError", "ImportError"))
@@ -389,4 +381,4 @@ def test_one_bad_cell_among_many() -> None:
 def test_tables_are_reproducible() -> None:
     """Recomputing a subsample of the committed tables gives their digits."""
     script = Path(__file__).parents[1] / "reference" / "generate_kernels.py"
-    subprocess.run([sys.executable, script, "--check"], check=True, capture_output=True)
+    processes.run([sys.executable, script, "--check"], limit=600)

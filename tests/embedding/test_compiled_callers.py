@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import math
-import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick import kernels
 
 UNARY, BINARY = ("q", "log_q", "q_inv"), ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon")
@@ -44,6 +43,7 @@ def test_scipy():
     assert integrate.quad(call, 0.0, 40.0)[0] == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_numba():
     """Inside njit, on numbers and on arrays, in parallel too, each kernel gives what it gives outside."""
     numba = pytest.importorskip("numba")
@@ -121,20 +121,20 @@ cpdef double total(double[::1] eps, double r) noexcept nogil:
 """
 
 
+@pytest.mark.slow
 def test_cython(tmp_path):
     """A Cython module cimports the kernels from the shipped declarations."""
     if importlib.util.find_spec("Cython") is None or importlib.util.find_spec("setuptools") is None:
         pytest.skip("Cython or setuptools is not installed")
     (tmp_path / "caller.pyx").write_text(SOURCE, encoding="utf-8")
     command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "--inplace", "caller.pyx"]
-    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ)
-    assert built.returncode == 0, built.stdout + built.stderr
+    processes.run(command, cwd=tmp_path, limit=300)
     code = """if True:
         import caller, numpy
         eps, out = numpy.linspace(0.0, 5.0, 50), numpy.empty(50)
         caller.fill(eps, numpy.ones(50), out)
         assert abs(caller.total(eps, 1.0) - 0.5 - out.sum()) < 1e-13
         print(repr(caller.total(eps, 1.0)))"""
-    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert float(result.stdout) == pytest.approx(hs.theta(np.linspace(0.0, 5.0, 50), 1.0).sum() + 0.5, rel=1e-13)
+    assert float(processes.python(code, cwd=tmp_path).stdout) == pytest.approx(
+        hs.theta(np.linspace(0.0, 5.0, 50), 1.0).sum() + 0.5, rel=1e-13
+    )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
+import processes
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "tests" / "embed"
+
+pytestmark = pytest.mark.slow
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
 needs_cmake = pytest.mark.skipif(
     CMAKE is None or not (shutil.which("c++") or os.environ.get("CXX")), reason="no CMake or no C++ compiler"
@@ -22,9 +24,7 @@ needs_cmake = pytest.mark.skipif(
 
 def run(*command, **options):
     """Run a command and fail with what it printed."""
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    return processes.run(command, limit=900, **options).stdout
 
 
 def build(folder, config, *options):

@@ -70,7 +70,7 @@ def test_sub_modules_are_loaded_when_asked_for():
     code = (
         "import sys, hockeystick as hs; print('hockeystick.isrl' in sys.modules, hs.isrl.__name__, 'isrl' in dir(hs))"
     )
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
     assert result.stdout.split() == ["False", "hockeystick.isrl", "True"]
     with pytest.raises(AttributeError, match="no attribute 'isr'"):
         hs.isr  # noqa: B018

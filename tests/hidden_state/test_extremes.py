@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import time
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from high_precision import theta as exact_theta
 from hockeystick import federated, last_iterate
 
@@ -108,10 +108,10 @@ def test_interrupt_ends_a_long_call(call: str) -> None:
     code = (
         f"import hockeystick as hs\nfrom hockeystick import federated\nprint('go', flush=True)\n{call}\nprint('done')"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"go\n"
+    with processes.child([sys.executable, "-c", code]) as process:
+        assert process.stdout.readline() == "go\n"
         time.sleep(1.5)  # into the compiled call
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
-    assert b"done" not in out
-    assert b"KeyboardInterrupt" in errors
+        out, errors = process.communicate(timeout=processes.seconds(60))
+    assert "done" not in out
+    assert "KeyboardInterrupt" in errors

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import subprocess
 import sys
 import types
 
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick.interop.opacus import HockeyStickAccountant
 
 
@@ -43,7 +43,7 @@ def opacus():
 def test_no_torch():
     """Neither torch nor Opacus is imported."""
     code = "import sys, hockeystick.interop.opacus; print({'torch', 'opacus'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    assert processes.python(code).stdout == "set()\n"
 
 
 def test_steps_are_the_history():

@@ -6,28 +6,27 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
+import processes
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "cpp" / "include" / "hockeystick"
 CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *CORE.glob("*.h"), *(ROOT / "tests" / "embed").glob("*.c*")])
+HEADERS = sorted(CORE.rglob("*.hpp"))
+HEADER_IDS = [header.relative_to(CORE).as_posix() for header in HEADERS]
+ROOMS = sorted({header.parent for header in HEADERS})
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 
 def run(*command, **options):
     """Run a command in the repository and fail with what it printed."""
-    result = subprocess.run(
-        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False, **options
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    return processes.run(command, cwd=ROOT, limit=300, **options).stdout
 
 
 def tool(name):
@@ -48,11 +47,13 @@ def test_cpp_style():
     run(tool("clang-format"), "--dry-run", "--Werror", *CPP)
 
 
+@pytest.mark.slow
 def test_types():
     """The package passes mypy's strict mode."""
     run(sys.executable, "-m", "mypy", "python/hockeystick")
 
 
+@pytest.mark.slow
 def test_stub_is_generated(tmp_path):
     """The committed stub is what the generator makes of the compiled module."""
     environment = os.environ | {"HOCKEYSTICK_ISA": "portable"}  # the stub holds the value
@@ -61,6 +62,7 @@ def test_stub_is_generated(tmp_path):
     assert fresh == (ROOT / "python" / "hockeystick" / "_core.pyi").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_stub_matches_the_module(tmp_path):
     """The stub test of mypy finds no difference between the stub and the compiled module."""
     allowed = tmp_path / "allowed"
@@ -76,6 +78,7 @@ def test_one_version():
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_coefficients_are_generated():
     """The polynomial coefficients are what the script computes."""
     run(sys.executable, "tests/reference/generate_coefficients.py", "--check")
@@ -96,11 +99,11 @@ def test_extras_are_asked_for_by_name(module):
         f"import hockeystick.interop.{module} as adapter\n"
         "adapter.HockeyStickAccountant()"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = processes.python(code, check=False)
     assert f"pip install 'hockeystick[{module.replace('_', '-')}]'" in result.stderr
 
 
-@pytest.mark.parametrize("header", sorted(CORE.glob("*.hpp")), ids=lambda path: path.name)
+@pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
 def test_core_knows_no_python(header):
     """No header of the core includes Python, NumPy, iostream or anything local, or keeps a static variable."""
     text = header.read_text(encoding="utf-8")
@@ -108,29 +111,40 @@ def test_core_knows_no_python(header):
     assert not re.search(r"\bstatic\b(?! constexpr)(?!.*\()|\bthread_local\b", re.sub(r"//.*", "", text))
 
 
-@needs_compiler
-def test_each_header_stands_alone(tmp_path):
-    """Every header compiles by itself, without a warning."""
+def check_syntax(source):
+    """Compile a file with every warning an error, and throw the result away."""
     pythran = importlib.util.find_spec("pythran")
     assert pythran, "pythran, whose pocketfft the build uses, is not installed; pip install '.[test]'"
     pocketfft = Path(pythran.origin).parent / "pythonic" / "numpy" / "fft"
-    for header in sorted(CORE.glob("*.hpp")):
-        source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <hockeystick/{header.name}>\n", encoding="utf-8")
-        run(
-            COMPILER,
-            "-std=c++17",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-fsyntax-only",
-            "-Icpp/include",
-            "-isystem",
-            pocketfft,
-            source,
-        )
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Icpp/include", "-isystem", pocketfft]
+    run(COMPILER, *flags, source)
 
 
+def including(headers):
+    """Return a source file that includes some headers of the core."""
+    return "".join(f"#include <{header.relative_to(CORE.parent).as_posix()}>\n" for header in headers)
+
+
+@needs_compiler
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_headers_of_a_room_compile(room, tmp_path):
+    """The headers of a room compile together, the last by the alphabet first, without a warning."""
+    source = tmp_path / "room.cpp"
+    source.write_text(including(sorted(room.glob("*.hpp"), reverse=True)), encoding="utf-8")
+    check_syntax(source)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
+def test_each_header_stands_alone(header, tmp_path):
+    """Every header compiles by itself, without a warning."""
+    source = tmp_path / "header.cpp"
+    source.write_text(including([header]), encoding="utf-8")
+    check_syntax(source)
+
+
+@pytest.mark.slow
 @needs_compiler
 def test_core_embeds(tmp_path):
     """A downstream program without pocketfft includes the core in two units, links, and gets the same numbers."""
@@ -142,6 +156,7 @@ def test_core_embeds(tmp_path):
     assert eps == pytest.approx(1.0, rel=1e-13)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kernels_leak_no_weak_symbols(tmp_path):
     """A weak symbol of a kernel object lies in its instruction set's namespace, so that the linker merges nothing."""

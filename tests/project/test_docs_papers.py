@@ -23,6 +23,7 @@ BLOCKS = [
 COMMANDS = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", PAGES["planning"], re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 def test_python_blocks_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every Python block runs and prints numbers."""
@@ -35,6 +36,7 @@ def numbers(table: str) -> list[list[float]]:
     return [[float(cell) for cell in line.split()] for line in table.splitlines()[4:] if line.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=["hospitals", "phones", "shuffled", "bank", "pooled"])
 def test_plans_are_what_is_printed(command: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command of the planning page prints the table shown, to the last digit but one."""
@@ -47,6 +49,7 @@ def test_plans_are_what_is_printed(command: str, shown: str, capsys: pytest.Capt
         assert found == pytest.approx(expected, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_table_of_slack() -> None:
     """The page has the rows that the script prints."""
     script = (DOCS / "tables" / "isrl_slack.py").read_text(encoding="utf-8")

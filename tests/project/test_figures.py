@@ -1,12 +1,13 @@
-"""The figure scripts of docs/figures, run as a reader would run them."""
+"""The figure scripts of docs/figures: each draws its pictures, and nothing else."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import processes
 
 image = pytest.importorskip("matplotlib.image")
 
@@ -24,11 +25,24 @@ PICTURES = {
     "projected_sgd": ["projected_sgd_figure_2", "projected_sgd_figure_3"],
     "trusted_aggregator": ["trusted_aggregator_figure_2"],
 }
+# Runs each script as `python docs/figures/NAME.py -o OUT/NAME` would, but imports what they share once.
+RUN_ALL = """
+import runpy, sys
+from pathlib import Path
+scripts, out, *names = sys.argv[1:]
+sys.path.insert(0, scripts)
+for name in names:
+    sys.argv = [f"{name}.py", "-o", str(Path(out) / name)]
+    runpy.run_path(str(Path(scripts) / f"{name}.py"), run_name="__main__")
+"""
 
 
-def run_script(name: str, *arguments: str) -> None:
-    """Run one script as `python docs/figures/NAME.py`."""
-    subprocess.run([sys.executable, SCRIPTS / f"{name}.py", *arguments], check=True, timeout=120)
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the pictures of each script in a folder of its name."""
+    out = tmp_path_factory.mktemp("figures")
+    processes.python(RUN_ALL, SCRIPTS, out, *PICTURES, limit=600)
+    return out
 
 
 def test_every_script_is_tested() -> None:
@@ -36,22 +50,23 @@ def test_every_script_is_tested() -> None:
     assert {path.stem for path in SCRIPTS.glob("*.py")} - {"style"} == set(PICTURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
-def test_script_draws_its_pictures(name: str, tmp_path: Path) -> None:
+def test_script_draws_its_pictures(name: str, drawn: Path) -> None:
     """A script writes its pictures and nothing else, with ink on them that is neither all there is nor a speck."""
-    run_script(name, "-o", str(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{picture}.png" for picture in PICTURES[name]]
-    for path in tmp_path.iterdir():
+    assert sorted(path.name for path in (drawn / name).iterdir()) == [f"{picture}.png" for picture in PICTURES[name]]
+    for path in (drawn / name).iterdir():
         pixels = image.imread(path)[..., :3]
         assert min(pixels.shape[:2]) >= 600
         coloured = pixels.max(axis=2) - pixels.min(axis=2) > 0.2  # curves, not axes or letters
         assert 0.002 < coloured.mean() < 0.2
 
 
+@pytest.mark.slow
 def test_svg_is_reproducible(tmp_path: Path) -> None:
-    """With --svg a picture is written as SVG too, the same bytes every time, into a folder that need not exist."""
+    """Run as a reader would, with --svg, a script writes the same bytes every time, into a folder that need not exist."""
     for folder in ("first", "second"):
-        run_script("trusted_aggregator", "--svg", "-o", str(tmp_path / folder))
+        processes.run([sys.executable, SCRIPTS / "trusted_aggregator.py", "--svg", "-o", tmp_path / folder])
     first, second = (
         (tmp_path / folder / "trusted_aggregator_figure_2.svg").read_bytes() for folder in ("first", "second")
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import processes
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,7 +42,7 @@ def test_main_job_runs(tmp_path):
     for command in commands:
         words = shlex.split(command.replace(" out", f" {tmp_path / 'out'}"))
         assert words[0] == ".venv/bin/hockeystick"
-        subprocess.run([sys.executable, "-m", "hockeystick", *words[1:]], cwd=ROOT, check=True, capture_output=True)
+        processes.run([sys.executable, "-m", "hockeystick", *words[1:]], cwd=ROOT)
     assert list((tmp_path / "out" / "cells").glob("*.parquet"))
     assert list((tmp_path / "out").rglob("*.png"))
 
@@ -49,9 +50,7 @@ def test_main_job_runs(tmp_path):
 def test_command_line_example():
     """The one-line example prints JSON."""
     command = re.search(r"`hockeystick (epsilon [^`]+)`", TEXT).group(1)
-    result = subprocess.run(
-        [sys.executable, "-m", "hockeystick", *shlex.split(command)], check=True, capture_output=True, text=True
-    )
+    result = processes.run([sys.executable, "-m", "hockeystick", *shlex.split(command)])
     assert '"epsilon"' in result.stdout
 
 

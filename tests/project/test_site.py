@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,11 +11,16 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import processes
+
 ROOT = Path(__file__).parents[2]
 NEEDED = ("sphinx", "myst_parser", "numpydoc", "furo", "matplotlib", "dp_accounting", "numba", "sklearn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs hockeystick[docs]: {', '.join(MISSING)} missing")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"needs hockeystick[docs]: {', '.join(MISSING)} missing"),
+]
 
 
 class Page(HTMLParser):
@@ -43,10 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
     command = [sys.executable, "-m", "sphinx", *options, "docs", str(out)]
-    built = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONWARNINGS": ""}
-    )
-    assert built.returncode == 0, built.stderr
+    processes.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=900)
     return out
 
 

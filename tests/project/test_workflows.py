@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import processes
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -17,7 +18,7 @@ def violations(path: Path) -> str:
     """Return what the vendored schema of GitHub workflows finds wrong, without a network."""
     pytest.importorskip("check_jsonschema")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 

@@ -6,13 +6,13 @@ import doctest
 import importlib
 import json
 import math
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick.cli import main
 
 PLAN = '[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [0.5, 1.0]\n'
@@ -276,7 +276,7 @@ codes = [hockeystick.cli.main(["sweep", "run", {str(plan)!r}, "-o", {str(tmp_pat
 codes += [hockeystick.cli.main(["sweep", action, {str(tmp_path / "out")!r}]) for action in ("plot", "report")]
 sys.exit(max(codes))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = processes.python(code, check=False)
     assert f"needs {package}: pip install 'hockeystick[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode > 0

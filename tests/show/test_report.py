@@ -6,7 +6,6 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick.report import report_sweep
 from hockeystick.sweep import run, units
 from hockeystick.sweep.functions import MEANING, REGISTERED, lookup, status
@@ -70,7 +70,7 @@ def browse(page: Path, *options: str) -> str:
     command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     command += [f"--user-data-dir={page.parent / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command += ["--virtual-time-budget=8000", *options, page.resolve().as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return processes.run(command).stdout
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import math
 import pickle
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import processes
 
 pytest.importorskip("numba")
 
@@ -476,11 +477,6 @@ def test_page_runs(capsys):
     assert printed[-1] == "True"
 
 
-def in_new_process(code: str) -> subprocess.Popen[str]:
-    """Start Python on some code."""
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 LONG = """
 from hockeystick import simulate
 a = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)
@@ -492,22 +488,21 @@ simulate.run(a, p, rounds=10**6, seed=1, num_runs=10**5)
 
 def test_ctrl_c_ends_a_long_run():
     """An interrupt ends a run of 10^11 steps within seconds, with KeyboardInterrupt."""
-    with in_new_process(LONG) as process:
+    with processes.child([sys.executable, "-c", LONG]) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        assert process.stdout.readline() == "started\n"
         time.sleep(3)
         process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=processes.seconds(60))[1]
     assert "KeyboardInterrupt" in errors
 
 
 def test_extra_is_asked_for_by_name():
     """Without numba the module imports, settings can be made, and a run asks for the extra."""
     code = "import sys\nsys.modules['numba'] = None\n" + LONG.replace("10**6", "1").replace("10**5", "1")
-    with in_new_process(code) as process:
-        output, errors = process.communicate(timeout=60)
-    assert output.startswith("started")
-    assert "pip install 'hockeystick[simulate]'" in errors
+    told = processes.python(code, check=False)
+    assert told.stdout.startswith("started")
+    assert "pip install 'hockeystick[simulate]'" in told.stderr
 
 
 def test_a_million_rounds():

@@ -14,12 +14,15 @@ import pytest
 import hockeystick as hs
 from hockeystick.sweep import ClusterError, run
 from hockeystick.sweep.plan import parse
+from processes import seconds
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
 from hockeystick.sweep import cluster, work
 from hockeystick.sweep.store import manifest
+
+pytestmark = pytest.mark.slow
 
 THETA = {
     "shard_rows": 3,
@@ -102,7 +105,7 @@ def test_few_shards_under_way(tmp_path: Path, client: Any, monkeypatch: pytest.M
     assert sorted(submitted) == [*range(40)]
     assert len(ahead) == 41
     assert max(ahead) <= 2 * 2 + 2
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + seconds(60)
     while client.futures and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not client.futures
@@ -177,7 +180,7 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         def grow(done: int, _total: int, _left: float | None) -> None:
             if done == 10:
                 made.scale(4)
-                client.wait_for_workers(4, timeout=60)
+                client.wait_for_workers(4, timeout=seconds(60))
             ahead.append(len(submitted) - done)
 
         run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
@@ -252,11 +255,12 @@ CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness"
 )  # fmt: skip
 def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
     """A long compiled call leaves the interpreter to other threads, of which one sends a worker's sign of life."""
-    thread = threading.Thread(target=call)
+    thread = threading.Thread(target=call, daemon=True)
     beats = 0
     thread.start()
+    deadline = time.monotonic() + seconds(120)
     while thread.is_alive():
+        assert time.monotonic() < deadline
         time.sleep(0.001)
         beats += 1
-    thread.join()
     assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most

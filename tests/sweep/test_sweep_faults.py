@@ -16,6 +16,8 @@ pytest.importorskip("resource", reason="limits and signals are those of POSIX")
 
 import sweep_faults as faults
 
+pytestmark = pytest.mark.slow
+
 LOST = {  # scenario -> exit code and message, where the command does not get through
     "scheduler_killed": (1, r"the scheduler is gone: .*; \d+ cells are kept, the same command resumes"),
     "client_killed": (-9, ""),

@@ -173,6 +173,7 @@ def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem]) -> No
         run(THETA, "failing://out")
 
 
+@pytest.mark.slow
 def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
     """An object store gets the files of a directory by one upload each; damaged and missing ones are replaced."""
     url = f"{bucket}/{uuid.uuid4()}"
@@ -187,6 +188,7 @@ def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
         run({**THETA, "title": "new"}, url)
 
 
+@pytest.mark.slow
 def test_object_store_without_the_bucket(bucket: str) -> None:
     """A bucket that is not there is refused with the store's own words."""
     with pytest.raises(OutputError, match=r"out must be a writable directory, not s3://absent/out: .*bucket"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -10,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick.sweep import OutputError, run
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -35,13 +38,6 @@ epsilon = { function = "gaussian_epsilon", arguments = { delta = 1e-5 } }
 [axes]
 eps = { linspace = [0.0, 8.0], num = 250 }
 r = { logspace = [1e-3, 10.0], num = 400 }
-"""
-# A shell may have started the tests with SIGINT ignored, which children inherit.
-COMMAND = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from hockeystick.cli import main
-sys.exit(main())
 """
 
 
@@ -217,25 +213,25 @@ def uninterrupted(long_plan: Path) -> dict[str, bytes]:
     return content(long_plan.parent / "whole")
 
 
-def start_until(plan: Path, out: Path, parts: int) -> subprocess.Popen[str]:
-    """Start a real process and return it when it has written so many parts; before its first step if none."""
-    command = [sys.executable, "-c", COMMAND, "sweep", "run", str(plan), "-o", str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if not parts or len([*(out / "cells").glob("part-*")] if out.exists() else []) >= parts:
-            break
-        time.sleep(0.001)
-    return process
+@contextlib.contextmanager
+def started(plan: Path, out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
+    """Give a real process that has written so many parts; before its first step if none."""
+    with processes.child([sys.executable, "-m", "hockeystick", "sweep", "run", plan, "-o", out]) as process:
+        deadline = time.monotonic() + processes.seconds(60)
+        while process.poll() is None and time.monotonic() < deadline:
+            if not parts or len([*(out / "cells").glob("part-*")] if out.exists() else []) >= parts:
+                break
+            time.sleep(0.001)
+        yield process
 
 
 def test_killed_again_and_again(tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes]) -> None:
     """Killed without warning at several moments and started again, a run ends with the bytes of a whole one."""
     killed = 0
     for parts in (0, 1, 2, 40, 150, 300):
-        process = start_until(long_plan, tmp_path / "out", parts)
-        process.kill()
-        process.communicate()
+        with started(long_plan, tmp_path / "out", parts) as process:
+            process.kill()
+            process.communicate(timeout=processes.seconds(60))
         killed += process.returncode == -signal.SIGKILL
         whole = {name: data for name, data in content(tmp_path / "out").items() if not name.endswith(".tmp")}
         assert whole.items() <= uninterrupted.items()  # nothing is there in part
@@ -249,9 +245,9 @@ def test_interrupted_politely(
     tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes], sent: signal.Signals, code: int
 ) -> None:
     """Ctrl-C and SIGTERM end a run with a hint, the shell's exit code and nothing half-written."""
-    process = start_until(long_plan, tmp_path / "out", 5)
-    process.send_signal(sent)
-    _, errors = process.communicate(timeout=30)
+    with started(long_plan, tmp_path / "out", 5) as process:
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=processes.seconds(30))
     assert process.returncode == code
     assert "resume with the same command" in errors
     assert "Traceback" not in errors
