@@ -29,14 +29,14 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; sampled_loss.hpp.
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
 
-    A record replaced: from the mechanism's pair for removing a record; the proof is in replaced_loss.hpp for Gaussian noise, where with
+    A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
     is attained, and in `hockeystick._composed.replaced_pair` for all others. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
     adjacency, and refused: the pair for removing a record is not that for replacing one.
 
-    Other mechanisms than single releases become discrete pairs above and below what they leak (composed_pair.hpp).
+    Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
 
     Examples
     --------
@@ -140,13 +140,13 @@ class FixedSizeSampled(Mechanism):
     Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
     binomial probability w_m, and q = 1 - w_0.
 
-    A record replaced: dominated by the curve of sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    A record replaced: dominated by the curve of loss/sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
     Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
     all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 
     A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
     records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
-    *replacement*; with replacement by the mixture of those for m records (gaussian_mixture_loss.hpp; for Laplace noise with m
+    *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
     shown, and the lower end is that of one copy).
 
     Examples

@@ -161,7 +161,7 @@ def test_replaced_records_attain_the_pair(eps):
 
 
 def test_gaussians_by_the_grid():
-    """What `replaced_pair` makes of Gaussian noise encloses the closed form of replaced_loss.hpp."""
+    """What `replaced_pair` makes of Gaussian noise encloses the closed form of loss/replaced_gaussian.hpp."""
     exact = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
     tiny = hs.Composed([(hs.Gaussian(1.0), 1), (hs.Discrete([1.0], [1.0]), 1)])  # the same, but for its form
     pair = hs.PoissonSampled(hs.Composed([(hs.Gaussian(1.0), 1), (hs.Laplace(1e9), 1)]), 0.1)
