@@ -11,43 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import slow_values
 from hockeystick import _core
 
 inf = math.inf
 
 
-def noise(mechanism, k):
-    """Return the mass of the noise at an integer, up to a factor."""
+MECHANISMS = [
+    (hs.DiscreteGaussian if kind == "gaussian" else hs.DiscreteLaplace)(scale, sensitivity)
+    for kind, scale, sensitivity in slow_values.DISCRETE
+]
+
+
+def described(mechanism):
+    """Return the kind and the scale of the noise."""
     if isinstance(mechanism, hs.DiscreteGaussian):
-        return mp.exp(-(mp.mpf(k) ** 2) / (2 * mp.mpf(mechanism.sigma) ** 2))
-    return mp.exp(-mp.mpf(mechanism.parameter) * abs(k))
+        return "gaussian", mechanism.sigma
+    return "laplace", mechanism.parameter
 
 
 def pair(mechanism, moved):
-    """Return the laws of the moved noise and the noise at all integers of mass above 1e-330."""
-    scale = mechanism.sigma * 39 if isinstance(mechanism, hs.DiscreteGaussian) else 760 / mechanism.parameter
-    reach = int(scale) + 2
-    outcomes = range(-reach, reach + moved + 1)
-    total = mp.fsum(noise(mechanism, k) for k in range(-reach, reach + 1))
-    return [noise(mechanism, k - moved) / total for k in outcomes], [noise(mechanism, k) / total for k in outcomes]
-
-
-def sampled_delta(p, q, rate, eps, *, forward=True):
-    """Return sum max(p - e^eps q, 0) of the Poisson-sampled pair."""
-    rate, ratio = mp.mpf(rate), mp.exp(mp.mpf(eps))
-    mixed = [(1 - rate) * b + rate * a for a, b in zip(p, q, strict=True)]
-    high, low = (mixed, q) if forward else (q, mixed)
-    return mp.fsum(max(a - ratio * b, 0) for a, b in zip(high, low, strict=True))
-
-
-MECHANISMS = [
-    hs.DiscreteGaussian(0.3),
-    hs.DiscreteGaussian(2.0, 3),
-    hs.DiscreteGaussian(9.7),
-    hs.DiscreteLaplace(0.2, 7),
-    hs.DiscreteLaplace(1.5),
-    hs.DiscreteLaplace(3.0, 4),
-]
+    """Return the laws of the moved noise and the noise."""
+    return slow_values.discrete_pair(*described(mechanism), moved)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
@@ -57,10 +42,9 @@ def test_one_step_agrees_with_the_sum(mechanism, adjacency, rate):
     moved = mechanism.sensitivity * (2 if adjacency == "replace" else 1)
     kind, parameters, _ = mechanism._core(adjacency)
     with mp.workdps(50):
-        p, q = pair(mechanism, moved)
         for forward in (True, False):
-            for eps in (-0.5, 0.0, 0.0113, 0.2, 0.73, 2.1, 4.9, 11.3):
-                truth = sampled_delta(p, q, rate, eps, forward=forward)
+            for eps in slow_values.DISCRETE_EPS:
+                truth = slow_values.committed("discrete_noise_delta", *described(mechanism), moved, rate, forward, eps)
                 lower, upper = _core.one_step_bracket(kind, parameters, rate, forward, False, eps)
                 assert lower <= truth <= upper
                 assert upper - lower <= 1e-11 * (1 + abs(mp.log(truth + mp.mpf("1e-300")))) * truth + mp.mpf("1e-300")
@@ -107,9 +91,8 @@ def test_far_tails():
     """Delta goes on to the end of the doubles, its lower end too, and is no more than its upper end below them."""
     accountant = hs.Accountant().compose(hs.DiscreteGaussian(1.0))
     with mp.workdps(50):
-        p, q = pair(hs.DiscreteGaussian(1.0), 1)
         for eps in (20.2, 35.7, 39.3, 60.0):
-            truth = sampled_delta(p, q, 1.0, eps)
+            truth = slow_values.discrete_noise_delta("gaussian", 1.0, 1, 1.0, True, eps)
             found = accountant.delta_bracket(eps)
             assert found.lower <= truth <= found.upper
     assert 0 < accountant.delta(35.7) < 1e-270
