@@ -29,7 +29,7 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/poisson_sampled.hpp.
 
     A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
@@ -140,7 +140,7 @@ class FixedSizeSampled(Mechanism):
     Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
     binomial probability w_m, and q = 1 - w_0.
 
-    A record replaced: dominated by the curve of loss/sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
     Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
     all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 
