@@ -42,7 +42,7 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/poisson_sampled.hpp.
 
     A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and

@@ -17,23 +17,10 @@
 #include <vector>
 
 #include <hockeystick/loss/privacy_loss.hpp>
+#include <hockeystick/numeric/compensated_sum.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
-
-// A sum whose error does not grow with its terms (Kahan 1965).
-class CompensatedSum {
-  public:
-    void add(double term) {
-        const double corrected = term - lost_, next = sum_ + corrected;
-        lost_ = (next - sum_) - corrected;
-        sum_ = next;
-    }
-    double value() const { return sum_; }
-
-  private:
-    double sum_ = 0.0, lost_ = 0.0;
-};
 
 class DiscreteGaussianLoss final : public PrivacyLoss {
   public:

@@ -1,5 +1,5 @@
 // The privacy loss of a mixture of Gaussians: P = sum_k p_k N(r_k, 1) against Q = N(0, 1), all r_k > 0; or the reverse. A part at 0 is
-// Poisson sampling (loss/sampled_loss.hpp): its rate is the sum of the other probabilities.
+// Poisson sampling (loss/poisson_sampled.hpp): its rate is the sum of the other probabilities.
 //
 // Dominating. Let vectors have |v_k| <= r_k. For an event A let H be the half-line {x >= t} with N(0,1)(H) = N(0, I)(A). By Neyman
 // and Pearson N(v_k, I)(A) <= N(|v_k|, 1)(H) <= N(r_k, 1)(H), so that P_v(A) - gamma Q_v(A) <= P(H) - gamma Q(H) for all gamma >= 0; the

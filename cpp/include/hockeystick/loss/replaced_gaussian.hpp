@@ -18,7 +18,7 @@
 #include <cmath>
 #include <vector>
 
-#include <hockeystick/loss/sampled_loss.hpp>
+#include <hockeystick/loss/poisson_sampled.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {

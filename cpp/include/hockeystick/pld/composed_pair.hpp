@@ -23,6 +23,7 @@
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/numeric/compensated_sum.hpp>
 #include <hockeystick/numeric/root.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
 

@@ -18,7 +18,10 @@
 #include <cstdio>
 #include <string>
 
+#include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/one_step.hpp>
+#include <hockeystick/numeric/compensated_sum.hpp>
+#include <hockeystick/pld/grid_limits.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
 #include <hockeystick/pld/read_off.hpp>
 
@@ -26,6 +29,19 @@ namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace loss;
+
+// All unsampled Gaussians of a composition as one: squared shifts add up.
+inline std::vector<Step> merge_gaussians(const std::vector<Step>& steps) {
+    std::vector<Step> result;
+    CompensatedSum squares;  // lest a long ledger loses digits
+    for (const Step& step : steps) {
+        const double shift = step.loss->gaussian_shift();
+        if (shift == 0.0) result.push_back(step);
+        else squares.add(step.count * shift * shift);
+    }
+    if (squares.value() > 0.0) result.push_back({std::make_shared<GaussianLoss>(std::sqrt(squares.value())), 1.0});
+    return result;
+}
 
 struct PldSettings {
     double interval = 0.0;  // h; chosen if 0
@@ -48,7 +64,8 @@ struct PldBracket {
 class Composition {
   public:
     Composition(std::vector<Step> steps, const PldSettings& settings)
-        : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : collapse(steps)) {
+        : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : merge_gaussians(steps)),
+          limits_(steps_, settings.max_bytes, settings.max_work) {
         for (const Step& step : steps_) {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
@@ -56,7 +73,6 @@ class Composition {
             highest_ += step.count * most;
             if (most < infinity) highest_error_ += step.count * (1e-14 * std::fabs(most) + step.loss->highest_error());
         }
-        max_work_ = settings_.max_work * min(1.0 + static_cast<double>(steps_.size()) / 32.0, 16.0);
     }
 
     PldBracket delta(double eps) const {
@@ -90,24 +106,6 @@ class Composition {
 
   private:
     bool is_single() const { return total_ == 1.0 && settings_.interval == 0.0; }
-
-    // All unsampled Gaussians as one; the sum is compensated, lest a long ledger loses digits.
-    static std::vector<Step> collapse(const std::vector<Step>& steps) {
-        std::vector<Step> result;
-        double sum = 0.0, lost = 0.0;
-        for (const Step& step : steps) {
-            const double shift = step.loss->gaussian_shift();
-            if (shift == 0.0) {
-                result.push_back(step);
-                continue;
-            }
-            const double term = step.count * shift * shift - lost, next = sum + term;
-            lost = (next - sum) - term;
-            sum = next;
-        }
-        if (sum > 0.0) result.push_back({std::make_shared<GaussianLoss>(std::sqrt(sum)), 1.0});
-        return result;
-    }
 
     double aligned(double h) const {
         double lattice = 0.0;
@@ -144,7 +142,7 @@ class Composition {
             if (settings_.interval > 0.0 || width <= allowed || best.upper <= settings_.floor) return best;
             const double rounding = found.rounding * (question.for_epsilon ? 1.0 / plan.tilt : best.upper);
             const bool futile = rounding > 0.5 * allowed && rounding < infinity;
-            if (budget.spent() > 0.5 * max_work_) break;
+            if (budget.spent() > 0.5 * limits_.max_work()) break;
             if (question.for_epsilon && !planned_again && best.upper > 0.0 && plan.eps - best.upper > 0.1 * plan.eps) {
                 plan = planner.plan_again(plan, best.lower, best.upper, settings_.tolerance);
                 h = aligned(plan.interval);
@@ -174,32 +172,14 @@ class Composition {
         return grids;
     }
 
-    // Points of all grids that memory and the rest of the work allow.
-    double most_points(const Budget& budget) const {
-        const double left = max(0.4 * max_work_ - 0.5 * budget.spent(), 0.02 * max_work_);
-        return min(left / (2.0 * (masses_work + 2.0 * tilting_work)), settings_.max_bytes / 128.0);
-    }
-
-    // Length of the transforms, likewise.
-    double longest(bool peeled, const Budget& budget) const {
-        double passes = 2.0 * reading_work + 20.0;
-        double powers = 0.0;
-        for (const Step& step : steps_)
-            if (step.count > 1.0 || peeled || steps_.size() < 8)
-                powers += bits_of(static_cast<std::uint64_t>(step.count)), passes += 20.0;
-        passes = (passes + powers * power_work) * (peeled ? 3.0 : 1.0) * 2.0;
-        const double left = max(max_work_ - budget.spent(), 0.4 * max_work_);
-        return min(left / passes, settings_.max_bytes / 128.0);
-    }
-
     PldBracket evaluate(const Question& question, const Plan& plan, const std::vector<Interval>& ends, double h,
                         Budget& budget) const {
         double range = 0.0;
         for (const Interval& end : ends) range += end.upper - end.lower;
         const double spare = 4.0 * static_cast<double>(ends.size());
         for (int attempt = 0; attempt < 3; ++attempt) {
-            if (attempt > 0 && budget.spent() > 0.8 * max_work_) break;
-            const double most = most_points(budget);
+            if (attempt > 0 && budget.spent() > 0.8 * limits_.max_work()) break;
+            const double most = limits_.max_points(budget);
             bool too_many = range / h + spare > most;
             if (too_many && settings_.interval > 0.0) break;
             if (too_many) h = 1.01 * range / max(most - spare, 16.0);
@@ -212,7 +192,7 @@ class Composition {
             const std::vector<GridLoss> grids = put_on_grid(h, ends, budget);
             TiltedSteps raised = tilted(grids, true, plan, h, budget);
             if (raised.empty()) break;
-            const double allowed = longest(raised.peeled, budget);
+            const double allowed = limits_.max_length(raised.peeled, budget);
             if (raised.points() <= allowed) {
                 PldBracket found = read(question, plan, raised, grids, h, allowed, budget);
                 found.coarsened = attempt > 0 || too_many;
@@ -229,7 +209,7 @@ class Composition {
         const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
         const TiltedSteps raised = tilted(grids, true, plan, trial, budget);
         if (raised.empty() || !(raised.points() < infinity)) return 0.0;
-        return 1.05 * trial * raised.points() / longest(raised.peeled, budget);
+        return 1.05 * trial * raised.points() / limits_.max_length(raised.peeled, budget);
     }
 
     // What holds without composing: all steps leak at least what the worst of them does.
@@ -285,7 +265,8 @@ class Composition {
 
     PldSettings settings_;
     std::vector<Step> steps_;
-    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0, max_work_ = 0.0;
+    GridLimits limits_;
+    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -28,7 +28,7 @@
 #include <limits>
 #include <vector>
 
-#include <hockeystick/loss/mechanism.hpp>
+#include <hockeystick/loss/privacy_loss.hpp>
 #include <hockeystick/numeric/fft.hpp>
 #include <hockeystick/numeric/work_budget.hpp>
 
