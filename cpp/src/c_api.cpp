@@ -7,7 +7,7 @@
 
 #include <hockeystick/accounting/accountant.hpp>
 #include <hockeystick/accounting/dpsgd.hpp>
-#include <hockeystick/accounting/dpsgd_engine.hpp>
+#include <hockeystick/mechanism/registry.hpp>
 
 #include "batch_kernels.hpp"
 
@@ -78,19 +78,22 @@ void require_count(double x, const char* name) {
 void require_epsilon(double x, const char* name) { require(x >= 0.0, name, "be non-negative", x); }
 void require_delta(double x) { require(x >= 0.0 && x < 1.0, "delta", "lie in [0, 1)", x); }
 
-hs_status compose(hs_accountant* accountant, const char* kind, double noise, double rate, double count) {
+// Composes noise, perhaps on a Poisson sample, under the accountant's adjacency.
+template <class Noise>
+hs_status compose(hs_accountant* accountant, const Noise& noise_of_shift, double noise, double rate, double count) {
     return guarded([&] {
         require_pointer(accountant, "accountant");
         require_noise(noise);
         require_rate(rate);
-        require_count(count, "count");
-        hs::loss::Mechanism mechanism{kind, {accountant->shift() / noise}, rate};
+        hs::mechanism::PairPointer pair = noise_of_shift(accountant->shift() / noise);
         if (rate > 0.0 && rate < 1.0 && accountant->adjacency == HS_REPLACE) {
-            if (mechanism.kind != "gaussian")
+            pair = noise_of_shift(1.0 / noise)->sampled_and_replaced(rate, hs::mechanism::End::upper);
+            if (!pair)
                 throw std::invalid_argument("Laplace noise on Poisson samples has no proven pair under HS_REPLACE");
-            mechanism = {"replaced_gaussian", {1.0 / noise, rate}, 1.0};
+        } else {
+            pair = hs::mechanism::poisson_sampled(pair, rate);
         }
-        accountant->accountant.compose(mechanism, count);
+        accountant->accountant.compose(pair, count);
     });
 }
 
@@ -117,7 +120,7 @@ hs::accounting::Accountant training(double noise, double rate, double steps) {
     require_rate(rate);
     require_count(steps, "steps");
     hs::accounting::Accountant accountant(kernels().contour);
-    accountant.compose({"gaussian", {1.0 / noise}, rate}, steps);
+    accountant.compose(hs::mechanism::poisson_sampled(hs::mechanism::gaussian(noise), rate), steps);
     return accountant;
 }
 
@@ -201,8 +204,7 @@ hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double e
         require_count(steps, "steps");
         require_epsilon(epsilon, "epsilon");
         require_delta(delta);
-        const std::atomic<bool> stop{false};
-        const hs::accounting::DpsgdEngine engine(kernels().contour, stop);
+        hs::accounting::Engine engine(kernels().contour);
         *out = hs::accounting::dpsgd_noise_multiplier(engine, sampling_rate, steps, epsilon, delta);
     });
 }
@@ -219,29 +221,24 @@ hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out) {
 void hs_accountant_destroy(hs_accountant* accountant) { delete accountant; }
 
 hs_status hs_accountant_gaussian(hs_accountant* accountant, double noise_multiplier, double count) {
-    return compose(accountant, "gaussian", noise_multiplier, 1.0, count);
+    return compose(accountant, hs::mechanism::Gaussian::of_shift, noise_multiplier, 1.0, count);
 }
 hs_status hs_accountant_laplace(hs_accountant* accountant, double noise_multiplier, double count) {
-    return compose(accountant, "laplace", noise_multiplier, 1.0, count);
+    return compose(accountant, hs::mechanism::Laplace::of_shift, noise_multiplier, 1.0, count);
 }
 hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
                                          double count) {
-    return compose(accountant, "gaussian", noise_multiplier, sampling_rate, count);
+    return compose(accountant, hs::mechanism::Gaussian::of_shift, noise_multiplier, sampling_rate, count);
 }
 hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
                                         double count) {
-    return compose(accountant, "laplace", noise_multiplier, sampling_rate, count);
+    return compose(accountant, hs::mechanism::Laplace::of_shift, noise_multiplier, sampling_rate, count);
 }
 
 hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon, double delta, double count) {
     return guarded([&] {
         require_pointer(accountant, "accountant");
-        require(epsilon >= 0.0 && epsilon <= 600.0, "epsilon", "lie in [0, 600]", epsilon);
-        require(delta >= 0.0 && delta <= 1.0, "delta", "lie in [0, 1]", delta);
-        require_count(count, "count");
-        const double small = std::exp(-epsilon), rest = (1.0 - delta) / (1.0 + small);
-        const std::vector<double> pair{delta, rest, rest * small, 0.0, 0.0, rest * small, rest, delta};
-        accountant->accountant.compose({"discrete", pair, 1.0}, count);
+        accountant->accountant.compose(hs::mechanism::approximate_dp(epsilon, delta), count);
     });
 }
 
@@ -252,10 +249,7 @@ hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, con
         require_pointer(q, "q");
         require_distribution(p, n, "p");
         require_distribution(q, n, "q");
-        require_count(count, "count");
-        std::vector<double> pair(p, p + n);
-        pair.insert(pair.end(), q, q + n);
-        accountant->accountant.compose({"discrete", std::move(pair), 1.0}, count);
+        accountant->accountant.compose(hs::mechanism::discrete({p, p + n}, {q, q + n}), count);
     });
 }
 

@@ -5,8 +5,6 @@
 
 namespace hockeystick {
 
-using loss::make_loss;
-using loss::Mechanism;
 using pld::Composition;
 using pld::PldBracket;
 using pld::PldSettings;

@@ -43,13 +43,13 @@ struct SampledContours {
     }
 };
 
-class IdleContours {
+class ContourCache {
   public:
     // Keeps `most` at most, the latest, and no more than `most_bytes`.
-    IdleContours(std::size_t most, std::size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
+    ContourCache(std::size_t most, std::size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
 
     // Null if there are none of this sigma and rate.
-    std::unique_ptr<SampledContours> take(double sigma, double rate) {
+    std::unique_ptr<SampledContours> acquire(double sigma, double rate) {
         const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
         if (!lock) return nullptr;
         const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const Idle& idle) {
@@ -62,7 +62,7 @@ class IdleContours {
         return contours;
     }
 
-    void put(std::unique_ptr<SampledContours> contours) {
+    void release(std::unique_ptr<SampledContours> contours) {
         for (Contour* one : {&contours->remove, &contours->add}) one->forget_cuts(most_bytes_ / 2);
         const std::size_t bytes = contours->bytes();
         if (bytes > most_bytes_) return;

@@ -1,4 +1,4 @@
-// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of loss/mechanism.hpp, with its
+// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of its loss, with its
 // rounding charged. All Gaussian steps of a composition are one: theta(eps, sqrt(sum of squared shifts)).
 //
 // Charged: relative errors of delta, (1 + |log delta|) 2^-43 (five times what kernels promise; of 1 - delta above one
@@ -11,7 +11,7 @@
 
 #include <limits>
 
-#include <hockeystick/loss/mechanism.hpp>
+#include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
 #include <hockeystick/numeric/interval.hpp>
 
@@ -23,7 +23,6 @@ using namespace numeric;
 class OneStep {
   public:
     explicit OneStep(Loss loss) : loss_(std::move(loss)), errors_(loss_->errors()) {}
-    OneStep(const Mechanism& mechanism, bool forward) : OneStep(make_loss(mechanism, forward)) {}
 
     Interval delta(double eps) const {
         const Interval infinite = infinite_mass();
@@ -103,7 +102,7 @@ class OneStep {
 };
 
 // One step whose delta is theta(eps, shift), for a shift known up to rounding.
-inline OneStep gaussian_step(double shift) { return OneStep({"gaussian", {shift}, 1.0}, true); }
+inline OneStep gaussian_step(double shift) { return OneStep(std::make_shared<GaussianLoss>(shift)); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::loss

@@ -23,7 +23,8 @@ inline std::string shortest_text(double value) {
 
 // "noise_multiplier must be positive and finite, not -1"
 inline void require(bool holds, const char* argument, const char* domain, double value) {
-    if (!holds) throw std::invalid_argument(std::string(argument) + " must " + domain + ", not " + shortest_text(value));
+    if (!holds)
+        throw std::invalid_argument(std::string(argument) + " must " + domain + ", not " + shortest_text(value));
 }
 
 inline void require_probability(const char* argument, double value) {
