@@ -17,7 +17,8 @@ import hockeystick._core as core
 from hockeystick._checks import Array, count_scalar, positive_scalar
 from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
+from hockeystick.interop.event_noise import NON_PRIVATE, Relation
+from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
 from hockeystick.mechanisms.base import Core
 

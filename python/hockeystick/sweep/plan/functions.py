@@ -12,8 +12,7 @@ from typing import Any
 from hockeystick.accounting.dpsgd import __all__ as DPSGD
 from hockeystick.accounting.gaussian_dp import __all__ as GAUSSIAN_DP
 from hockeystick.federated import __all__ as FEDERATED
-from hockeystick.federated.fedavg import SCHEDULES
-from hockeystick.federated.trusted_aggregator import LOSSES
+from hockeystick.federated.arguments import LOSSES, SCHEDULES
 from hockeystick.last_iterate import __all__ as LAST_ITERATE
 
 # A ufunc has no signature that can be asked for.
