@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from hockeystick._checks import count_scalar
+from hockeystick._numeric.rounding import DOWN
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.renyi.divergence import require_bound
 from hockeystick.interop import event_noise
@@ -196,7 +197,7 @@ def _one(steps: Steps) -> Mechanism:
     if not all(isinstance(mechanism, Gaussian) for mechanism, _ in steps):
         return Composed(steps)
     shift = math.hypot(*(math.sqrt(count) / mechanism.noise_multiplier for mechanism, count in steps))  # type: ignore[attr-defined]
-    return Gaussian((1.0 - 2.0**-50) / shift)  # less noise than rounding may have added
+    return Gaussian(DOWN / shift)  # less noise than rounding may have added
 
 
 Reader: TypeAlias = tuple[tuple[str, ...], Callable[..., Steps]]

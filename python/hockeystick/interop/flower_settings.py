@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
 from hockeystick.mechanisms.base import Adjacency
 
-
 RELATIONS: Mapping[str, Adjacency] = {"add-or-remove-one": "add_or_remove", "replace-one": "replace"}
 SAMPLING = ("poisson", "without-replacement", "no-amplification")
 
