@@ -6,9 +6,9 @@
 #include "pybind.hpp"
 
 void bind_capsules(py::module_& m, const hockeystick::batch::Kernels& kernels);
-void bind_contour(py::module_& m, const hockeystick::contour::Kernels& kernels);
+void bind_contour(py::module_& m, const hockeystick::simd::Kernels& kernels);
 void bind_contraction(py::module_& m);
-void bind_dpsgd(py::module_& m, const hockeystick::contour::Kernels& kernels);
+void bind_dpsgd(py::module_& m, const hockeystick::simd::Kernels& kernels);
 void bind_fedavg(py::module_& m);
 void bind_gaussian_dp(py::module_& m);
 void bind_hidden_bounds(py::module_& m);

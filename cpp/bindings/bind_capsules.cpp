@@ -1,7 +1,7 @@
 // The kernels for compiled callers, one number at a time or vectorised over arrays (`..._batch`, the instruction set that was
 // chosen at import): capsules named by their C signature, in the dictionary that Cython's cimport, SciPy's
 // LowLevelCallable.from_cython and numba's get_cython_function_address look into. Neither of them needs the GIL.
-#include <hockeystick/hockey_stick_inverse.hpp>
+#include <hockeystick/divergence/hockey_stick_inverse.hpp>
 
 #include "batch_kernels.hpp"
 #include "bind.hpp"
@@ -38,11 +38,13 @@ void bind_capsules(py::module_& m, const hs::batch::Kernels& kernels) {
     using Kernels = hs::batch::Kernels;
     chosen = &kernels;
     m.attr("__pyx_capi__") = py::dict(
-        py::arg("q") = unary(hs::q), py::arg("log_q") = unary(hs::log_q), py::arg("q_inv") = unary(hs::q_inv),
-        py::arg("theta") = binary(hs::theta), py::arg("log_theta") = binary(hs::log_theta),
-        py::arg("laplace_theta") = binary(hs::laplace_theta), py::arg("theta_inverse") = binary(hs::theta_inverse),
-        py::arg("gaussian_epsilon") = binary(hs::gaussian_epsilon), py::arg("q_batch") = unary_batch<&Kernels::q>(),
-        py::arg("log_q_batch") = unary_batch<&Kernels::log_q>(),
+        py::arg("q") = unary(hs::numeric::q), py::arg("log_q") = unary(hs::numeric::log_q),
+        py::arg("q_inv") = unary(hs::numeric::q_inv), py::arg("theta") = binary(hs::divergence::theta),
+        py::arg("log_theta") = binary(hs::divergence::log_theta),
+        py::arg("laplace_theta") = binary(hs::divergence::laplace_theta),
+        py::arg("theta_inverse") = binary(hs::divergence::theta_inverse),
+        py::arg("gaussian_epsilon") = binary(hs::divergence::gaussian_epsilon),
+        py::arg("q_batch") = unary_batch<&Kernels::q>(), py::arg("log_q_batch") = unary_batch<&Kernels::log_q>(),
         py::arg("q_inv_batch") = unary_batch<&Kernels::q_inv>(),
         py::arg("theta_batch") = binary_batch<&Kernels::theta>(),
         py::arg("log_theta_batch") = binary_batch<&Kernels::log_theta>(),

@@ -1,4 +1,4 @@
-#include <hockeystick/contour_ledger.hpp>
+#include <hockeystick/contour/ledger_contour.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -10,13 +10,13 @@ namespace hs = hockeystick;
 
 // Returns a dictionary of what one direction gives, or None where the engine does not apply.
 py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value,
-                           const hs::contour::Kernels& kernels) {
-    std::vector<hs::LedgerEntry> steps;
+                           const hs::simd::Kernels& kernels) {
+    std::vector<hs::contour::LedgerEntry> steps;
     for (const ledger::Entry& entry : entries) steps.push_back({ledger::mechanism_of(entry), std::get<3>(entry)});
-    if (!hs::has_contour(steps)) return py::none();
-    hs::ContourResult r;
+    if (!hs::contour::has_contour(steps)) return py::none();
+    hs::contour::ContourResult r;
     grid::run_in_worker([&](const std::atomic<bool>&) {
-        hs::Contour contour = hs::make_contour(steps, forward, kernels);
+        hs::contour::Contour contour = hs::contour::make_contour(steps, forward, kernels);
         r = for_epsilon ? contour.epsilon(1.0, value) : contour.delta(1.0, value);
     });
     if (!r.usable) return py::none();
@@ -34,10 +34,10 @@ using NodeRow = std::tuple<double, double, double, double>;
 std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_nodes(double sigma, double rate,
                                                                                   bool forward, double c, double h,
                                                                                   std::size_t nodes,
-                                                                                  const hs::contour::Kernels& kernels) {
-    const hs::SampledGaussianCumulant cumulant(sigma, rate, forward, 26.0, kernels);
-    const hs::Cumulant::Moment moment = cumulant.log_moment(c);
-    hs::NodeTable table(nodes + 1);
+                                                                                  const hs::simd::Kernels& kernels) {
+    const hs::cumulant::SampledGaussianCumulant cumulant(sigma, rate, forward, 26.0, kernels);
+    const hs::cumulant::Cumulant::Moment moment = cumulant.log_moment(c);
+    hs::cumulant::NodeTable table(nodes + 1);
     std::vector<NodeRow> rows;
     const bool usable = cumulant.add_nodes(c, h, nodes, 1.0, table);
     for (std::size_t k = 0; usable && k <= nodes; ++k) {
@@ -49,7 +49,7 @@ std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_node
 
 }  // namespace
 
-void bind_contour(py::module_& m, const hs::contour::Kernels& kernels) {
+void bind_contour(py::module_& m, const hs::simd::Kernels& kernels) {
     m.def(
         "contour_bracket",
         [&kernels](const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value) {

@@ -1,4 +1,4 @@
-#include <hockeystick/contraction.hpp>
+#include <hockeystick/hidden_state/contraction_sum.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -22,9 +22,10 @@ grid::Double contraction_sum(const std::vector<grid::Double>& arguments, std::si
     grid::for_each_cell(arguments, shape, threads, rounds < 1000000 ? 2 + grid::cheap / rounds : 1,
                         [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
                             const auto row = [&](std::size_t k) {
-                                return hs::Rounds{reinterpret_cast<const double*>(walk.pointer(k)), steps[k]};
+                                return hs::hidden_state::Rounds{reinterpret_cast<const double*>(walk.pointer(k)),
+                                                                steps[k]};
                             };
-                            out[cell] = hs::contraction_sum(row(0), row(1), row(2), rounds);
+                            out[cell] = hs::hidden_state::contraction_sum(row(0), row(1), row(2), rounds);
                         });
     return result;
 }
@@ -33,5 +34,5 @@ grid::Double contraction_sum(const std::vector<grid::Double>& arguments, std::si
 
 void bind_contraction(py::module_& m) {
     m.def("contraction_sum", contraction_sum, py::arg("arguments"), py::arg("threads"));
-    grid::define(m, "constant_contraction_sum", hs::constant_contraction_sum);
+    grid::define(m, "constant_contraction_sum", hs::hidden_state::constant_contraction_sum);
 }

@@ -3,8 +3,8 @@
 #include <mutex>
 #include <numeric>
 
-#include <hockeystick/dpsgd.hpp>
-#include <hockeystick/dpsgd_engine.hpp>
+#include <hockeystick/accounting/dpsgd.hpp>
+#include <hockeystick/accounting/dpsgd_engine.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -14,7 +14,7 @@ namespace {
 namespace hs = hockeystick;
 
 using Dense = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Cell = double (*)(const hs::DpsgdEngine&, double, double, double, double);
+using Cell = double (*)(const hs::accounting::DpsgdEngine&, double, double, double, double);
 
 // The cells ordered by their first two arguments, so that neighbours share an engine's state.
 std::vector<std::size_t> grouped(const double* first, const double* second, std::size_t cells) {
@@ -27,25 +27,25 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
 }
 
 // Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
-hs::IdleContours& idle_contours() {
-    static hs::IdleContours& idle = *new hs::IdleContours(8, 32000000);
+hs::contour::IdleContours& idle_contours() {
+    static hs::contour::IdleContours& idle = *new hs::contour::IdleContours(8, 32000000);
     return idle;
 }
 
 // Engines of one call, as many as threads, with all that they keep from one task to the next.
 class Engines {
   public:
-    explicit Engines(const hs::contour::Kernels& kernels) : kernels_(kernels) {}
+    explicit Engines(const hs::simd::Kernels& kernels) : kernels_(kernels) {}
 
-    std::unique_ptr<hs::DpsgdEngine> take(const std::atomic<bool>& stop) {
+    std::unique_ptr<hs::accounting::DpsgdEngine> take(const std::atomic<bool>& stop) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (idle_.empty()) return std::make_unique<hs::DpsgdEngine>(kernels_, stop, &idle_contours());
-        std::unique_ptr<hs::DpsgdEngine> engine = std::move(idle_.back());
+        if (idle_.empty()) return std::make_unique<hs::accounting::DpsgdEngine>(kernels_, stop, &idle_contours());
+        std::unique_ptr<hs::accounting::DpsgdEngine> engine = std::move(idle_.back());
         idle_.pop_back();
         return engine;
     }
 
-    void give_back(std::unique_ptr<hs::DpsgdEngine> engine) {
+    void give_back(std::unique_ptr<hs::accounting::DpsgdEngine> engine) {
         const std::lock_guard<std::mutex> lock(mutex_);
         idle_.push_back(std::move(engine));
     }
@@ -56,13 +56,13 @@ class Engines {
     }
 
   private:
-    const hs::contour::Kernels& kernels_;
+    const hs::simd::Kernels& kernels_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<hs::DpsgdEngine>> idle_;
+    std::vector<std::unique_ptr<hs::accounting::DpsgdEngine>> idle_;
 };
 
 grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
-                 const hs::contour::Kernels& kernels) {
+                 const hs::simd::Kernels& kernels) {
     const Dense& shaped = arguments.at(0);
     grid::Double result(std::vector<py::ssize_t>(shaped.shape(), shaped.shape() + shaped.ndim()));
     const auto cells = static_cast<std::size_t>(result.size());
@@ -77,7 +77,7 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
     Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
-        std::unique_ptr<hs::DpsgdEngine> engine = engines.take(stop);
+        std::unique_ptr<hs::accounting::DpsgdEngine> engine = engines.take(stop);
         for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
             const std::size_t i = order[at];
             out[i] = function(*engine, in[0][i], in[1][i], in[2][i], in[3][i]);
@@ -90,7 +90,7 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
 
 }  // namespace
 
-void bind_dpsgd(py::module_& m, const hs::contour::Kernels& kernels) {
+void bind_dpsgd(py::module_& m, const hs::simd::Kernels& kernels) {
     const auto define = [&](const char* name, Cell function) {
         m.def(
             name,
@@ -105,16 +105,16 @@ void bind_dpsgd(py::module_& m, const hs::contour::Kernels& kernels) {
         [&kernels](double sigma, double rate, double steps, double delta) {
             std::pair<double, double> result;
             grid::run_in_worker([&](const std::atomic<bool>& stop) {
-                const hs::DpsgdEngine engine(kernels, stop);
-                result.first = hs::dpsgd_epsilon(engine, sigma, rate, steps, delta);
+                const hs::accounting::DpsgdEngine engine(kernels, stop);
+                result.first = hs::accounting::dpsgd_epsilon(engine, sigma, rate, steps, delta);
                 result.second = engine.work();
             });
             return result;
         },
         py::arg("sigma"), py::arg("rate"), py::arg("steps"), py::arg("delta"));
-    define("dpsgd_delta", hs::dpsgd_delta<hs::DpsgdEngine>);
-    define("dpsgd_epsilon", hs::dpsgd_epsilon<hs::DpsgdEngine>);
-    define("dpsgd_noise_multiplier", hs::dpsgd_noise_multiplier<hs::DpsgdEngine>);
-    define("dpsgd_steps", hs::dpsgd_steps<hs::DpsgdEngine>);
-    define("dpsgd_sampling_rate", hs::dpsgd_sampling_rate<hs::DpsgdEngine>);
+    define("dpsgd_delta", hs::accounting::dpsgd_delta<hs::accounting::DpsgdEngine>);
+    define("dpsgd_epsilon", hs::accounting::dpsgd_epsilon<hs::accounting::DpsgdEngine>);
+    define("dpsgd_noise_multiplier", hs::accounting::dpsgd_noise_multiplier<hs::accounting::DpsgdEngine>);
+    define("dpsgd_steps", hs::accounting::dpsgd_steps<hs::accounting::DpsgdEngine>);
+    define("dpsgd_sampling_rate", hs::accounting::dpsgd_sampling_rate<hs::accounting::DpsgdEngine>);
 }

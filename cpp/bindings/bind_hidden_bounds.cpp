@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/aggregator_bounds.hpp>
-#include <hockeystick/cyclic_bounds.hpp>
-#include <hockeystick/sampled_bounds.hpp>
+#include <hockeystick/federated/trusted_aggregator_bounds.hpp>
+#include <hockeystick/hidden_state/cyclic_bounds.hpp>
+#include <hockeystick/hidden_state/random_participation_bounds.hpp>
 
 #include "batch_kernels.hpp"
 #include "bind.hpp"
@@ -26,15 +26,16 @@ struct Outcome {
 
     Outcome(const std::vector<grid::Double>& arguments, std::vector<py::ssize_t> cell_shape)
         : shape(std::move(cell_shape)), result(wide(shape)),
-          cells(static_cast<std::size_t>(result.size()) / hs::hidden_methods), data(result.mutable_data()) {
+          cells(static_cast<std::size_t>(result.size()) / hs::hidden_state::hidden_methods),
+          data(result.mutable_data()) {
         grid::require_shape(arguments, shape);
     }
-    void write(std::size_t cell, const hs::HiddenDeltas& deltas) const {
-        for (std::size_t method = 0; method < hs::hidden_methods; ++method)
+    void write(std::size_t cell, const hs::hidden_state::HiddenDeltas& deltas) const {
+        for (std::size_t method = 0; method < hs::hidden_state::hidden_methods; ++method)
             data[method * cells + cell] = deltas[method];
     }
     static std::vector<py::ssize_t> wide(const std::vector<py::ssize_t>& shape) {
-        std::vector<py::ssize_t> wide{static_cast<py::ssize_t>(hs::hidden_methods)};
+        std::vector<py::ssize_t> wide{static_cast<py::ssize_t>(hs::hidden_state::hidden_methods)};
         wide.insert(wide.end(), shape.begin(), shape.end());
         return wide;
     }
@@ -52,31 +53,31 @@ grid::Double each_method(const std::vector<grid::Double>& arguments, const std::
 }
 
 // eps, index, num_records, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, ball_dimension
-hs::DescentCell descent(const grid::Walk& w) {
+hs::hidden_state::DescentCell descent(const grid::Walk& w) {
     return {w.value(0), w.value(1), w.value(2), w.value(3), w.value(4),
             w.value(5), w.value(6), w.value(7), w.value(8), w.value(9)};
 }
 
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     const hs::batch::Lanes kernel = hs::batch::choose().hidden_lanes;
-    const auto run_lanes = [kernel](const hs::HiddenLanes& l, std::size_t lanes, double longest) {
+    const auto run_lanes = [kernel](const hs::hidden_state::HiddenLanes& l, std::size_t lanes, double longest) {
         const double* const read[] = {l.eps, l.log_gap, l.g, l.reach, l.shrink, l.rounds};
         double* const written[] = {l.growth, l.spread, l.nonlinear, l.hybrid};
         kernel(read, written, lanes, longest);
     };
     Outcome out(arguments, grid::shape_of(arguments.at(9)));
-    grid::for_each_task(arguments, out.shape, threads, hs::hidden_block,
+    grid::for_each_task(arguments, out.shape, threads, hs::hidden_state::hidden_block,
                         [&](grid::Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>&) {
-                            hs::DescentCell cells[hs::hidden_block];
-                            hs::HiddenDeltas deltas[hs::hidden_block];
+                            hs::hidden_state::DescentCell cells[hs::hidden_state::hidden_block];
+                            hs::hidden_state::HiddenDeltas deltas[hs::hidden_state::hidden_block];
                             for (std::size_t i = begin; i < end; ++i, walk.next()) cells[i - begin] = descent(walk);
-                            hs::last_iterate_bounds(cells, end - begin, run_lanes, deltas);
+                            hs::hidden_state::last_iterate_bounds(cells, end - begin, run_lanes, deltas);
                             for (std::size_t i = begin; i < end; ++i) out.write(i, deltas[i - begin]);
                         });
     return out.result;
 }
 
-template <hs::HiddenDeltas (*Function)(const hs::DescentCell&)>
+template <hs::hidden_state::HiddenDeltas (*Function)(const hs::hidden_state::DescentCell&)>
 grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     return each_method(arguments, grid::shape_of(arguments.at(9)), threads,
                        [](const grid::Walk& walk) { return Function(descent(walk)); });
@@ -85,29 +86,31 @@ grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::siz
 // As for descent, with the period in the place of ball_dimension.
 grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     const auto one = [](const grid::Walk& walk) {
-        hs::CyclicCell cell{descent(walk), walk.value(9)};
+        hs::hidden_state::CyclicCell cell{descent(walk), walk.value(9)};
         cell.descent.ball_dimension = 0.0;
-        return hs::cyclic_bounds(cell);
+        return hs::hidden_state::cyclic_bounds(cell);
     };
     return each_method(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
 }
 
 // As for descent, with the sampling rate in the place of ball_dimension; losses that are not convex have maps that may expand.
-hs::SampledCell sampled(const grid::Walk& walk, bool convex) {
-    hs::DescentCell d = descent(walk);
+hs::hidden_state::SampledCell sampled(const grid::Walk& walk, bool convex) {
+    hs::hidden_state::DescentCell d = descent(walk);
     d.ball_dimension = 0.0;
-    if (!d.legal()) return {hs::detail::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
+    if (!d.legal()) return {hs::numeric::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
     const double expanding = (1.0 + d.learning_rate * d.smoothness) * (1.0 + 0x1p-50);
     return {d.eps,
             walk.value(9),
             d.num_records,
-            std::max(d.sensitivity(), hs::detail::least_length),
-            std::max(d.width(), hs::detail::least_length),
+            std::max(d.sensitivity(), hs::hidden_state::least_length),
+            std::max(d.width(), hs::hidden_state::least_length),
             convex ? d.contraction() : expanding};
 }
 
 grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {
-    const auto one = [convex](const grid::Walk& walk) { return hs::sampled_bounds(sampled(walk, convex)); };
+    const auto one = [convex](const grid::Walk& walk) {
+        return hs::hidden_state::sampled_bounds(sampled(walk, convex));
+    };
     return each_method(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
 }
 
@@ -118,9 +121,9 @@ std::vector<std::array<double, 4>> sampled_splits(const std::vector<grid::Double
     std::vector<std::array<double, 4>> splits(static_cast<std::size_t>(arguments[9].size()));
     grid::for_each_cell(arguments, shape, 1, few,
                         [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
-                            const hs::SampledCell c = sampled(walk, convex);
-                            const hs::SampledSplit split = hs::sampled_split(c);
-                            const double alone = c.legal() ? 2.0 / c.g * (1.0 - 0x1p-50) : hs::detail::nan;
+                            const hs::hidden_state::SampledCell c = sampled(walk, convex);
+                            const hs::hidden_state::SampledSplit split = hs::hidden_state::sampled_split(c);
+                            const double alone = c.legal() ? 2.0 / c.g * (1.0 - 0x1p-50) : hs::numeric::nan;
                             splits[cell] = {alone, split.rounds, split.noise_multiplier, split.mu};
                         });
     return splits;
@@ -139,10 +142,11 @@ grid::Double trusted_aggregator_bounds(const std::vector<grid::Double>& cells, c
     }
     const auto cell = [&](const grid::Walk& walk) {
         const auto row = [&](std::size_t k) {
-            return hs::Rounds{reinterpret_cast<const double*>(walk.pointer(4 + k)), steps[k]};
+            return hs::hidden_state::Rounds{reinterpret_cast<const double*>(walk.pointer(4 + k)), steps[k]};
         };
-        const hs::AggregatorRounds r{walk.value(0), walk.value(2), convex, row(0), row(1), row(2), row(3), row(4)};
-        return hs::trusted_aggregator_bounds({r, row(5)}, walk.value(1), walk.value(3));
+        const hs::federated::AggregatorRounds r{walk.value(0), walk.value(2), convex, row(0),
+                                                row(1),        row(2),        row(3), row(4)};
+        return hs::federated::trusted_aggregator_bounds({r, row(5)}, walk.value(1), walk.value(3));
     };
     return each_method(arguments, grid::shape_of(cells.at(0)), threads, cell);
 }
@@ -154,9 +158,9 @@ void bind_hidden_bounds(py::module_& m) {
         m.def(name, function, py::arg("arguments"), py::arg("threads"));
     };
     define("last_iterate_bounds", last_iterate_bounds);
-    define("last_iterate_laplace_bounds", descent_bounds<hs::last_iterate_laplace_bounds>);
+    define("last_iterate_laplace_bounds", descent_bounds<hs::hidden_state::last_iterate_laplace_bounds>);
     define("cyclic_bounds", cyclic_bounds);
-    define("last_iterate_random_stop_bounds", descent_bounds<hs::last_iterate_random_stop_bounds>);
+    define("last_iterate_random_stop_bounds", descent_bounds<hs::hidden_state::last_iterate_random_stop_bounds>);
     m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
     m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
     m.def("trusted_aggregator_bounds", trusted_aggregator_bounds, py::arg("cells"), py::arg("rounds"),

@@ -1,12 +1,12 @@
-#include <hockeystick/last_iterate.hpp>
+#include <hockeystick/hidden_state/projected_sgd.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
 
 void bind_last_iterate(py::module_& m) {
     namespace hs = hockeystick;
-    grid::define(m, "pnsgd_gaussian", hs::pnsgd_gaussian);
-    grid::define(m, "pnsgd_laplace", hs::pnsgd_laplace);
-    grid::define(m, "pnsgd_gaussian_random_stop", hs::pnsgd_gaussian_random_stop);
-    grid::define(m, "pnsgd_rdp", hs::pnsgd_rdp);
+    grid::define(m, "pnsgd_gaussian", hs::hidden_state::pnsgd_gaussian);
+    grid::define(m, "pnsgd_laplace", hs::hidden_state::pnsgd_laplace);
+    grid::define(m, "pnsgd_gaussian_random_stop", hs::hidden_state::pnsgd_gaussian_random_stop);
+    grid::define(m, "pnsgd_rdp", hs::hidden_state::pnsgd_rdp);
 }

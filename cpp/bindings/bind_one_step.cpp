@@ -1,4 +1,4 @@
-#include <hockeystick/one_step.hpp>
+#include <hockeystick/loss/one_step.hpp>
 
 #include "bind.hpp"
 
@@ -6,23 +6,23 @@ namespace {
 
 namespace hs = hockeystick;
 
-hs::OneStep step_of(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
-    return hs::OneStep({kind, parameters, rate}, forward);
+hs::loss::OneStep step_of(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
+    return hs::loss::OneStep({kind, parameters, rate}, forward);
 }
 
 // Returns (lower, upper) of one direction.
 std::pair<double, double> one_step_bracket(const std::string& kind, const std::vector<double>& parameters, double rate,
                                            bool forward, bool for_epsilon, double value) {
-    const hs::OneStep step = step_of(kind, parameters, rate, forward);
-    const hs::Enclosure result = for_epsilon ? step.epsilon(value) : step.delta(value);
+    const hs::loss::OneStep step = step_of(kind, parameters, rate, forward);
+    const hs::numeric::Interval result = for_epsilon ? step.epsilon(value) : step.delta(value);
     return {result.lower, result.upper};
 }
 
 // Returns (lower, upper) of the largest finite loss, then of the mass with an infinite one.
 std::tuple<double, double, double, double>
 one_step_limits(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
-    const hs::OneStep step = step_of(kind, parameters, rate, forward);
-    const hs::Enclosure highest = step.highest(), infinite = step.infinite_mass();
+    const hs::loss::OneStep step = step_of(kind, parameters, rate, forward);
+    const hs::numeric::Interval highest = step.highest(), infinite = step.infinite_mass();
     return {highest.lower, highest.upper, infinite.lower, infinite.upper};
 }
 

@@ -1,4 +1,4 @@
-#include <hockeystick/random_allocation.hpp>
+#include <hockeystick/allocation/random_allocation.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -10,8 +10,9 @@ namespace hs = hockeystick;
 // Returns the parameters of "discrete_pairs": the dominating ones, or dominated ones.
 std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper) {
     std::vector<double> pairs;
-    grid::run_in_worker(
-        [&](const std::atomic<bool>& stop) { pairs = hs::random_allocation_pairs(shift, num_steps, upper, &stop); });
+    grid::run_in_worker([&](const std::atomic<bool>& stop) {
+        pairs = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
+    });
     return pairs;
 }
 

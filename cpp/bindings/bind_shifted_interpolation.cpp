@@ -1,4 +1,4 @@
-#include <hockeystick/shifted_interpolation.hpp>
+#include <hockeystick/hidden_state/shifted_interpolation.hpp>
 
 #include <stdexcept>
 
@@ -33,7 +33,7 @@ std::size_t shift_start(const Contiguous& rho, const Contiguous& gamma, double i
     const std::size_t rounds = rounds_of(rho, gamma);
     std::size_t start = 0;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        start = hs::detail::best_start(ArrayRounds{r, g, stop}, rounds, initial_gap, diameter).start;
+        start = hs::hidden_state::best_start(ArrayRounds{r, g, stop}, rounds, initial_gap, diameter).start;
     });
     return start;
 }
@@ -47,9 +47,9 @@ std::tuple<double, grid::Double, grid::Double> shift_certificate(const Contiguou
     const std::size_t rounds = rounds_of(rho, gamma);
     double value = 0.0;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        std::vector<hs::detail::ShiftBlock> blocks;
-        hs::detail::pool_blocks(ArrayRounds{r, g, stop}, start, rounds, gap, blocks);
-        value = hs::shifted_interpolation_certificate(blocks, r, g, rounds, gap, a, w);
+        std::vector<hs::hidden_state::ShiftBlock> blocks;
+        hs::hidden_state::pool_blocks(ArrayRounds{r, g, stop}, start, rounds, gap, blocks);
+        value = hs::hidden_state::shifted_interpolation_certificate(blocks, r, g, rounds, gap, a, w);
     });
     return {value, shifts, weights};
 }
@@ -57,8 +57,8 @@ std::tuple<double, grid::Double, grid::Double> shift_certificate(const Contiguou
 // Returns (value, start).
 std::pair<double, std::size_t> constant_shifted_interpolation(double rho, double gamma, double rounds,
                                                               double initial_gap, double diameter) {
-    const hs::detail::StartCost best =
-        hs::detail::constant_best_start(std::log(rho), gamma, rounds, initial_gap, diameter);
+    const hs::hidden_state::StartCost best =
+        hs::hidden_state::constant_best_start(std::log(rho), gamma, rounds, initial_gap, diameter);
     return {best.cost, best.start};
 }
 

@@ -1,4 +1,4 @@
-#include <hockeystick/trusted_aggregator.hpp>
+#include <hockeystick/federated/trusted_aggregator.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -27,10 +27,11 @@ grid::Double evaluate(const std::vector<grid::Double>& cells, const std::vector<
     grid::for_each_cell(arguments, shape, threads, constant ? grid::cheap : 2,
                         [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
                             const auto row = [&](std::size_t k) {
-                                return hs::Rounds{reinterpret_cast<const double*>(walk.pointer(4 + k)), steps[k]};
+                                return hs::hidden_state::Rounds{reinterpret_cast<const double*>(walk.pointer(4 + k)),
+                                                                steps[k]};
                             };
-                            const hs::AggregatorRounds r{walk.value(0), walk.value(2), convex, row(0),
-                                                         row(1),        row(2),        row(3), row(4)};
+                            const hs::federated::AggregatorRounds r{walk.value(0), walk.value(2), convex, row(0),
+                                                                    row(1),        row(2),        row(3), row(4)};
                             out[cell] = function(r, walk.value(1), walk.value(3));
                         });
     return result;
@@ -38,15 +39,15 @@ grid::Double evaluate(const std::vector<grid::Double>& cells, const std::vector<
 
 grid::Double last_model(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds, bool convex,
                         std::size_t threads) {
-    const auto function = [](const hs::AggregatorRounds& r, double num_users, double) {
-        return hs::trusted_aggregator(r, num_users);
+    const auto function = [](const hs::federated::AggregatorRounds& r, double num_users, double) {
+        return hs::federated::trusted_aggregator(r, num_users);
     };
     return evaluate(cells, rounds, convex, threads, function);
 }
 
 grid::Double random_stop(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds, bool convex,
                          std::size_t threads) {
-    return evaluate(cells, rounds, convex, threads, hs::trusted_aggregator_random_stop);
+    return evaluate(cells, rounds, convex, threads, hs::federated::trusted_aggregator_random_stop);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/parallel.hpp>
+#include <hockeystick/numeric/parallel.hpp>
 
 #include "pybind.hpp"
 
@@ -26,7 +26,7 @@ template <class Body> void run(std::size_t tasks, std::size_t threads, const Bod
     {
         const py::gil_scoped_release released;
         try {
-            hockeystick::parallel_for(tasks, threads, body, interrupted);
+            hockeystick::numeric::parallel_for(tasks, threads, body, interrupted);
         } catch (...) {
             if (!signalled) throw;
         }

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include <hockeystick/fedavg.hpp>
+#include <hockeystick/federated/fedavg.hpp>
 
-inline hockeystick::StepSchedule schedule_named(const std::string& name) {
-    using hockeystick::StepSchedule;
+inline hockeystick::federated::StepSchedule schedule_named(const std::string& name) {
+    using hockeystick::federated::StepSchedule;
     constexpr std::pair<const char*, StepSchedule> schedules[] = {
         {"constant", StepSchedule::constant},
         {"cyclic", StepSchedule::cyclic},

@@ -14,7 +14,7 @@
 #include <exception>
 #include <string>
 
-#include <hockeystick/hockey_stick_inverse.hpp>
+#include <hockeystick/divergence/hockey_stick_inverse.hpp>
 
 #include "batch_kernels.hpp"
 
@@ -103,8 +103,8 @@ template <double (*Kernel)(double, double)> bool each(const double* x, const dou
     return true;
 }
 
-const hs::batch::Binary theta_inverse_loop = each<hs::theta_inverse>;
-const hs::batch::Binary gaussian_epsilon_loop = each<hs::gaussian_epsilon>;
+const hs::batch::Binary theta_inverse_loop = each<hs::divergence::theta_inverse>;
+const hs::batch::Binary gaussian_epsilon_loop = each<hs::divergence::gaussian_epsilon>;
 
 struct Entry {
     const char* name;

@@ -4,14 +4,18 @@
 
 #include <cstdint>
 
-#include <hockeystick/hockey_stick.hpp>
-#include <hockeystick/nonlinear_contraction.hpp>
+#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/hidden_state/nonlinear_contraction.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
 
 namespace hockeystick::batch {
 namespace {
+
+using namespace numeric;
+using namespace divergence;
+using namespace hidden_state;
 
 using Scalar1 = double (*)(double);
 using Scalar2 = double (*)(double, double);
@@ -59,7 +63,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
     loop_theta,
     loop2<log_theta>,
     loop2<laplace_theta>,
-    contour_loops::own_kernels,
+    simd::own_kernels,
     loop_hidden_lanes,
 };
 

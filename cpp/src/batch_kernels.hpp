@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <hockeystick/contour_kernels.hpp>
+#include <hockeystick/simd/kernel_table.hpp>
 
 namespace hockeystick::batch {
 
@@ -11,14 +11,14 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// run_hidden_lanes of nonlinear_contraction.hpp: the members of HiddenLanes in their order, read and written.
+// run_hidden_lanes of hidden_state/nonlinear_contraction.hpp: the members of HiddenLanes in their order, read and written.
 using Lanes = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
     Binary theta, log_theta, laplace_theta;
-    contour::Kernels contour;
+    simd::Kernels contour;
     Lanes hidden_lanes;
 };
 

@@ -5,16 +5,16 @@
 #include <new>
 #include <string>
 
-#include <hockeystick/accountant.hpp>
-#include <hockeystick/dpsgd.hpp>
-#include <hockeystick/dpsgd_engine.hpp>
+#include <hockeystick/accounting/accountant.hpp>
+#include <hockeystick/accounting/dpsgd.hpp>
+#include <hockeystick/accounting/dpsgd_engine.hpp>
 
 #include "batch_kernels.hpp"
 
 namespace hs = hockeystick;
 
 struct hs_accountant {
-    hs::Accountant accountant;
+    hs::accounting::Accountant accountant;
     int32_t adjacency;
     double shift() const { return adjacency == HS_REPLACE ? 2.0 : 1.0; }
 };
@@ -69,7 +69,7 @@ void require_array(const void* pointer, size_t n, const char* name) {
 }
 
 void require_noise(double x) {
-    require(x > 0.0 && x < hs::detail::infinity, "noise_multiplier", "be positive and finite", x);
+    require(x > 0.0 && x < hs::numeric::infinity, "noise_multiplier", "be positive and finite", x);
 }
 void require_rate(double x) { require(x >= 0.0 && x <= 1.0, "sampling_rate", "lie in [0, 1]", x); }
 void require_count(double x, const char* name) {
@@ -84,7 +84,7 @@ hs_status compose(hs_accountant* accountant, const char* kind, double noise, dou
         require_noise(noise);
         require_rate(rate);
         require_count(count, "count");
-        hs::Mechanism mechanism{kind, {accountant->shift() / noise}, rate};
+        hs::loss::Mechanism mechanism{kind, {accountant->shift() / noise}, rate};
         if (rate > 0.0 && rate < 1.0 && accountant->adjacency == HS_REPLACE) {
             if (mechanism.kind != "gaussian")
                 throw std::invalid_argument("Laplace noise on Poisson samples has no proven pair under HS_REPLACE");
@@ -112,16 +112,16 @@ hs_status binary(hs::batch::Binary hs::batch::Kernels::* kernel, const double* x
     });
 }
 
-hs::Accountant training(double noise, double rate, double steps) {
+hs::accounting::Accountant training(double noise, double rate, double steps) {
     require_noise(noise);
     require_rate(rate);
     require_count(steps, "steps");
-    hs::Accountant accountant(kernels().contour);
+    hs::accounting::Accountant accountant(kernels().contour);
     accountant.compose({"gaussian", {1.0 / noise}, rate}, steps);
     return accountant;
 }
 
-hs_bracket bracket(const hs::Enclosure& found) { return {found.lower, found.upper}; }
+hs_bracket bracket(const hs::numeric::Interval& found) { return {found.lower, found.upper}; }
 
 // All brackets or none. The accountant checks the numbers.
 template <class Query>
@@ -152,14 +152,14 @@ int32_t hs_abi_version(void) { return HS_ABI_VERSION; }
 const char* hs_version(void) { return HOCKEYSTICK_VERSION; }
 const char* hs_last_error_message(void) { return last_error.c_str(); }
 
-double hs_q(double x) { return hs::q(x); }
-double hs_log_q(double x) { return hs::log_q(x); }
-double hs_q_inv(double p) { return hs::q_inv(p); }
-double hs_theta(double eps, double r) { return hs::theta(eps, r); }
-double hs_log_theta(double eps, double r) { return hs::log_theta(eps, r); }
-double hs_laplace_theta(double eps, double r) { return hs::laplace_theta(eps, r); }
-double hs_theta_inverse(double eps, double delta) { return hs::theta_inverse(eps, delta); }
-double hs_gaussian_epsilon(double r, double delta) { return hs::gaussian_epsilon(r, delta); }
+double hs_q(double x) { return hs::numeric::q(x); }
+double hs_log_q(double x) { return hs::numeric::log_q(x); }
+double hs_q_inv(double p) { return hs::numeric::q_inv(p); }
+double hs_theta(double eps, double r) { return hs::divergence::theta(eps, r); }
+double hs_log_theta(double eps, double r) { return hs::divergence::log_theta(eps, r); }
+double hs_laplace_theta(double eps, double r) { return hs::divergence::laplace_theta(eps, r); }
+double hs_theta_inverse(double eps, double delta) { return hs::divergence::theta_inverse(eps, delta); }
+double hs_gaussian_epsilon(double r, double delta) { return hs::divergence::gaussian_epsilon(r, delta); }
 
 hs_status hs_q_batch(const double* x, double* out, size_t n) { return unary(&hs::batch::Kernels::q, x, out, n); }
 hs_status hs_log_q_batch(const double* x, double* out, size_t n) {
@@ -202,8 +202,8 @@ hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double e
         require_epsilon(epsilon, "epsilon");
         require_delta(delta);
         const std::atomic<bool> stop{false};
-        const hs::DpsgdEngine engine(kernels().contour, stop);
-        *out = hs::dpsgd_noise_multiplier(engine, sampling_rate, steps, epsilon, delta);
+        const hs::accounting::DpsgdEngine engine(kernels().contour, stop);
+        *out = hs::accounting::dpsgd_noise_multiplier(engine, sampling_rate, steps, epsilon, delta);
     });
 }
 
@@ -212,7 +212,7 @@ hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out) {
         require_pointer(out, "out");
         require(adjacency == HS_ADD_OR_REMOVE || adjacency == HS_REPLACE, "adjacency",
                 "be HS_ADD_OR_REMOVE or HS_REPLACE", adjacency);
-        *out = new hs_accountant{hs::Accountant(kernels().contour), adjacency};
+        *out = new hs_accountant{hs::accounting::Accountant(kernels().contour), adjacency};
     });
 }
 
@@ -260,8 +260,10 @@ hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, con
 }
 
 hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out) {
-    return answer(accountant, eps, "eps", n, out, [](const hs::Accountant& a, double x) { return a.delta(x); });
+    return answer(accountant, eps, "eps", n, out,
+                  [](const hs::accounting::Accountant& a, double x) { return a.delta(x); });
 }
 hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out) {
-    return answer(accountant, delta, "delta", n, out, [](const hs::Accountant& a, double x) { return a.epsilon(x); });
+    return answer(accountant, delta, "delta", n, out,
+                  [](const hs::accounting::Accountant& a, double x) { return a.epsilon(x); });
 }

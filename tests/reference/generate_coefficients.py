@@ -1,4 +1,4 @@
-"""Fit the polynomial coefficients of the kernels and write ``cpp/include/hockeystick/coefficients.hpp``.
+"""Fit the polynomial coefficients of the kernels and write ``cpp/include/hockeystick/numeric/coefficients.hpp``.
 
     python tests/reference/generate_coefficients.py          # rewrite the header
     python tests/reference/generate_coefficients.py --check  # exit 1 if the header differs
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mpmath as mp
 
-HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "coefficients.hpp"
+HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "numeric" / "numeric/coefficients.hpp"
 
 # Mills ratio: m(x) = u R(t), u = 1/(x + SHIFT), t = 1 - 2u/U_MAX, for x >= -REACH.
 SHIFT = 5
@@ -167,7 +167,7 @@ def split_log2() -> tuple[float, float]:
 
 
 def header() -> str:
-    """Return the text of coefficients.hpp."""
+    """Return the text of numeric/coefficients.hpp."""
     mp.mp.dps = 50
     high, low = split_log2()
     scalars = {
@@ -207,9 +207,9 @@ def header() -> str:
     return (
         "// Written by tests/reference/generate_coefficients.py; do not edit.\n// clang-format off\n"
         "#pragma once\n\n#include <hockeystick/version.hpp>\n\n"
-        "namespace hockeystick {\ninline namespace HOCKEYSTICK_ISA {\nnamespace detail {\n\n"
+        "namespace hockeystick::numeric {\ninline namespace HOCKEYSTICK_ISA {\n\n"
         f"{constants}\n\n{tables}\n"
-        "}  // namespace detail\n}  // namespace HOCKEYSTICK_ISA\n}  // namespace hockeystick\n"
+        "}  // namespace HOCKEYSTICK_ISA\n}  // namespace hockeystick::numeric\n"
     )
 
 

@@ -195,7 +195,7 @@ def noisy_mb_sgd_sigma(
     Notes
     -----
     4 to 31 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
-    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl.md` has a table.
+    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl/isrl.md` has a table.
 
     Examples
     --------

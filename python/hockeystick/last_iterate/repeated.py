@@ -172,7 +172,7 @@ def best_sampled(
     - "pattern" is the mean over all patterns of use, with F in the rounds without the record;
     - "divided" is that of `best_cyclic` with a sampled Gaussian mechanism in the place of the Gaussian one.
 
-    Proofs are in `sampled_bounds.hpp` and `privacy_profile.hpp`. Milliseconds to tenths of a second per cell.
+    Proofs are in `hidden_state/random_participation_bounds.hpp` and `hidden_state/loss_curve.hpp`. Milliseconds to tenths of a second per cell.
 
     Examples
     --------

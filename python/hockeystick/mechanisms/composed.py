@@ -37,7 +37,7 @@ class Composed(Mechanism):
     Notes
     -----
     Composed as it is, it is the composition of its steps, exactly. Where it is part of a sampled mechanism, the pair is the product of
-    the steps' pairs: known in closed form if all are Gaussian, else between two discrete pairs (composed_pair.hpp), one above
+    the steps' pairs: known in closed form if all are Gaussian, else between two discrete pairs (pld/composed_pair.hpp), one above
     and one below at every epsilon, so that both ends stay certified.
 
     Examples

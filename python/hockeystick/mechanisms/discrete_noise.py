@@ -25,7 +25,7 @@ class DiscreteGaussian(Mechanism):
     Notes
     -----
     The pair is the noise and the noise moved by the sensitivity. It dominates since the noise is log-concave:
-    discrete_gaussian_loss.hpp. For a vector, compose its coordinates, each with its own sensitivity.
+    loss/discrete_gaussian.hpp. For a vector, compose its coordinates, each with its own sensitivity.
 
     Examples
     --------

@@ -43,13 +43,13 @@ class FixedSizeSampled(Mechanism):
     Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
     binomial probability w_m, and q = 1 - w_0.
 
-    A record replaced: dominated by the curve of sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    A record replaced: dominated by the curve of loss/sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
     Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
     all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 
     A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
     records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
-    *replacement*; with replacement by the mixture of those for m records (gaussian_mixture_loss.hpp; for Laplace noise with m
+    *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
     shown, and the lower end is that of one copy).
 
     Examples

@@ -39,7 +39,7 @@ class MixtureOfGaussians(Mechanism):
     Notes
     -----
     The pair is sum_k p_k N(s_k, noise_multiplier^2) and N(0, noise_multiplier^2), and it dominates that of vectors of norms at
-    most s_k: the proof is in gaussian_mixture_loss.hpp. The probability of sensitivity 0 is rounded down to the complement of a
+    most s_k: the proof is in loss/gaussian_mixture.hpp. The probability of sensitivity 0 is rounded down to the complement of a
     double, which moves both ends up where it is tiny. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
 
     Examples

@@ -42,14 +42,14 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; sampled_loss.hpp.
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
 
-    A record replaced: from the mechanism's pair for removing a record; the proof is in replaced_loss.hpp for Gaussian noise, where with
+    A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
     is attained, and in `hockeystick._composed.replaced_pair` for all others. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
     adjacency, and refused: the pair for removing a record is not that for replacing one.
 
-    Other mechanisms than single releases become discrete pairs above and below what they leak (composed_pair.hpp).
+    Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
 
     Examples
     --------

@@ -24,7 +24,7 @@ class ExponentialMechanism(Mechanism):
     Notes
     -----
     Dong, Durfee and Rogers 2020: losses lie in some interval of length epsilon, and two outcomes at its ends dominate. The pair
-    here dominates whichever interval it is (bounded_range_loss.hpp has the proof); one step attains it at every eps:
+    here dominates whichever interval it is (loss/bounded_range.hpp has the proof); one step attains it at every eps:
     delta(0) is tanh(epsilon/4), half of what epsilon-DP alone allows. Many steps need not attain what the pair leaks; the lower end is that
     of choices between two candidates whose losses are epsilon/2 and -epsilon/2.
 

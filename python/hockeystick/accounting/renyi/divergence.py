@@ -107,7 +107,7 @@ def _laplace(shift: float, order: float) -> float:
 
 
 def _bounded_range(width: float, order: float) -> float:
-    """Return the supremum over t of the two-point pairs of bounded_range_loss.hpp, at most order width^2/8 (Cesar and Rogers 2021).
+    """Return the supremum over t of the two-point pairs of loss/bounded_range.hpp, at most order width^2/8 (Cesar and Rogers 2021).
 
     With y = e^t and B = (1 - e^{-(a-1) width})/(e^width - 1) the moment of order a is y^{a-1} (1 + B - B y), largest where B y is
     (1 + B)(a - 1)/a.

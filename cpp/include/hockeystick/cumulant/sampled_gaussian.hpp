@@ -1,0 +1,232 @@
+// The Poisson-sampled Gaussian's cumulant, certified: quadrature in x, decay of its characteristic function.
+//
+// Q = N(0, sigma^2), 1 + z = dP/dQ = 1 - q + q e^{(2x-1)/2 sigma^2}; remove is (P, Q), add is (Q, P). In both
+// M(s) = E_Q[(1 + z)^p], p = s + 1 for remove and p = -s for add; a = p at s = c; f(x) = (1 + z)^a e^{-x^2/2 sigma^2} is the
+// tilted density; w = q e^t/(1 - q + q e^t), t = (2x-1)/2 sigma^2, so that d log(1 + z)/dx = w/sigma^2.
+//
+// Cut. For remove, losses at x > x_c = 1 + cut sigma are left out: E e^{cL} may be ruled by losses that never happen (at
+// sigma = 10, q = 1e-4, the mean of e^{2000 L} is made at 200 sigma). Their P-mass is (1-q) Q(x_c/sigma) + q Q(cut).
+//
+// Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. On the path x + i eta(x), theta = eta/sigma^2 in [0, 1.4],
+//   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, e^{|a| w(1-w) theta^2/(2 (1 - w(1-w) theta^2))},
+//   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2}, and
+//   e^{i omega log(1+z)} falls by e^{-omega psi}, psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
+// theta = 1.4 v/(1 + v), v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a,0) w/sigma^2)), is near the best choice where
+// omega is small. It makes the factor at most 1 at every x, inside the range or not: the three losses are at most
+// omega w theta/2 together, the gain is at least 2/3 of omega w theta. It is increasing in w, so every factor has its
+// worst case at one end of a cell. A path chosen for omega
+// serves all larger frequencies, as psi >= 0: the bound falls with omega. With cell masses between `low` and `high`,
+//   |phi| <= min(1 - sum low (1 - factor), sum high factor) + f(x_c) 1.4 sigma^2/int f + e^-50,
+// the last two for the way down from the path's end (the exponent is convex in the height, so at most max(1, factor) of f),
+// and for the tails.
+//
+// Rounding: as cumulant/sampled_gaussian_grid.hpp says of losses and weights. Where M is near 1, log M comes from E[(1 + z)^a - 1 - a z], which keeps log M accurate to u times its own size: it is multiplied by T.
+#pragma once
+
+#include <limits>
+
+#include <hockeystick/cumulant/cumulant.hpp>
+#include <hockeystick/cumulant/nonuniform_fft.hpp>
+#include <hockeystick/cumulant/sampled_gaussian_grid.hpp>
+
+namespace hockeystick::cumulant {
+inline namespace HOCKEYSTICK_ISA {
+
+class SampledGaussianCumulant final : public Cumulant {
+  public:
+    // Elsewhere the grids would be too large, or numbers leave the doubles.
+    static bool covers(double sigma, double rate) {
+        return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= 1.0 - 0x1p-50;
+    }
+
+    // 0 < rate < 1; `cut` in units of sigma, used by remove only.
+    SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const simd::Kernels& kernels,
+                            std::shared_ptr<FourierWorkspace> workspace = std::make_shared<FourierWorkspace>())
+        : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels), workspace_(std::move(workspace)),
+          log_missing_(remove ? log_missing_beyond(1.0 / sigma + cut, cut, rate) : -infinity),
+          grids_(sigma, rate, remove ? 1.0 + cut * sigma : infinity, kernels) {}
+
+    Moment log_moment(double c) const override {
+        const Piece piece = grids_.share(grids_.make_range(exponent(c), Grids::fine));
+        if (piece.n == 0) return {infinity, infinity};
+        const Moment centred = centred_moment(piece);
+        const bool near_one = std::fabs(centred.value) <= 0.1;
+        if (near_one && centred.error <= least_direct_error) return centred;
+        const Moment direct = direct_moment(piece);
+        return near_one && centred.error < direct.error ? centred : direct;
+    }
+
+    double log_decay(double c, double omega) const override {
+        const Fine& fine = fine_grid(c);
+        const std::size_t n = fine.low.size();
+        double *gains = scratch(2 * n), *masses = gains + n;
+        work_ += static_cast<double>(n);
+        kernels_.path_bound({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega, gains,
+                            masses);
+        const double edge = fine.edge + 2e-22;
+        const double gain = kernels_.sum(gains, n) * (1.0 - 1e-12) - edge;
+        const double mass = kernels_.sum(masses, n) * (1.0 + 1e-12) + edge;
+        const double by_gain = gain > 0.0 ? std::log1p(-min(gain, 1.0)) : 0.0;
+        return min(by_gain, min(std::log(mass), 0.0));
+    }
+
+    bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
+        const double depth = last > few_nodes ? Grids::rough : Grids::fine;
+        const Range range = grids_.make_range(exponent(c), depth);
+        const auto shift = grids_.make_shift(range, static_cast<double>(last) * h);
+        auto lattice = grids_.make_lattice(range, min(Grids::certified_step(range, shift), 0.5 * range.width));
+        const Piece piece = grids_.take(range, lattice);
+        if (piece.n == 0) return false;
+        const Weights& by = grids_.weigh(piece);
+        const Digits lost = grids_.digits(piece, by);
+        const Heavy heavy(piece, by);
+        FourierSums phi = oscillation(heavy.losses, heavy.weights, lost.loss, h, last, *workspace_, kernels_, work_);
+        if (phi.real.empty()) return false;
+        const double share = 1.0 / by.total, turned = remove_ ? share : -share;
+        const double summing = 32.0 + of_log + static_cast<double>(piece.n) / 8.0;  // of the total
+        for (std::size_t k = 1; k <= last; ++k) {
+            phi.real[k] *= share;
+            phi.imag[k] *= turned;
+            const double omega = static_cast<double>(static_cast<int>(k)) * h;
+            phi.error[k] += u * (summing * min(2.0, omega * lost.loss) + omega * lost.of_loss +
+                                 of_weights(lost.of_weight, lost.of_product, lost.loss, omega)) +
+                            by.quadrature;
+        }
+        kernels_.raise(phi.shares(count), nodes.powers());
+        return true;
+    }
+
+    double log_missing() const override { return log_missing_; }
+    double log_variance() const override {  // log log1p(q^2 (e^{1/sigma^2} - 1)), the loss's chi-square
+        const double inverse = 1.0 / (sigma_ * sigma_);
+        const double chi = inverse < 600.0 ? std::log(std::expm1(inverse)) : inverse;
+        const double power = chi + 2.0 * std::log(rate_);
+        return power < 30.0 ? std::log(std::log1p(std::exp(power))) : std::log(power);
+    }
+    double work() const override { return work_ + grids_.work(); }
+    double highest() const override { return remove_ ? infinity : -std::log1p(-rate_); }
+    double lowest() const override { return remove_ ? std::log1p(-rate_) : -infinity; }
+
+  private:
+    static constexpr double u = unit_roundoff;
+    static constexpr std::size_t few_nodes = 256;  // more are summed by FFT, whose error is 1e-14
+
+    using Grids = SampledGaussianGrids;
+    using Range = Grids::Range;
+    using Piece = Grids::Piece;
+    using Weights = Grids::Weights;
+    using Digits = Grids::Digits;
+
+    // Points not below e^-66 of the largest, filled up with weights of zero.
+    struct Heavy {
+        std::vector<double> losses, weights;
+        Heavy(const Piece& piece, const Weights& by) {
+            for (std::size_t j = 0; j < piece.n; ++j) {
+                if (by.exponents[j] < by.top - piece.depth - 4.0) continue;
+                losses.push_back(piece.points.loss[j]);
+                weights.push_back(by.weights[j]);
+            }
+            const std::size_t padded = (losses.size() + simd::lanes - 1) / simd::lanes * simd::lanes;
+            losses.resize(padded, 0.0);
+            weights.resize(padded, 0.0);
+        }
+    };
+
+    struct Fine {
+        std::vector<double> mix, low, high;
+        double edge;
+    };
+
+    // log((1 - rate) Q(x) + rate Q(cut)), x > cut, also where that is below the doubles
+    static double log_missing_beyond(double x, double cut, double rate) {
+        const double of_cut = log_q(cut);
+        return of_cut + std::log((1.0 - rate) * std::exp(log_q(x) - of_cut) + rate);
+    }
+
+    double exponent(double c) const { return remove_ ? c + 1.0 : -c; }
+
+    double* scratch(std::size_t n) const {
+        if (scratch_.size() < n) scratch_.resize(n);
+        return scratch_.data();
+    }
+
+    // What direct_moment errs by at least.
+    static constexpr double least_direct_error = 28.0 * u;
+
+    Moment direct_moment(const Piece& piece) const {
+        const Weights& by = grids_.weigh(piece);
+        const double size = std::fabs(piece.exponent);
+        const double of_weights = size * kernels_.dot(by.weights.data(), piece.points.loss_error, piece.n) +
+                                  10.0 * kernels_.dot(by.weights.data(), piece.points.half_square, piece.n);
+        const double scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi)));
+        const double summing = static_cast<double>(piece.n) / 8.0 + 28.0 + 2.0 * (std::fabs(by.top) + std::fabs(scale));
+        return {by.top + std::log(by.total) + scale, u * (of_weights / by.total + summing) + 2.0 * by.quadrature};
+    }
+
+    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate Q(k) and Q(k + 1/sigma), where
+    // k = (high - 1)/sigma; and a sum's end adds at most 0.64 phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
+    Moment centred_moment(const Piece& piece) const {
+        const std::size_t n = piece.n;
+        const double a = piece.exponent, k = (piece.high - 1.0) / sigma_;
+        const double largest = max(piece.points.loss[n - 1], -piece.points.loss[0]);
+        const bool in_doubles = max(std::fabs(a), 1.0) * largest < 600.0 && k < 600.0 * sigma_;
+        if (!(in_doubles && k >= 1.0)) return {0.0, infinity};
+        double *terms = scratch(2 * n), *errors = terms + n;
+        kernels_.centre(piece.points, a, terms, errors, n);
+        const double scale = piece.step / (sigma_ * std::sqrt(2.0 * pi));
+        const double value = scale * kernels_.sum(terms, n);
+        // a sum of n terms errs by n/8 + 8 of theirs, which are a sixth of their errors or less
+        const double rounding = u * (2.5 + static_cast<double>(n) / 48.0) * scale * kernels_.sum(errors, n);
+        const double beyond = k < 11.0 ? (std::fabs(a) * rate_ * q(k) + q(k + 1.0 / sigma_)) * (3.0 + k) : 0.0;
+        const double at_end = Grids::of_end(std::exp(min(piece.log_end, 600.0)) * scale);
+        const double tails = beyond + (1.0 + std::fabs(a)) * 1e-24;  // Q(11) 14 < 1e-26
+        const double error = rounding + tails + 2.0 * at_end + 8.0 * u * std::fabs(value);
+        if (!(std::fabs(value) + error < 0.15)) return {0.15, infinity};
+        return {std::log1p(value), 1.2 * error};
+    }
+
+    // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for how good the bound
+    // is, not for whether it holds.
+    const Fine& fine_grid(double c) const {
+        if (c == fine_tilt_) return fine_;
+        const double a = exponent(c), variance = sigma_ * sigma_;
+        const Range range = grids_.make_range(a, Grids::fine);
+        const double wanted = 0.14 * min(range.width, variance * range.width / sigma_);
+        auto lattice = grids_.make_lattice(range, max(wanted, (range.high - range.low) / 4000.0));
+        const Piece piece = grids_.take(range, lattice);
+        fine_tilt_ = c;
+        if (piece.n == 0) return fine_ = {{}, {}, {}, 1.0};  // that says nothing
+        const Moment whole = log_moment(c);
+        const Weights& by = grids_.weigh(piece);
+        const double log_scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi))) - whole.value;
+        const double unit = std::exp(by.top + log_scale);  // weight 1 as a share of M
+        const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
+        const std::size_t n = piece.n;
+        fine_.mix.assign(piece.points.mix, piece.points.mix + n);
+        fine_.mix.push_back(fine_.mix[n - 1]);
+        std::vector<double> weights = by.weights;
+        weights.push_back(0.0);
+        fine_.low.resize(n);
+        fine_.high.resize(n);
+        kernels_.enclose({weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
+                         fine_.high.data());
+        for (double& mass : fine_.low) mass *= unit / safe;
+        for (double& mass : fine_.high) mass *= unit * safe;
+        const double log_end = max(piece.log_end, by.top - piece.depth) + log_scale;
+        fine_.edge = safe * std::exp(log_end) * (simd::steepest * variance / piece.step + 1.0);
+        return fine_;
+    }
+
+    double sigma_, rate_;
+    bool remove_;
+    const simd::Kernels& kernels_;
+    std::shared_ptr<FourierWorkspace> workspace_;
+    double log_missing_;
+    Grids grids_;
+    mutable Fine fine_;
+    mutable std::vector<double> scratch_;
+    mutable double fine_tilt_ = nan, work_ = 0.0;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::cumulant

@@ -1,0 +1,46 @@
+// Gaussian differential privacy (Dong, Roth and Su 2022): mu-GDP means that telling two adjacent data sets apart is
+// no easier than telling N(0,1) from N(mu,1). All conversions are exact.
+//
+//   delta(eps) = theta(eps, mu)             (Corollary 2.13)      advantage = theta(0, mu)
+//   trade-off  G_mu(fpr) = Phi(Phi^{-1}(1 - fpr) - mu)  (Eq. 6)   Renyi order a: a mu^2/2  (Mironov 2017, Corollary 3)
+//
+// Error: that of theta and its inverse. Cost: O(1). Outside their domains these functions return NaN.
+#pragma once
+
+#include <hockeystick/divergence/hockey_stick_inverse.hpp>
+#include <hockeystick/numeric/domain.hpp>
+
+namespace hockeystick::divergence {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace numeric;
+
+inline double gdp_delta(double mu, double eps) {
+    const double value = theta(eps, mu);
+    return mu > 0.0 ? positive_delta(value, eps) : value;
+}
+
+// delta of (eps, delta)-differential privacy, which asks for eps >= 0.
+inline double gdp_dp_delta(double mu, double eps) { return eps >= 0.0 ? gdp_delta(mu, eps) : nan; }
+
+// The smallest eps >= 0 with delta(eps) <= delta.
+inline double gdp_epsilon(double mu, double delta) {
+    const double root = gaussian_epsilon(mu, delta);
+    return root < 0.0 ? 0.0 : root;
+}
+
+inline double gdp_trade_off(double mu, double fpr) {
+    if (!(mu >= 0.0 && fpr >= 0.0 && fpr <= 1.0)) return nan;
+    if (mu == infinity) return 0.0;
+    return q(mu - q_inv(fpr));
+}
+
+inline double gdp_rdp(double mu, double order) {
+    if (!(mu >= 0.0 && order > 0.0 && order < infinity)) return nan;
+    return 0.5 * order * mu * mu;
+}
+
+inline double gdp_advantage(double mu) { return theta(0.0, mu); }
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::divergence

@@ -1,0 +1,68 @@
+// The last point that is feasible: f(x) is a certified log delta, monotone in x up to the noise of certificates, and
+// x is feasible where f(x) <= log_level. Nothing is returned that was not evaluated and found feasible.
+//
+// Secants through the last two points, moved by less than the tolerance to the side where no point lies close yet, so
+// that a good secant ends the search with its second evaluation; a bisection now and then, in case f bends or is noisy.
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/numeric/elementary.hpp>
+
+namespace hockeystick::numeric {
+inline namespace HOCKEYSTICK_ISA {
+
+struct Probe {
+    double x, f;
+};
+
+// Between a feasible and an infeasible point (in either order).
+struct Straddle {
+    Probe good, bad;
+};
+
+inline double secant(const Probe& a, const Probe& b, double level) {
+    const double slope = (b.f - a.f) / (b.x - a.x);
+    return b.x + (level - b.f) / slope;
+}
+
+// Narrows to tolerance(good.x), or until the feasible f is within `slack` of the level; `whole` keeps to integers, ends that are integers themselves.
+template <class Function, class Tolerance>
+Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const Tolerance& tolerance, bool whole,
+                         double slack = 0.0) {
+    Probe older = s.bad, last = s.good;
+    for (int k = 0; k < 200; ++k) {
+        const double enough = tolerance(s.good.x), gap = s.bad.x - s.good.x;
+        if (std::fabs(gap) <= enough || log_level - s.good.f < slack) break;
+        const double toward_good = gap > 0.0 ? -0.4 * enough : 0.4 * enough;
+        double x = secant(older, last, log_level) + (last.f <= log_level ? -toward_good : toward_good);
+        if (whole) x = std::floor(x + 0.5);
+        const bool inside = (x - s.good.x) * (x - s.bad.x) < 0.0;  // false for a NaN
+        if (!inside || k % 5 == 4) x = whole ? std::floor(s.good.x + 0.5 * gap) : s.good.x + 0.5 * gap;
+        if (x == s.good.x || x == s.bad.x) {
+            if (!whole) break;  // neighbouring doubles
+            x += gap > 0.0 ? 1.0 : -1.0;
+        }
+        older = last;
+        last = {x, f(x)};
+        (last.f <= log_level ? s.good : s.bad) = last;
+    }
+    return s;
+}
+
+// Walks from `start` toward `end`, whose verdict is known to be the other one, in strides that double, until it changes.
+template <class Function>
+Straddle straddle(const Function& f, double log_level, const Probe& start, double stride, const Probe& end) {
+    const bool feasible = start.f <= log_level;
+    Probe previous = start, here = end;
+    for (int k = 0; k < 1100; ++k, previous = here, stride *= 2.0) {
+        const double x = end.x > start.x ? previous.x + stride : previous.x - stride;
+        const bool beyond = end.x > start.x ? x >= end.x : x <= end.x;
+        here = beyond || x == previous.x ? end : Probe{x, f(x)};
+        if (here.x == end.x || (here.f <= log_level) != feasible) break;
+    }
+    return feasible ? Straddle{previous, here} : Straddle{here, previous};
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::numeric

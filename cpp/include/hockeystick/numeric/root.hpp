@@ -1,0 +1,58 @@
+// Root finders: Newton's iteration inside a bracket that it tightens as it goes, and bisection. For certificates that cost
+// a composition each, see numeric/feasible_search.hpp.
+//
+// f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by bisection,
+// or by a growing stride while one end is still infinite. All callers choose f concave and a start
+// from which Newton converges monotonically, so the safeguard is there for rounding and bad luck.
+#pragma once
+
+#include <cmath>
+#include <stdexcept>
+
+#include <hockeystick/numeric/elementary.hpp>
+#include <hockeystick/numeric/interval.hpp>
+
+namespace hockeystick::numeric {
+inline namespace HOCKEYSTICK_ISA {
+
+struct ValueSlope {
+    double value, slope;
+};
+
+// Root of f, where f(x) returns a ValueSlope and increases if `increasing`. Stops after the first step no longer than
+// `step_tolerance` (convergence is quadratic, so pass the square root of the accuracy wanted) or than two units in the last
+// place. Bisection alone needs fewer than 400 steps between any two doubles of one sign and scale.
+template <class Function>
+double newton_root(const Function& f, double start, double low, double high, bool increasing, double step_tolerance) {
+    double x = start;
+    double stride = 1.0;
+    for (int iteration = 0; iteration < 400; ++iteration) {
+        const ValueSlope at = f(x);
+        if (at.value == 0.0) return x;
+        ((at.value < 0.0) == increasing ? low : high) = x;
+        double next = x - at.value / at.slope;
+        if (next == x) return x;
+        if (!(next > low && next < high)) {  // an end would come back for ever where rounding rules the sign
+            if (high == infinity) next = x + stride;
+            else if (low == -infinity) next = x - stride;
+            else next = 0.5 * (low + high);
+            stride *= 2.0;
+        }
+        const double step = std::fabs(next - x);
+        x = next;
+        if (step <= step_tolerance || step <= 4e-16 * std::fabs(x)) return x;
+    }
+    throw std::runtime_error("newton_root did not converge. This is a bug in hockeystick.");
+}
+
+// Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
+template <class Predicate> Interval bisect(const Predicate& predicate, double low, double high) {
+    for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
+        const double middle = 0.5 * (low + high);
+        (predicate(middle) ? low : high) = middle;
+    }
+    return {low, high};
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::numeric

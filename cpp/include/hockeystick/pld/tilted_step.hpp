@@ -1,0 +1,199 @@
+// One step's grid measure under an exponential tilt, cut in two; and where a composition of such steps ends.
+//
+// A value is v(i) = m(i) e^{c i h - scale}, with scale such that the small losses sum to 1. `relative` bounds the sum of
+// the values' own errors. `moved` bounds how far delta of a composition moves with this step's curve, everything else
+// fixed: delta(eps) = E f(eps - R), R the sum of the other losses, so an error e(l) of f moves it by at most the tilted
+// mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d. M
+// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. Errors next to the cut
+// count on both sides.
+//
+// The window needs upper bounds of R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, narrow near loss 0,
+// and e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w} for d within w of a block's centre: certified, and sharp for the tilts
+// that matter. With R_b, R_a of the small and the large losses, all losses have G = prod (R_b + R_a)^T, and
+// compositions with one large loss at least G = prod (R_b + R_a)^T - prod R_b^T, which grows with either; the mass of
+// the composition beyond x is at most G(s) e^{-s x}, any s > 0 (Chernoff), and likewise below.
+#pragma once
+
+#include <cstdint>
+
+#include <hockeystick/pld/discretise.hpp>
+
+namespace hockeystick::pld {
+inline namespace HOCKEYSTICK_ISA {
+
+// One distinct step of a composition. The grid loss is somebody else's.
+struct Part {
+    const GridLoss* grid;
+    const GridMeasure* measure;
+    double count;
+};
+
+struct Errors {
+    double moved = 0.0, relative = 0.0;
+    double growth = 0.0;  // of the exact tilted mass over the computed one
+};
+
+struct Block {
+    double loss, reach;          // its centre, and how far its points are from that
+    double mass, first, second;  // moments about the centre
+};
+
+struct TiltedStep {
+    std::int64_t first;  // the loss of values[i] is offset + (first + i) h
+    double offset;
+    std::vector<double> values;
+    std::size_t cut;  // values[i] is large from here on
+    double count, scale;
+    double large_sum = 0.0;
+    Errors small, large;
+    std::vector<Block> small_blocks, large_blocks;
+};
+
+// The points from `begin` to `end`, in blocks of a twenty-fourth of the way from loss 0.
+inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std::size_t end, double h) {
+    std::vector<Block> blocks;
+    for (std::size_t i = begin; i < end;) {
+        const std::int64_t at = step.first + static_cast<std::int64_t>(i);
+        const std::int64_t longest = std::max<std::int64_t>(1, (at < 0 ? -at : at) / 24);
+        const std::size_t stop = std::min(end, i + static_cast<std::size_t>(longest));
+        const double middle = 0.5 * static_cast<double>(i + stop - 1);
+        Block block{step.offset + (static_cast<double>(step.first) + middle) * h,
+                    0.5 * static_cast<double>(stop - i) * h, 0.0, 0.0, 0.0};
+        for (; i < stop; ++i) {
+            const double d = (static_cast<double>(i) - middle) * h;
+            block.mass += step.values[i];
+            block.first += step.values[i] * d;
+            block.second += step.values[i] * d * d;
+        }
+        if (block.mass > 0.0) blocks.push_back(block);
+    }
+    return blocks;
+}
+
+// Upper bound of sum v e^{s l}, and of sum v (e^{s l} - 1) where that cancels, apart from rounding.
+inline double tilted_sum(const std::vector<Block>& blocks, double s) {
+    double sum = 0.0;
+    for (const Block& block : blocks) {
+        const double square = 0.5 * s * s * block.second * std::exp(std::fabs(s) * block.reach);
+        sum += std::exp(s * block.loss) * (block.mass + s * block.first + square);
+    }
+    return sum;
+}
+
+// e^x m where x may be beyond the range of exp but the product is not.
+inline double scaled(double mass, double x) {
+    return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x);
+}
+
+// A scale at which no value overflows.
+inline double largest_exponent(const Part& part, double h, double c) {
+    double largest = -infinity;
+    const std::vector<double>& masses = part.measure->masses;
+    for (std::size_t i = 0; i < masses.size(); i += 16) {
+        double block = 0.0;
+        const std::size_t end = std::min(masses.size(), i + 16);
+        for (std::size_t k = i; k < end; ++k) block = max(block, masses[k]);
+        const double loss =
+            part.grid->offset +
+            static_cast<double>(part.grid->first + static_cast<std::int64_t>(c > 0.0 ? end - 1 : i)) * h;
+        if (block > 0.0) largest = max(largest, c * loss + std::log(block));
+    }
+    return largest;
+}
+
+// Losses from cut h on are large. Empty values: no mass.
+inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, Budget& budget) {
+    const std::vector<double>& masses = part.measure->masses;
+    budget.spend(tilting_work * static_cast<double>(masses.size()));
+    TiltedStep step{
+        part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
+    if (step.scale == -infinity) return step;
+    for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
+    step.values.resize(masses.size());
+    double sums[2] = {0.0, 0.0}, small_curve = 0.0, large_curve = 0.0;
+    const double reach = std::exp(3.0 * c * h);
+    for (std::size_t i = 0; i < masses.size(); ++i) {
+        const double loss = step.offset + static_cast<double>(step.first + static_cast<std::int64_t>(i)) * h;
+        const double x = c * loss - step.scale;
+        const double value = scaled(masses[i], x);
+        step.values[i] = value;
+        sums[i >= step.cut] += value;
+        Errors& errors = i >= step.cut ? step.large : step.small;
+        const double curve = scaled(part.grid->errors[i], x + c * h);
+        if (i <= step.cut) small_curve = max(small_curve, curve);
+        if (i + 1 >= step.cut) large_curve = max(large_curve, curve);
+        errors.moved += (reach * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
+        errors.relative += unit_roundoff * value * (3.0 * std::fabs(c * loss) + 2.0 * std::fabs(step.scale) + 16.0);
+    }
+    const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(masses.size()));
+    step.small.growth = step.small.moved + step.small.relative + 4.0 * range * small_curve;
+    step.large.growth = step.large.moved + step.large.relative + 4.0 * range * large_curve;
+    step.small.moved += 4.0 * small_curve;
+    step.large.moved += 4.0 * large_curve;
+    const double unit = step.cut > 0 && sums[0] > 0.0 ? sums[0] : sums[1];
+    for (double& value : step.values) value /= unit;
+    for (Errors* errors : {&step.small, &step.large})
+        errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
+    step.scale += std::log(unit);
+    step.large_sum = sums[1] / unit;
+    step.small_blocks = gather(step, 0, step.cut, h);
+    step.large_blocks = gather(step, step.cut, step.values.size(), h);
+    return step;
+}
+
+inline double log_expm1(double x) { return x > 30.0 ? x : std::log(std::expm1(x)); }
+
+// log G(s), an upper bound; `peeled` asks for one large loss at least.
+inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool peeled) {
+    double small = 0.0, ratio = 0.0, total = 0.0;
+    for (const TiltedStep& step : steps) {
+        const double b = tilted_sum(step.small_blocks, s), a = tilted_sum(step.large_blocks, s);
+        if (peeled) small += step.count * std::log(b), ratio += step.count * std::log1p(a / b);
+        else small += step.count * std::log(a + b);
+        total += step.count;
+    }
+    const double value = peeled ? small + log_expm1(ratio) : small;
+    return value + 1e-9 * (1.0 + std::fabs(value)) + 1e-14 * total;
+}
+
+struct Window {
+    double low, high;  // losses outside have tilted mass at most `stray` G(0) each
+};
+
+// Standard deviation of the composition, roughly.
+inline double spread(const std::vector<TiltedStep>& steps) {
+    double variance = 0.0;
+    for (const TiltedStep& step : steps) {
+        double mass = 0.0, first = 0.0, second = 0.0;
+        for (const std::vector<Block>* blocks : {&step.small_blocks, &step.large_blocks})
+            for (const Block& block : *blocks) {
+                mass += block.mass;
+                first += block.mass * block.loss + block.first;
+                second += block.mass * block.loss * block.loss + 2.0 * block.loss * block.first + block.second;
+            }
+        variance += step.count * max(second / mass - first / mass * (first / mass), 0.0);
+    }
+    return std::sqrt(variance);
+}
+
+// Chernoff bounds at tilts 2^k/64 of the reciprocal spread, whichever is best.
+inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool peeled, double stray,
+                          Budget& budget) {
+    const double width = max(spread(steps), least);
+    const double slack = -log_sum(steps, 0.0, peeled) - std::log(stray);
+    Window window{-infinity, infinity};
+    for (int side = -1; side <= 1; side += 2) {
+        int worse = 0;
+        for (double s = 1.0 / (64.0 * width); s < 1e6 / width && worse < 3; s *= 1.7) {
+            budget.spend(0.0);
+            const double end = (log_sum(steps, side * s, peeled) + slack) / s;
+            double& best = side > 0 ? window.high : window.low;
+            worse = !std::isfinite(best) || side * side * end < side * best ? 0 : worse + 1;
+            if (std::isfinite(end)) best = side > 0 ? min(best, end) : max(best, -end);
+        }
+    }
+    return window;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::pld
