@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick._checks import at_most, choice, count_scalar, positive_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import fedavg_gdp, fedprox_gdp
-from hockeystick.federated.fedavg import SCHEDULES, Schedule
+from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
