@@ -21,36 +21,21 @@ std::unique_ptr<Accountant> make_accountant(const hs::simd::Kernels& kernels) {
     return std::make_unique<Accountant>(kernels, &contour_cache(), in_worker);
 }
 
-std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, double value,
-                            hs::accounting::EngineChoice engine, bool upper_only) {
+std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, double value, const std::string& engine,
+                            bool upper_only) {
+    const hs::accounting::EngineChoice choice = hs::accounting::engine_named(engine);
     const py::gil_scoped_release released;
-    return accountant.answers({for_epsilon, value}, {engine, upper_only});
+    return accountant.answers({for_epsilon, value}, {choice, upper_only});
 }
 
 void bind_answer(py::module_& m) {
-    using hs::accounting::Method;
-    py::native_enum<Method>(m, "Method", "enum.Enum")
-        .value("none", Method::none)
-        .value("nothing_composed", Method::nothing_composed)
-        .value("one_step", Method::one_step)
-        .value("one_step_between_pairs", Method::one_step_between_pairs)
-        .value("gaussian", Method::gaussian)
-        .value("infinite_mass", Method::infinite_mass)
-        .value("largest_loss", Method::largest_loss)
-        .value("total_variation", Method::total_variation)
-        .value("beyond_largest_loss", Method::beyond_largest_loss)
-        .value("contour", Method::contour)
-        .value("pld", Method::pld)
-        .value("gaussian_without_sampling", Method::gaussian_without_sampling)
-        .value("near_largest_loss", Method::near_largest_loss)
-        .finalize();
     const auto share = [](double hs::contour::ContourResult::* member) {
         return [member](const Answer& self) { return self.contour.*member; };
     };
     py::class_<Answer>(m, "Answer")
         .def_readonly("lower", &Answer::lower)
         .def_readonly("upper", &Answer::upper)
-        .def_readonly("method", &Answer::method)
+        .def_property_readonly("method", [](const Answer& self) { return hs::accounting::name_of(self.method); })
         .def_readonly("both_directions", &Answer::both_directions)
         .def_property_readonly("forward",
                                [](const Answer& self) { return self.direction == hs::mechanism::Direction::remove; })
@@ -68,12 +53,6 @@ void bind_answer(py::module_& m) {
 }
 
 void bind_queries(py::module_& m, const hs::simd::Kernels& kernels) {
-    using hs::accounting::EngineChoice;
-    py::native_enum<EngineChoice>(m, "EngineChoice", "enum.Enum")
-        .value("auto", EngineChoice::best)
-        .value("contour", EngineChoice::contour)
-        .value("pld", EngineChoice::pld)
-        .finalize();
     py::class_<Accountant>(m, "Accountant")
         .def(py::init([&kernels] { return make_accountant(kernels); }))
         .def(

@@ -93,8 +93,10 @@ void bind_mechanism(py::module_& m) {
         .def_property_readonly("concentrated_shift", &Pair::concentrated_shift)
         .def_property_readonly("parameters", &Pair::parameters)
         .def_property_readonly("base", [](const Pair& self) { return steps::held(self.base()); })
-        .def(
-            "__eq__", [](const Pair& self, const Pair& other) { return self.equals(other); }, py::is_operator())
+        .def("__eq__",
+             [](const Pair& self, const py::object& other) {
+                 return py::isinstance<Pair>(other) && self.equals(*other.cast<Held>());
+             })
         .def("__hash__", &Pair::hash)
         .def(
             "sampled_and_replaced",

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pybind11/complex.h>
-#include <pybind11/native_enum.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

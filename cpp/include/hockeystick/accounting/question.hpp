@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/mechanism/pair.hpp>
@@ -28,6 +30,13 @@ struct Question {
 
 enum class EngineChoice { best, contour, pld };
 
+inline EngineChoice engine_named(const std::string& name) {
+    if (name == "auto") return EngineChoice::best;
+    if (name == "contour") return EngineChoice::contour;
+    if (name == "pld") return EngineChoice::pld;
+    throw std::invalid_argument("engine must be auto, contour or pld, not '" + name + "'");
+}
+
 struct Options {
     EngineChoice engine = EngineChoice::best;
     bool upper_only = false;  // lower ends are not asked for, and are 0
@@ -48,6 +57,38 @@ enum class Method {
     gaussian_without_sampling,
     near_largest_loss,
 };
+
+inline const char* name_of(Method method) {
+    switch (method) {
+    case Method::nothing_composed:
+        return "nothing composed";
+    case Method::one_step:
+        return "exact formula of one step";
+    case Method::one_step_between_pairs:
+        return "formula of one step, by pairs above and below";
+    case Method::gaussian:
+        return "gaussian closed form";
+    case Method::infinite_mass:
+        return "mass of infinite loss";
+    case Method::largest_loss:
+        return "largest loss";
+    case Method::total_variation:
+        return "total variation";
+    case Method::beyond_largest_loss:
+        return "beyond the largest loss";
+    case Method::contour:
+        return "contour";
+    case Method::pld:
+        return "pld";
+    case Method::gaussian_without_sampling:
+        return "gaussian closed form, without the sampling";
+    case Method::near_largest_loss:
+        return "near the largest loss";
+    case Method::none:
+        break;
+    }
+    return "none";
+}
 
 // What is known of one direction: the bracket, and where it comes from.
 struct Answer {
