@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick import _core
+import pairs
 from hockeystick.mechanisms.composed import discrete_pair
 
 MIXED = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
@@ -50,7 +50,7 @@ def test_pairs_enclose_gaussians(shift, count):
             assert math.fsum(law) == pytest.approx(1.0, abs=1e-13)
     for deviations in (-3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 15.0):
         eps = mu * mu / 2 + deviations * mu
-        lower, upper = (_core.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in pairs.values())
+        lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in pairs.values())
         truth = float(hs.theta(eps, mu))
         assert lower <= truth <= upper
         if deviations <= 3.0:
@@ -68,7 +68,7 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
         (False, divergence(without, with_record, eps)),
     ):
         lower, upper = (
-            _core.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps)
+            pairs.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps)
             for pair in (discrete_pair(entries, forward=forward, upper=above) for above in (False, True))
         )
         assert lower <= truth * (1 + 1e-12) + 1e-13

@@ -158,8 +158,7 @@ class Engine {
             best = both_ends(best, steps, options,
                              [&](const Steps& side) { return by_contour(side, direction, question); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > known)
-            best = both_ends(best, steps, options,
-                             [&](const Steps& side) { return by_losses(side, direction, question, known); });
+            best = by_losses(best, steps, direction, question, options, known);
         if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
         if (best.method == Method::none)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
@@ -188,14 +187,28 @@ class Engine {
         return answer;
     }
 
-    // Discretised losses always answer. An upper end at or below `known` is not made narrower.
-    Answer by_losses(const Steps& steps, Direction direction, const Question& question, double known) {
+    // Discretised losses always answer. Where the other direction is known to leak more, a rough bracket will do.
+    Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
+                     const Options& options, double known) {
+        const auto ask = [&](double tolerance, double floor) {
+            return both_ends(best, steps, options, [&](const Steps& side) {
+                return compose_losses(side, direction, question, tolerance, floor);
+            });
+        };
+        if (options.upper_only) return ask(good_enough, known);
+        if (known > 0.0) best = ask(1.0, 0.0);
+        return best.upper > known && !best.narrow(question) ? ask(good_enough, 0.0) : best;
+    }
+
+    // An upper end at or below `floor` is not made narrower.
+    Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance,
+                          double floor) {
         pld::PldBracket found{};
         const auto compose = [&](const std::atomic<bool>* stop) {
             std::vector<pld::Step> losses;
             for (const CountedPair& step : steps) losses.push_back({step.pair->loss(direction), step.count});
             pld::PldSettings settings;
-            settings.tolerance = good_enough, settings.floor = known, settings.stop = stop;
+            settings.tolerance = tolerance, settings.floor = floor, settings.stop = stop;
             const pld::Composition composition(std::move(losses), settings);
             found = question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
         };
