@@ -323,6 +323,7 @@ LEDGERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ledger", LEDGERS, ids=str)
 def test_distributions_go_out_and_come_back(ledger):
     """A distribution made by connecting dots bounds epsilon from above, within its grid step a step; coming back it still does."""

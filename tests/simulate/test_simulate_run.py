@@ -465,6 +465,7 @@ def test_files_are_read(tmp_path):
         simulate.read(io.StringIO("x,label\n1,0\nnan,1\n"), "logistic")
 
 
+@pytest.mark.slow
 def test_page_runs(capsys):
     """The examples of docs/simulate/simulate.md run, and the budget stops the first of them."""
     pytest.importorskip("sklearn")
