@@ -14,7 +14,7 @@ hs::loss::OneStep step_of(const std::string& kind, const std::vector<double>& pa
 std::pair<double, double> one_step_bracket(const std::string& kind, const std::vector<double>& parameters, double rate,
                                            bool forward, bool for_epsilon, double value) {
     const hs::loss::OneStep step = step_of(kind, parameters, rate, forward);
-    const hs::loss::Enclosure result = for_epsilon ? step.epsilon(value) : step.delta(value);
+    const hs::numeric::Interval result = for_epsilon ? step.epsilon(value) : step.delta(value);
     return {result.lower, result.upper};
 }
 
@@ -22,7 +22,7 @@ std::pair<double, double> one_step_bracket(const std::string& kind, const std::v
 std::tuple<double, double, double, double>
 one_step_limits(const std::string& kind, const std::vector<double>& parameters, double rate, bool forward) {
     const hs::loss::OneStep step = step_of(kind, parameters, rate, forward);
-    const hs::loss::Enclosure highest = step.highest(), infinite = step.infinite_mass();
+    const hs::numeric::Interval highest = step.highest(), infinite = step.infinite_mass();
     return {highest.lower, highest.upper, infinite.lower, infinite.upper};
 }
 

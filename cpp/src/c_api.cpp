@@ -121,7 +121,7 @@ hs::accounting::Accountant training(double noise, double rate, double steps) {
     return accountant;
 }
 
-hs_bracket bracket(const hs::loss::Enclosure& found) { return {found.lower, found.upper}; }
+hs_bracket bracket(const hs::numeric::Interval& found) { return {found.lower, found.upper}; }
 
 // All brackets or none. The accountant checks the numbers.
 template <class Query>

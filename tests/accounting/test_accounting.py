@@ -15,7 +15,7 @@ import pytest
 
 import high_precision as exact
 import hockeystick as hs
-from hockeystick import _engines, accounting
+from hockeystick.accounting import engines
 from slow_values import committed
 
 inf = math.inf
@@ -431,7 +431,7 @@ def test_bad_input(error, message, call):
 
 def test_forced_contour_without_answer(monkeypatch):
     """An engine that has no answer raises at the query; left to choose, another one answers."""
-    monkeypatch.setattr(_engines, "_contour", lambda *_: None)
+    monkeypatch.setattr(engines, "_contour", lambda *_: None)
     forced = composed((SAMPLED, 2), engine="contour")
     with pytest.raises(ValueError, match="engine='contour' has no answer"):
         forced.epsilon(1e-5)
@@ -441,16 +441,16 @@ def test_forced_contour_without_answer(monkeypatch):
 def test_contour_is_asked_first(monkeypatch):
     """A narrow contour bracket is the answer; a wide one is intersected with that of discretised losses."""
     pld = composed((SAMPLED, 2), engine="pld").delta_bracket(0.5)
-    narrow = _engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
-    monkeypatch.setattr(_engines, "_contour", lambda *_: narrow)
+    narrow = engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
+    monkeypatch.setattr(engines, "_contour", lambda *_: narrow)
     accountant = composed((SAMPLED, 2))
     assert accountant.delta_bracket(0.5) == (*narrow[:2], "contour", "certified")
     assert accountant.explain(eps=0.5).shares == {"alias": 1e-5}
     with monkeypatch.context() as without:  # a narrow answer is not asked for again
-        without.setattr(_engines, "_pld", None)
-        without.setattr(_engines, "_rough_pld", None)
+        without.setattr(engines, "_pld", None)
+        without.setattr(engines, "_rough_pld", None)
         assert accountant.delta(0.5) == narrow.upper
-    monkeypatch.setattr(_engines, "_contour", lambda *_: narrow._replace(upper=0.5))
+    monkeypatch.setattr(engines, "_contour", lambda *_: narrow._replace(upper=0.5))
     assert accountant.delta_bracket(0.5).upper == pld.upper
 
 
@@ -511,8 +511,8 @@ def test_rdp_bounds_epsilon():
 
 def test_everything_public_is_documented():
     """Every public method says what it returns."""
-    for name in dir(accounting.Accountant):
-        method = getattr(accounting.Accountant, name)
+    for name in dir(hs.Accountant):
+        method = getattr(hs.Accountant, name)
         if not name.startswith("_") and callable(method):
             assert "Returns\n" in method.__doc__
 

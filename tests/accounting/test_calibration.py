@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick._search import Probe, last_whole, narrow
+from hockeystick._numeric.search import Probe, last_whole, narrow
 
 
 def gaussian(noise_multiplier):

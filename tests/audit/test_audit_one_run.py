@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit._guessing import (
+from hockeystick.audit.guessing import (
     Guesses,
     approximate_dp_inverse,
     binomial_rejects,

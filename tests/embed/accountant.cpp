@@ -7,6 +7,6 @@ int main() {
     hockeystick::Accountant training;
     training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);  // shift: one over the noise multiplier; sampling rate
     training.compose({"laplace", {1.0 / 20.0}, 1.0});
-    const hockeystick::Enclosure epsilon = training.epsilon(1e-5), delta = training.delta(2.0);
+    const hockeystick::Interval epsilon = training.epsilon(1e-5), delta = training.delta(2.0);
     std::printf("%.17g %.17g %.17g %.17g\n", epsilon.lower, epsilon.upper, delta.lower, delta.upper);
 }

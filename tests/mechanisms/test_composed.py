@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick import _core
-from hockeystick._composed import discrete_pair
+from hockeystick.mechanisms.composed import discrete_pair
 
 MIXED = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
 

@@ -13,7 +13,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import mechanisms
-from hockeystick.participation import SAMPLERS
+from hockeystick.training.participation import SAMPLERS
 
 GAUSSIAN, PAIR = hs.Gaussian(2.0), hs.Discrete([0.6, 0.3, 0.1], [0.3, 0.6, 0.1])
 

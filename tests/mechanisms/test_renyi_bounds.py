@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick import _private_selection
+from hockeystick.accounting.renyi import private_selection
 
 
 def composed(*steps, adjacency="add_or_remove"):
@@ -94,7 +94,7 @@ def test_selection_agrees_with_a_peer(shape, mean):
     dp = pytest.importorskip("dp_accounting")
     rdp = pytest.importorskip("dp_accounting.rdp")
     orders = [1.5, 2.0, 5.0, 20.0, 64.0]
-    peer = rdp.RdpAccountant(orders=[*_private_selection.ORDERS])
+    peer = rdp.RdpAccountant(orders=[*private_selection.ORDERS])
     event = dp.dp_event.RepeatAndSelectDpEvent(dp.GaussianDpEvent(4.0), mean, math.inf if shape is None else shape)
     peer.compose(event)
     theirs = dict(zip(peer._orders, peer._rdp, strict=True))
@@ -111,8 +111,8 @@ def test_selection_agrees_with_a_peer(shape, mean):
 @pytest.mark.parametrize("mean", [1.0, 1.01, 7.0, 1e6])
 def test_mean_of_the_number_of_runs(shape, mean):
     """The success probability found for a mean gives at least that mean, by the sum over the distribution where it is short."""
-    log_gamma = _private_selection._log_success(shape, mean)
-    found = math.exp(_private_selection.log_mean(shape, log_gamma)) if log_gamma < 0 else 1.0
+    log_gamma = private_selection._log_success(shape, mean)
+    found = math.exp(private_selection.log_mean(shape, log_gamma)) if log_gamma < 0 else 1.0
     assert found == pytest.approx(mean, rel=1e-9)
     if shape == 1.0 and mean > 1.0:
         assert math.exp(log_gamma) == pytest.approx(1 / mean, rel=1e-9)
@@ -130,7 +130,7 @@ def test_selection_bounds_the_best_of_few_outcomes(shape):
     for law in (base.p, base.q):
         cdf = np.concatenate([[0.0], np.cumsum(law)])  # the largest outcome is best
         if shape is not None:  # by the generating function of the number of runs
-            gamma = math.exp(_private_selection._log_success(shape, mean))
+            gamma = math.exp(private_selection._log_success(shape, mean))
             best = np.diff(((1 - (1 - gamma) * cdf) ** -shape - 1) / (gamma**-shape - 1))
         else:
             best = np.diff(np.exp(mean * (cdf - 1)))

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick import _core
-from hockeystick._multiplicity import drawn_copies, group_in_batch
+from hockeystick.mechanisms.copies_in_batch import drawn_copies, group_in_batch
 
 GAUSSIAN = hs.Gaussian(2.0)
 

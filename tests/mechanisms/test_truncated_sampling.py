@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick import _core
-from hockeystick._binomial import binomial_tail
+from hockeystick._numeric.binomial import binomial_tail
 
 STEP = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 18)
 

@@ -11,14 +11,14 @@ import pytest
 import hockeystick as hs
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
-from hockeystick.sweep.plan import parse
+from hockeystick.sweep.plan.plan import parse
 
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("pyarrow")
 
-from hockeystick._drawing import iso_levels
-from hockeystick._scales import is_geometric, is_wide
-from hockeystick.sweep.slices import choose
+from hockeystick.plot.matplotlib_figures import iso_levels
+from hockeystick.plot.scales import is_geometric, is_wide
+from hockeystick.sweep.view.slices import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}
 R = {"logspace": [0.1, 10.0], "num": 10}

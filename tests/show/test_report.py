@@ -15,15 +15,16 @@ import pytest
 import hockeystick as hs
 import processes
 from hockeystick.report import report_sweep
-from hockeystick.sweep import run, units
-from hockeystick.sweep.functions import MEANING, REGISTERED, lookup, status
-from hockeystick.sweep.plan import parse
+from hockeystick.sweep import run
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import MEANING, REGISTERED, lookup, status
+from hockeystick.sweep.plan.plan import parse
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("bokeh")
 
 from hockeystick.cli import main
-from hockeystick.sweep.sample import MAX_NUMBERS, choose_cells, read_sample
+from hockeystick.sweep.view.sample import MAX_NUMBERS, choose_cells, read_sample
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)

@@ -13,7 +13,7 @@ pytest.importorskip("numba")
 
 from hockeystick import simulate
 from hockeystick.simulate.kernels import clients, losses, streams
-from hockeystick.simulate.rule import Data
+from hockeystick.simulate.running.rule import Data
 
 FREE: dict[str, Any] = {"clip_norm": math.inf, "noise_std": 0.0}
 

@@ -21,7 +21,8 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import federated, simulate
-from hockeystick.simulate import engine, ftrl
+from hockeystick.simulate.algorithms import ftrl
+from hockeystick.simulate.running import engine
 
 SILOS = simulate.synthetic("logistic", sizes=[20, 35, 15, 30], num_features=5, seed=1, heterogeneity=0.5)
 SGD = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, noise_std=0.2, records=simulate.FixedSize(5))

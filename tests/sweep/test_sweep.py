@@ -13,8 +13,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import federated, published
-from hockeystick.sweep import functions, run
-from hockeystick.sweep.plan import load, parse
+from hockeystick.sweep import run
+from hockeystick.sweep.plan import functions
+from hockeystick.sweep.plan.plan import load, parse
 
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -13,14 +13,14 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.sweep import ClusterError, run
-from hockeystick.sweep.plan import parse
+from hockeystick.sweep.plan.plan import parse
 from processes import seconds
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from hockeystick.sweep import cluster, work
-from hockeystick.sweep.store import manifest
+from hockeystick.sweep.running import cluster, runner
+from hockeystick.sweep.store.store import manifest
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_failure_of_the_writer_releases_the_cluster(
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(work.Store, "write", full)
+    monkeypatch.setattr(runner.Store, "write", full)
     with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
         run(THETA, tmp_path / "out", client=client)
     monkeypatch.undo()

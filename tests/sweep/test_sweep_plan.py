@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from hockeystick.sweep import OutputError, PlanError, functions, run
-from hockeystick.sweep.functions import lookup
-from hockeystick.sweep.plan import parse
+from hockeystick.sweep import OutputError, PlanError, run
+from hockeystick.sweep.plan import functions
+from hockeystick.sweep.plan.functions import lookup
+from hockeystick.sweep.plan.plan import parse
 
 pytest.importorskip("pyarrow")
 

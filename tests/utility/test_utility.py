@@ -12,8 +12,8 @@ import pytest
 import hockeystick as hs
 from hockeystick import federated, isrl, simulate, utility
 from hockeystick.cli import main
-from hockeystick.sweep.plan import load
-from hockeystick.utility._settings import Problem as Inputs
+from hockeystick.sweep.plan.plan import load
+from hockeystick.utility.settings import Problem as Inputs
 
 RISK = {
     "num_users": 1000,

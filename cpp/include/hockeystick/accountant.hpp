@@ -6,7 +6,7 @@
 namespace hockeystick {
 
 using accounting::Accountant;
-using loss::Enclosure;
 using loss::Mechanism;
+using numeric::Interval;
 
 }  // namespace hockeystick

@@ -39,6 +39,7 @@ using divergence::laplace_theta;
 using divergence::log_theta;
 using divergence::theta;
 using divergence::theta_inverse;
+using numeric::Interval;
 using numeric::log_q;
 using numeric::q;
 using numeric::q_inv;
@@ -55,7 +56,6 @@ using hidden_state::pnsgd_gaussian_random_stop;
 using hidden_state::pnsgd_laplace;
 using hidden_state::pnsgd_rdp;
 
-using loss::Enclosure;
 using loss::make_loss;
 using loss::Mechanism;
 using loss::OneStep;

@@ -43,13 +43,13 @@ class Accountant {
     }
 
     // delta(eps), eps >= 0.
-    Enclosure delta(double eps) const {
+    Interval delta(double eps) const {
         require(eps >= 0.0, "eps must be non-negative, not ", eps);
         return both({false, eps});
     }
 
     // The smallest epsilon >= 0 at which delta(epsilon) <= delta, 0 <= delta < 1.
-    Enclosure epsilon(double delta) const {
+    Interval epsilon(double delta) const {
         require(delta >= 0.0 && delta < 1.0, "delta must lie in [0, 1), not ", delta);
         return both({true, delta});
     }
@@ -65,22 +65,22 @@ class Accountant {
     static constexpr double nearly_one = 1.0 + 1e-9;  // far more than the rounding of tails
     static constexpr double tolerance = 1e-3, least_width = 1e-9;
 
-    static bool narrow(const Enclosure& found, const Question& question) {
+    static bool narrow(const Interval& found, const Question& question) {
         const double least = question.for_epsilon ? least_width : 0.0;
         return found.upper < infinity && found.upper - found.lower <= max(tolerance * found.upper, least);
     }
 
-    Enclosure both(const Question& question) const {
+    Interval both(const Question& question) const {
         if (ledger_.empty()) return {0.0, 0.0};
-        const Enclosure one = one_direction(true, question), other = one_direction(false, question);
+        const Interval one = one_direction(true, question), other = one_direction(false, question);
         return {max(one.lower, other.lower), max(one.upper, other.upper)};
     }
 
-    Enclosure one_direction(bool forward, const Question& question) const {
+    Interval one_direction(bool forward, const Question& question) const {
         const std::vector<LedgerEntry> above = entries(1.0 + 0x1p-50);
-        Enclosure found = ask(above, forward, question);
+        Interval found = ask(above, forward, question);
         if (above.size() == ledger_.size() && !rounds()) return found;
-        const Enclosure below = ask(entries(1.0 - 0x1p-50), forward, question);
+        const Interval below = ask(entries(1.0 - 0x1p-50), forward, question);
         return {min(below.lower, found.upper), found.upper};
     }
 
@@ -111,14 +111,14 @@ class Accountant {
         return result;
     }
 
-    Enclosure ask(const std::vector<LedgerEntry>& steps, bool forward, const Question& question) const {
+    Interval ask(const std::vector<LedgerEntry>& steps, bool forward, const Question& question) const {
         if (steps.size() == 1 && steps[0].count == 1.0) {
             const OneStep step(steps[0].mechanism, forward);
             return question.for_epsilon ? step.epsilon(question.value) : step.delta(question.value);
         }
         if (question.for_epsilon && question.value > 0.0 && question.value >= total_variation(steps, forward))
             return {0.0, 0.0};
-        Enclosure found{0.0, question.for_epsilon ? infinity : 1.0};
+        Interval found{0.0, question.for_epsilon ? infinity : 1.0};
         const bool inside = question.for_epsilon ? question.value > 0.0 : question.value < infinity;
         if (inside && has_contour(steps)) {
             Contour contour = make_contour(steps, forward, *kernels_);

@@ -21,14 +21,13 @@
 #include <cstdint>
 #include <vector>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/work_budget.hpp>
 
 namespace hockeystick::allocation {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
-using namespace divergence;
 
 // Of W under Q, and what of its mean is at infinity.
 struct RatioLaw {

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <limits>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace divergence;
+using namespace numeric;
 
 struct ContourResult {
     bool usable = false;

@@ -9,10 +9,13 @@
 
 #include <hockeystick/contour/node_cache.hpp>
 #include <hockeystick/cumulant/cumulant.hpp>
+#include <hockeystick/divergence/chernoff.hpp>
 #include <hockeystick/simd/kernel_table.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
+
+using namespace divergence;
 
 using namespace simd;
 using namespace cumulant;

@@ -13,13 +13,13 @@
 #include <complex>
 #include <vector>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/simd/contour_nodes.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace divergence;
+using namespace numeric;
 using namespace simd;
 
 // What the nodes s = c + i k h, k = 0, 1, ..., know about phi(k h) = M(s)/M(c).

@@ -9,13 +9,13 @@
 #include <cmath>
 #include <memory>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/simd/kernel_table.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace divergence;
+using namespace numeric;
 using namespace simd;
 
 class LossLattice {

@@ -15,15 +15,14 @@
 #include <memory>
 #include <vector>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/numeric/fft.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/simd/kernel_table.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
-using namespace divergence;
 using namespace simd;
 
 // Re and Im of F(k), and a bound of its error relatively to F(0), k = 0, 1, ...

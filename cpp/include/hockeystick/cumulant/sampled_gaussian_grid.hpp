@@ -87,9 +87,9 @@ class SampledGaussianGrids {
         const auto left = [&](double x) { return std::floor(lattice.number(x)); };
         const auto right = [&](double x) { return min(std::ceil(lattice.number(x)), last); };
         if (a < 0.0) {
-            const Ends at = mode(a);
-            const double low = left(at.low - reach), high = right(at.high + reach);
-            const double width = sigma_ / std::sqrt(1.0 + std::fabs(at.low) / variance);
+            const Interval at = mode(a);
+            const double low = left(at.lower - reach), high = right(at.upper + reach);
+            const double width = sigma_ / std::sqrt(1.0 + std::fabs(at.lower) / variance);
             return {a,     depth,     lattice.boundary(low),   lattice.boundary(high),
                     width, -infinity, high - low < most_points};
         }
@@ -217,7 +217,7 @@ class SampledGaussianGrids {
     }
 
     // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a decreasing function.
-    Ends mode(double a) const {
+    Interval mode(double a) const {
         double low = a, high = 0.0;
         for (int k = 0; k < 200 && high - low > 0.05 * sigma_; ++k) {
             const double x = 0.5 * (low + high);

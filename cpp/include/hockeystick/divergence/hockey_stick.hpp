@@ -25,6 +25,7 @@
 #pragma once
 
 #include <hockeystick/numeric/gaussian_tail.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 
 namespace hockeystick::divergence {
 inline namespace HOCKEYSTICK_ISA {
@@ -77,10 +78,6 @@ template <bool Moderate = false> inline GaussianPair gaussian_pair(double eps, d
     return {a, upper, upper ? 2.0 * near_mills - difference : difference, near_mills - difference};
 }
 
-// log kappa(c), kappa(c) = c^c/(1+c)^{1+c} the largest (1 - e^{-x}) e^{-cx} over x >= 0, for c > 0: then Chernoff's bound is
-// delta(eps) <= kappa(c) E e^{cL} e^{-c eps} for any privacy loss L.
-inline double log_kappa(double c) { return -c * std::log1p(1.0 / c) - std::log1p(c); }
-
 // phi(x) as a square, whose root needs no two-step scaling before it underflows.
 inline double gaussian_density(double x) {
     const double root = exp_normal(-0.25 * x * x);
@@ -101,15 +98,6 @@ template <bool Moderate = false> inline double theta_nonnegative(double eps, dou
     const GaussianPair g = gaussian_pair<Moderate>(eps, r);
     const double scaled = gaussian_density(g.a) * g.core;
     return g.upper ? 1.0 - scaled : scaled;
-}
-
-inline double max(double x, double y) { return x > y ? x : y; }
-inline double min(double x, double y) { return x < y ? x : y; }
-
-// log(e^x + e^y)
-inline double log_sum(double x, double y) {
-    const double most = max(x, y), least = min(x, y);
-    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
 }
 
 // Arguments for which theta needs neither limits nor reflection: nearly all that anybody asks for.

@@ -13,23 +13,20 @@
 
 #include <hockeystick/loss/mechanism.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
+#include <hockeystick/numeric/interval.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-struct Enclosure {
-    double lower, upper;
-};
-
 class OneStep {
   public:
     explicit OneStep(Loss loss) : loss_(std::move(loss)), errors_(loss_->errors()) {}
     OneStep(const Mechanism& mechanism, bool forward) : OneStep(make_loss(mechanism, forward)) {}
 
-    Enclosure delta(double eps) const {
-        const Enclosure infinite = infinite_mass();
+    Interval delta(double eps) const {
+        const Interval infinite = infinite_mass();
         if (eps == infinity || eps > highest().upper) return infinite;
         const double moved =
             0x1p-49 * std::fabs(eps) + errors_.loss + errors_.growing * std::exp(min(eps, 700.0)) + removed_move(eps);
@@ -37,10 +34,10 @@ class OneStep {
     }
 
     // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
-    Enclosure epsilon(double delta) const {
-        const Enclosure infinite = infinite_mass();
+    Interval epsilon(double delta) const {
+        const Interval infinite = infinite_mass();
         if (delta < infinite.lower) return {infinity, infinity};
-        const Enclosure most = highest();
+        const Interval most = highest();
         if (delta == 0.0) return {max(most.lower, 0.0), infinite.upper > 0.0 ? infinity : max(most.upper, 0.0)};
         const double level = std::log(delta) * (1.0 + 0x1p-50);  // at most log delta, rounding included
         const auto excess = [this](double eps) { return std::log(this->delta(eps).upper); };
@@ -56,7 +53,7 @@ class OneStep {
     }
 
     // The largest finite loss.
-    Enclosure highest() const {
+    Interval highest() const {
         const double at = loss_->highest();
         if (at == infinity) return {at, at};
         const double moved = 0x1p-49 * std::fabs(at) + (errors_.loss + errors_.highest);
@@ -64,7 +61,7 @@ class OneStep {
     }
 
     // What has an infinite loss; exactly 0 where there is none.
-    Enclosure infinite_mass() const {
+    Interval infinite_mass() const {
         const double mass = loss_->p_infinite(), error = errors_.infinite * 0x1p-52 * mass;
         return {mass - error, min(mass + error, 1.0)};
     }

@@ -14,6 +14,7 @@
 #include <limits>
 
 #include <hockeystick/numeric/coefficients.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 #include <hockeystick/version.hpp>
 
 namespace hockeystick::numeric {
@@ -22,7 +23,6 @@ inline namespace HOCKEYSTICK_ISA {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double pi = 3.141592653589793;
-inline constexpr double unit_roundoff = 0x1p-53;           // u of all error bounds
 inline constexpr double round_magic = 6755399441055744.0;  // 1.5 2^52: adding it rounds to an integer
 
 inline std::uint64_t to_bits(double x) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include <hockeystick/numeric/elementary.hpp>
+#include <hockeystick/numeric/interval.hpp>
 
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
@@ -44,12 +45,8 @@ double newton_root(const Function& f, double start, double low, double high, boo
     throw std::runtime_error("newton_root did not converge. This is a bug in hockeystick.");
 }
 
-struct Ends {
-    double low, high;
-};
-
 // Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
-template <class Predicate> Ends bisect(const Predicate& predicate, double low, double high) {
+template <class Predicate> Interval bisect(const Predicate& predicate, double low, double high) {
     for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
         const double middle = 0.5 * (low + high);
         (predicate(middle) ? low : high) = middle;

@@ -202,11 +202,11 @@ class PairComposer {
 };
 
 // A grid step for about as many points, on which the atoms lie if the steps have one lattice.
-inline double pair_interval(const std::vector<Step>& steps, const std::vector<Ends>& ends, double points) {
+inline double pair_interval(const std::vector<Step>& steps, const std::vector<Interval>& ends, double points) {
     double sum = 0.0, widest = 0.0, variance = 0.0, lattice = 0.0;
     bool common = true;
     for (std::size_t j = 0; j < steps.size(); ++j) {
-        const double width = ends[j].high - ends[j].low, own = steps[j].loss->lattice();
+        const double width = ends[j].upper - ends[j].lower, own = steps[j].loss->lattice();
         sum += steps[j].count * width;
         widest = max(widest, width);
         for (const OutlinePoint& x : steps[j].loss->outline())
@@ -222,14 +222,14 @@ inline double pair_interval(const std::vector<Step>& steps, const std::vector<En
 inline DiscretePair composed_pair(const std::vector<Step>& steps, bool raised, double points,
                                   const std::atomic<bool>* stop = nullptr) {
     Budget budget(stop);
-    std::vector<Ends> ends;
+    std::vector<Interval> ends;
     for (const Step& step : steps)
         ends.push_back({lower_end(*step.loss, 1e-17), upper_end(*step.loss, 1e-3 * pair_tail)});
     const PairComposer composer(pair_interval(steps, ends, points), raised, budget);
     LossMeasure all{0.0, {1.0}, 0.0, 0.0};
     for (std::size_t j = 0; j < steps.size(); ++j)
         all = composer.convolve(
-            all, composer.power(composer.step(*steps[j].loss, ends[j].low, ends[j].high), steps[j].count));
+            all, composer.power(composer.step(*steps[j].loss, ends[j].lower, ends[j].upper), steps[j].count));
     return composer.pair(all);
 }
 

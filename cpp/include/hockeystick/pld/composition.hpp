@@ -65,7 +65,7 @@ class Composition {
         if (eps == infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -infinity)
             return {infinite * (1.0 - 1e-14), min(infinite * (1.0 + 1e-14), 1.0)};
         if (is_single()) {
-            const Enclosure exact = OneStep(steps_[0].loss).delta(eps);
+            const Interval exact = OneStep(steps_[0].loss).delta(eps);
             return {exact.lower, exact.upper};
         }
         return answer({false, eps});
@@ -82,7 +82,7 @@ class Composition {
             return {delta == 0.0 ? max(highest_ - highest_error_, 0.0) : 0.0, infinite > 0.0 ? infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
-            const Enclosure exact = OneStep(steps_[0].loss).epsilon(delta);
+            const Interval exact = OneStep(steps_[0].loss).epsilon(delta);
             return {exact.lower, exact.upper};
         }
         return answer({true, delta});
@@ -128,7 +128,7 @@ class Composition {
         Planner planner(steps_, log_finite_, budget);
         Plan plan = planner.plan(question, settings_.tolerance);
         bool planned_again = false;
-        const std::vector<Ends> ends = cuts(plan);
+        const std::vector<Interval> ends = cuts(plan);
         double h = settings_.interval > 0.0 ? settings_.interval : aligned(plan.interval);
         PldBracket best{0.0, question.for_epsilon ? max(highest_ + highest_error_, 0.0) : 1.0, h};
         double width = infinity;
@@ -160,17 +160,17 @@ class Composition {
     }
 
     // Where each step is cut off.
-    std::vector<Ends> cuts(const Plan& plan) const {
-        std::vector<Ends> ends;
+    std::vector<Interval> cuts(const Plan& plan) const {
+        std::vector<Interval> ends;
         for (const Step& step : steps_)
             ends.push_back({lower_end(*step.loss, 1e-13 / total_), upper_end(*step.loss, std::exp(plan.log_mass))});
         return ends;
     }
 
-    std::vector<GridLoss> put_on_grid(double h, const std::vector<Ends>& ends, Budget& budget) const {
+    std::vector<GridLoss> put_on_grid(double h, const std::vector<Interval>& ends, Budget& budget) const {
         std::vector<GridLoss> grids;
         for (std::size_t j = 0; j < steps_.size(); ++j)
-            grids.push_back(discretise(*steps_[j].loss, h, ends[j].low, ends[j].high, budget));
+            grids.push_back(discretise(*steps_[j].loss, h, ends[j].lower, ends[j].upper, budget));
         return grids;
     }
 
@@ -192,10 +192,10 @@ class Composition {
         return min(left / passes, settings_.max_bytes / 128.0);
     }
 
-    PldBracket evaluate(const Question& question, const Plan& plan, const std::vector<Ends>& ends, double h,
+    PldBracket evaluate(const Question& question, const Plan& plan, const std::vector<Interval>& ends, double h,
                         Budget& budget) const {
         double range = 0.0;
-        for (const Ends& end : ends) range += end.high - end.low;
+        for (const Interval& end : ends) range += end.upper - end.lower;
         const double spare = 4.0 * static_cast<double>(ends.size());
         for (int attempt = 0; attempt < 3; ++attempt) {
             if (attempt > 0 && budget.spent() > 0.8 * max_work_) break;
@@ -225,7 +225,7 @@ class Composition {
     }
 
     // The least grid step whose transforms are not too long, by a coarse trial: the window hardly depends on it.
-    double fitting_interval(const Plan& plan, const std::vector<Ends>& ends, double trial, Budget& budget) const {
+    double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial, Budget& budget) const {
         const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
         const TiltedSteps raised = tilted(grids, true, plan, trial, budget);
         if (raised.empty() || !(raised.points() < infinity)) return 0.0;
@@ -244,7 +244,7 @@ class Composition {
         PldBracket found{0.0, question.for_epsilon ? max(highest_ + highest_error_, 0.0) : 1.0};
         for (const Step& step : steps_) {
             const OneStep one(step.loss);
-            const Enclosure exact = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+            const Interval exact = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
             found.lower = max(found.lower, exact.lower);
         }
         found.coarsened = true;

@@ -13,10 +13,13 @@
 // log delta by c(c+1)/2 of it a step.
 #pragma once
 
+#include <hockeystick/divergence/chernoff.hpp>
 #include <hockeystick/pld/cumulant_sketch.hpp>
 
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
+
+using namespace divergence;
 
 struct Step {
     Loss loss;

@@ -22,7 +22,7 @@ inline double read_upper(const TiltedComposition& composition, const Question& q
     double high = max(plan.eps, 1e-9);
     for (int k = 0; k < 60 && above(high); ++k) high *= 1.5;
     const double bound = max(highest, 0.0) * (1.0 + 1e-14);
-    return above(high) ? bound : min(bisect(above, 0.0, high).high, bound);
+    return above(high) ? bound : min(bisect(above, 0.0, high).upper, bound);
 }
 
 inline double read_lower(const TiltedComposition& composition, const Question& question, double upper) {
@@ -31,8 +31,8 @@ inline double read_lower(const TiltedComposition& composition, const Question& q
     if (!(upper > 0.0 && upper < infinity)) return 0.0;
     double gap = 1e-9 * upper;
     while (gap < upper && !above(upper - gap)) gap *= 1.4;
-    if (gap < upper) return bisect(above, upper - gap, upper).low;
-    return above(0.0) ? bisect(above, 0.0, upper).low : 0.0;
+    if (gap < upper) return bisect(above, upper - gap, upper).lower;
+    return above(0.0) ? bisect(above, 0.0, upper).lower : 0.0;
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -38,11 +38,14 @@
 // Cost: a transform of n points for every distinct step (two with a cut) and one back; memory below 50 n bytes.
 #pragma once
 
+#include <hockeystick/divergence/chernoff.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
 #include <hockeystick/pld/sparse_convolution.hpp>
 
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
+
+using namespace divergence;
 
 struct Certain {
     double lower, upper;

@@ -1,0 +1,23 @@
+// Sums of numbers that are known by their logarithms, and the larger and smaller of two doubles.
+//
+// `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return references.
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/numeric/elementary.hpp>
+
+namespace hockeystick::numeric {
+inline namespace HOCKEYSTICK_ISA {
+
+inline double max(double x, double y) { return x > y ? x : y; }
+inline double min(double x, double y) { return x < y ? x : y; }
+
+// log(e^x + e^y)
+inline double log_sum(double x, double y) {
+    const double most = max(x, y), least = min(x, y);
+    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::numeric
