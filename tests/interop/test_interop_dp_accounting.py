@@ -338,6 +338,7 @@ def test_distributions_go_out_and_come_back(ledger):
             assert bracket.lower <= epsilon <= bracket.upper * (1 + 1e-3) + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add", [False, True])
 def test_a_distribution_of_theirs_is_composed(add):
     """Their asymmetric distribution of one step, composed by us, brackets what ours says of the steps, in either direction."""
