@@ -44,17 +44,14 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
     "contour/test_contour": "alias_error ledger_contour line_sum result truncated_ledger truncations",
     "contour/test_idle_contours": "contour_cache node_cache",
     "contour/test_sliced_contour": "slice_plan",
-    "federated/test_federated": "fedavg trusted_aggregator",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_last_iterate": "loss_curve projected_sgd",
     "hidden_state/test_repeated": "cyclic_bounds cyclic_shift projected_sgd_bounds random_participation_bounds",
     "loss/test_mechanism": "bounded_range discrete_gaussian gaussian_mixture labelled privacy_loss sampled_loss",
     "loss/test_replaced_loss": "replaced_gaussian",
     "numeric/test_gaussian_tail": "elementary",
-    "pld/test_pld": (
-        "composed_pair composition cumulant_sketch discretise grid_plan read_off sparse_convolution spectrum_power "
-        "tilted_composition tilted_step"
-    ),
+    "pld/test_composition": "composed_pair read_off tilted_composition tilted_step",
+    "pld/test_grid_plan": "cumulant_sketch discretise sparse_convolution spectrum_power",
 }
 TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds against anything, and what does
     "cumulant/*": "contour/test_contour: nodes and moments against thirty digits; they are the contour's integrand",
@@ -64,9 +61,9 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/coefficients": "project/test_codebase: the script that writes them writes the same",
     "numeric/domain": "every test of what is refused",
     "numeric/feasible_search": "accounting/test_calibration: the feasible end",
-    "numeric/fft": "pld/test_pld: round trips against their bound",
+    "numeric/fft": "pld/test_grid_plan: round trips against their bound",
     "numeric/gauss_legendre": "chain/test_markov: integrals by its nodes",
-    "numeric/interval": "contour/test_contour and pld/test_pld: brackets",
+    "numeric/interval": "contour/test_contour and pld/test_composition: brackets",
     "numeric/log_arithmetic": "divergence/test_hockey_stick: logarithms of theta",
     "numeric/parallel": "contour/test_idle_contours: threads, and hidden_state/test_extremes: Ctrl-C",
     "numeric/root": "divergence/test_hockey_stick_inverse: roots, judged by the function at them",
