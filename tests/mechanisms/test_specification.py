@@ -1,4 +1,7 @@
-"""What must be true of every mechanism, whatever it is. A new one needs a line in EXAMPLES, and a test of its own for its numbers."""
+"""For every mechanism: symmetric in the order of steps; monotone; brackets nest; engines agree; values copy and save.
+
+A new mechanism needs a line in EXAMPLES, and a test of its own for its numbers.
+"""
 
 from __future__ import annotations
 
