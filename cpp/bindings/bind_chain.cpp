@@ -5,7 +5,6 @@
 
 #include <hockeystick/chain/projected_kernel.hpp>
 #include <hockeystick/chain/scalar_chain.hpp>
-#include <hockeystick/hidden_state/ball_projection.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
@@ -53,9 +52,8 @@ grid::Double projected_contraction(const std::vector<grid::Double>& arguments, b
 
 }  // namespace
 
-void bind_markov(py::module_& m) {
+void bind_chain(py::module_& m) {
     m.def("scalar_chain", scalar_chain, py::arg("eps"), py::arg("maps"), py::arg("first"), py::arg("second"),
           py::arg("radius"), py::arg("start"), py::arg("laplace"), py::arg("points"));
-    grid::define(m, "ball_contraction", hockeystick::hidden_state::ball_contraction);
     m.def("projected_contraction", projected_contraction, py::arg("arguments"), py::arg("laplace"), py::arg("threads"));
 }
