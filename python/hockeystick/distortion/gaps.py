@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, broadcast, pmf, vector
+from hockeystick._checks import STRICT, Array, Result, broadcast, choice, pmf, positive_scalar, vector
 
 __all__ = [
     "GapDecomposition",
@@ -68,7 +67,7 @@ def sum_of_squares_gap(w: ArrayLike, w_star: ArrayLike, *, scale: float = 1.0) -
     2.5
     """
     at, optimum = _points(w=w, w_star=w_star)
-    return (_checks.positive_scalar("scale", scale) * ((at - optimum) ** 2).sum(axis=-1))[()]
+    return (positive_scalar("scale", scale) * ((at - optimum) ** 2).sum(axis=-1))[()]
 
 
 class GapDecomposition(NamedTuple):
@@ -124,7 +123,7 @@ def expected_gap(mean: ArrayLike, covariance: ArrayLike, w_star: ArrayLike, *, s
     if np.abs(matrix - matrix.T).max() > slack or values[0] < -slack:
         msg = f"covariance must be symmetric without negative eigenvalues, not with the smallest {values[0]:g}"
         raise ValueError(msg)
-    scale = _checks.positive_scalar("scale", scale)
+    scale = positive_scalar("scale", scale)
     variance = scale * float(np.trace(matrix))
     bias = scale * float(((centre - optimum) ** 2).sum())
     return GapDecomposition(variance, bias, variance + bias)
@@ -162,7 +161,7 @@ def expected_gap_from_samples(samples: ArrayLike, w_star: ArrayLike, *, scale: f
     if points.ndim != 2:
         msg = f"samples must have the shape (number, dimension), not {points.shape}"
         raise ValueError(msg)
-    scale = _checks.positive_scalar("scale", scale)
+    scale = positive_scalar("scale", scale)
     centre = points.mean(axis=0)
     variance = scale * float(((points - centre) ** 2).sum(axis=1).mean())
     bias = scale * float(((centre - optimum[0]) ** 2).sum())
@@ -284,7 +283,7 @@ def utility_loss(
     >>> print(f"{distortion.utility_loss([1.0, 1.0], [1.1, 0.9], 0.0):.2f}")
     0.02
     """
-    sign = _checks.choice("sign", sign, ("protected_minus_original", "original_minus_protected"))
+    sign = choice("sign", sign, ("protected_minus_original", "original_minus_protected"))
     loss = sum_of_squares_gap(w_protected, w_star, scale=scale) - sum_of_squares_gap(w, w_star, scale=scale)
     return loss if sign == "protected_minus_original" else -loss
 
@@ -361,4 +360,4 @@ def expected_utility_loss_additive_noise(
         STRICT.non_negative("noise_variance", noise_variance), STRICT.count("dimension", dimension)
     )
     share = 1.0 if weights is None else float((vector("weights", pmf("weights", weights)) ** 2).sum())
-    return (_checks.positive_scalar("scale", scale) * dimension * noise * share)[()]
+    return (positive_scalar("scale", scale) * dimension * noise * share)[()]

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._binomial import binomial_pmf
-from hockeystick._checks import STRICT, Array, pmf, vector
+from hockeystick._checks import STRICT, Array, count_scalar, non_negative_scalar, pmf, positive_scalar, scalar, vector
+from hockeystick._numeric.binomial import binomial_pmf
 
 __all__ = [
     "BatchMeanVariance",
@@ -35,7 +34,7 @@ def _gradients(gradients: ArrayLike) -> Array:
 
 
 def _rate(sampling_rate: float) -> float:
-    return _checks.scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
+    return scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
 
 
 def sampled_update_mean(
@@ -85,7 +84,7 @@ def sampled_update_mean(
     rows = _gradients(gradients)
     p = _rate(sampling_rate)
     added = STRICT.finite("noise", noise)
-    return np.asarray(start - _checks.positive_scalar("learning_rate", learning_rate) * p * rows.sum(axis=0) + added)
+    return np.asarray(start - positive_scalar("learning_rate", learning_rate) * p * rows.sum(axis=0) + added)
 
 
 def sampled_update_variance(
@@ -134,9 +133,9 @@ def sampled_update_variance(
     """
     rows = _gradients(gradients)
     p = _rate(sampling_rate)
-    number = _checks.count_scalar("num_rounds", num_rounds)
-    rate = _checks.positive_scalar("learning_rate", learning_rate)
-    noise = _checks.non_negative_scalar("noise_variance", noise_variance)
+    number = count_scalar("num_rounds", num_rounds)
+    rate = positive_scalar("learning_rate", learning_rate)
+    noise = non_negative_scalar("noise_variance", noise_variance)
     return float(rate**2 * p * (1.0 - p) / number * (rows**2).sum() + rows.shape[1] * noise)
 
 
@@ -195,7 +194,7 @@ def batch_mean_gradient_variance(
     """
     rows = _gradients(gradients)
     p = _rate(sampling_rate)
-    rate = _checks.positive_scalar("learning_rate", learning_rate)
+    rate = positive_scalar("learning_rate", learning_rate)
     records = rows.shape[0]
     sizes = np.arange(1, records + 1)
     weights = binomial_pmf(records, p)
@@ -272,7 +271,7 @@ def fedsgd_local_step(w: ArrayLike, gradients: ArrayLike, *, learning_rate: floa
     """
     start = vector("w", STRICT.finite("w", w))
     rows = _gradients(gradients)
-    return np.asarray(start - _checks.positive_scalar("learning_rate", learning_rate) * rows.mean(axis=0))
+    return np.asarray(start - positive_scalar("learning_rate", learning_rate) * rows.mean(axis=0))
 
 
 def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Generator) -> Array:
@@ -311,7 +310,7 @@ def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Gener
     [1. 2.]
     """
     start = vector("w", STRICT.finite("w", w))
-    noise = _checks.non_negative_scalar("noise_variance", noise_variance)
+    noise = non_negative_scalar("noise_variance", noise_variance)
     if not isinstance(rng, np.random.Generator):
         msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
         raise TypeError(msg)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, choice
 
 __all__ = ["fedavg_delta", "fedavg_epsilon", "fedavg_gdp"]
@@ -129,9 +129,9 @@ def fedavg_gdp(
         noise_std,
         smoothness,
         learning_rate,
-        most_rounds=_core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT,
+        most_rounds=core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT,
     )
-    function = partial(_core.fedavg_gdp, schedule)
+    function = partial(core.fedavg_gdp, schedule)
     return grid.map(function, *cells, grid.diameter(diameter))
 
 
@@ -192,7 +192,7 @@ def fedavg_delta(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_dp_delta, mu, eps)
+    return grid.map(core.gdp_dp_delta, mu, eps)
 
 
 def fedavg_epsilon(
@@ -251,4 +251,4 @@ def fedavg_epsilon(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_epsilon, mu, delta)
+    return grid.map(core.gdp_epsilon, mu, delta)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, broadcast, choice
 
 __all__ = ["trusted_aggregator", "trusted_aggregator_random_stop"]
@@ -170,7 +170,7 @@ def trusted_aggregator(
     """
     grid = AggregatorGrid(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
-    return grid.evaluate(_core.trusted_aggregator, *cells, np.asarray(1.0))
+    return grid.evaluate(core.trusted_aggregator, *cells, np.asarray(1.0))
 
 
 def trusted_aggregator_random_stop(
@@ -245,4 +245,4 @@ def trusted_aggregator_random_stop(
     grid = AggregatorGrid(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
     suffix = grid.fraction("suffix", suffix)
-    return grid.evaluate(_core.trusted_aggregator_random_stop, *cells, suffix)
+    return grid.evaluate(core.trusted_aggregator_random_stop, *cells, suffix)

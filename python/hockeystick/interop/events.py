@@ -15,11 +15,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from hockeystick import _checks
-from hockeystick.accounting import Accountant
+from hockeystick._checks import count_scalar
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.renyi.divergence import require_bound
 from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
-    Adjacency,
     ApproximateDP,
     Composed,
     Discrete,
@@ -27,12 +27,12 @@ from hockeystick.mechanisms import (
     FixedSizeSampled,
     Gaussian,
     Laplace,
-    Mechanism,
     MixtureOfGaussians,
     PoissonSampled,
     RandomizedResponse,
     TruncatedPoissonSampled,
 )
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
 
@@ -136,6 +136,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
             mechanism._entries(adjacency_of(relation))
+            require_bound(mechanism, adjacency_of(relation))
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency
@@ -231,7 +232,7 @@ def _pure(relation: Relation, epsilon: float) -> Steps:
 
 
 def _repeated(relation: Relation, event: Any, count: int) -> Steps:
-    count = _checks.count_scalar("count", count, 0)
+    count = count_scalar("count", count, 0)
     return [(mechanism, times * count) for mechanism, times in steps_of(event, relation) if count]
 
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hockeystick import _checks
-from hockeystick import accounting as _accounting
-from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick.accounting import Accountant as CertifiedAccountant
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"]
 
@@ -132,7 +133,7 @@ class Accountant:
         return len(self._accountant)
 
     @property
-    def accountant(self) -> _accounting.Accountant:
+    def accountant(self) -> CertifiedAccountant:
         """Hockeystick's accountant, for brackets and explanations."""
         return self._accountant
 
@@ -253,8 +254,8 @@ class Accountant:
             raise ValueError(msg) from error
         self._compositions, self._accountant = restored._compositions, restored._accountant
 
-    def _empty(self) -> _accounting.Accountant:
-        return _accounting.Accountant(_RELATIONS[self._settings["neighboring_relation"]])
+    def _empty(self) -> CertifiedAccountant:
+        return CertifiedAccountant(_RELATIONS[self._settings["neighboring_relation"]])
 
     def _round(self, event: Any) -> tuple[dict[str, Any], Mechanism]:
         """Return an event as plain values and as a mechanism."""
@@ -262,7 +263,7 @@ class Accountant:
         if event.population_size != population:
             msg = f"population_size must be that of the configuration, {population}, not {event.population_size!r}"
             raise ValueError(msg)
-        size = _checks.count_scalar("sample_size", event.sample_size)
+        size = count_scalar("sample_size", event.sample_size)
         if size > population:
             msg = f"sample_size must be at most population_size ({population}), not {size}"
             raise ValueError(msg)
@@ -282,8 +283,8 @@ def _sampled(noise: Gaussian, size: int, population: int, method: str) -> Mechan
 def _settings(config: Any) -> dict[str, Any]:
     """Return a configuration as plain values, checked."""
     relation, method = (_word(config, name) for name in ("neighboring_relation", "sampling_method"))
-    _checks.choice("neighboring_relation", relation, tuple(_RELATIONS))
-    _checks.choice("sampling_method", method, _SAMPLING)
+    choice("neighboring_relation", relation, tuple(_RELATIONS))
+    choice("sampling_method", method, _SAMPLING)
     if method == "without-replacement" and _RELATIONS[relation] != "replace":
         msg = (
             f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}; use 'replace-one'"
@@ -291,10 +292,10 @@ def _settings(config: Any) -> dict[str, Any]:
         raise ValueError(msg)
     limit = config.max_epsilon
     if limit is not None:
-        limit = _checks.positive_scalar("max_epsilon", limit)
+        limit = positive_scalar("max_epsilon", limit)
     return {
-        "target_delta": _checks.scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
-        "population_size": _checks.count_scalar("population_size", config.population_size),
+        "target_delta": scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        "population_size": count_scalar("population_size", config.population_size),
         "neighboring_relation": relation,
         "sampling_method": method,
         "max_epsilon": limit,

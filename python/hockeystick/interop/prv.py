@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from hockeystick.accounting import Accountant
-from hockeystick.dpsgd import dpsgd_noise_multiplier
-from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, Mechanism, PoissonSampled
-from hockeystick.pld import Bracket
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
+from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 
 __all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 

@@ -8,15 +8,15 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
+from hockeystick.isrl.batch_counts import (
+    binomial_mechanism_delta,
+    calibrate_binomial_b,
+    shuffle_vector_sum,
+)
 from hockeystick.isrl.batches import (
     one_pass_batch_size,
     one_pass_batch_size_sc,
     sdp_batch_size,
-)
-from hockeystick.isrl.binomial import (
-    binomial_mechanism_delta,
-    calibrate_binomial_b,
-    shuffle_vector_sum,
 )
 from hockeystick.isrl.budgets import (
     Budget,

@@ -11,10 +11,21 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Grid, OnError, Result, broadcast, same_length
-from hockeystick.accounting import Accountant
-from hockeystick.calibration import calibrate
+from hockeystick._checks import (
+    STRICT,
+    Array,
+    Grid,
+    OnError,
+    Result,
+    at_most,
+    broadcast,
+    count_scalar,
+    positive_scalar,
+    same_length,
+    scalar,
+)
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.calibration import calibrate
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
@@ -75,9 +86,9 @@ def noisy_mb_sgd_accountant(
     >>> print(f"{silo.epsilon(1e-5):.3f}")
     0.244
     """
-    noise_std = _checks.positive_scalar("noise_std", noise_std)
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    multiplier = _checks.positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
+    noise_std = positive_scalar("noise_std", noise_std)
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
     step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=False)
     return Accountant("replace").compose(step, rounds)
 
@@ -192,7 +203,7 @@ def noisy_mb_sgd_sigma(
     Notes
     -----
     4 to 31 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
-    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl.md` has a table.
+    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl/isrl.md` has a table.
 
     Examples
     --------
@@ -203,13 +214,13 @@ def noisy_mb_sgd_sigma(
     >>> print(f"{sigma:.6f}")
     0.060981
     """
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    num_records = _checks.count_scalar("num_records", num_records)
-    batch_size = _checks.count_scalar("batch_size", batch_size)
-    _checks.at_most("batch_size", batch_size, "num_records", num_records)
-    rounds = _checks.count_scalar("rounds", rounds)
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    num_records = count_scalar("num_records", num_records)
+    batch_size = count_scalar("batch_size", batch_size)
+    at_most("batch_size", batch_size, "num_records", num_records)
+    rounds = count_scalar("rounds", rounds)
+    epsilon = positive_scalar("epsilon", epsilon)
+    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
 
     def silo(noise_std: float) -> Accountant:
         return noisy_mb_sgd_accountant(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, choice
-from hockeystick.isrl._arguments import checked
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["Rate", "erm_rate", "excess_risk_rate_iid", "hybrid_user_level_rate", "risk_lower_bound", "shuffle_rate"]
 

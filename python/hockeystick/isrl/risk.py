@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, vector
-from hockeystick.isrl._arguments import checked
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["mb_sgd_empirical_bound", "mb_sgd_risk_bound", "population_bound", "relative_rmse", "uniform_stability"]
 

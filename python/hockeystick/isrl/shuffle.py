@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, broadcast
-from hockeystick._search import Probe, narrow
+from hockeystick._checks import DELTA, STRICT, Array, Result, at_most, broadcast, count_scalar, positive_scalar, scalar
+from hockeystick._numeric.search import Probe, narrow
 from hockeystick.isrl.budgets import Budget
 from hockeystick.isrl.composition import advanced_composition
 from hockeystick.kernels import theta_inverse
@@ -136,7 +135,7 @@ def shuffle_amplification(
     """
     epsilon, delta, silos, records, slack = broadcast(
         STRICT.positive("epsilon", epsilon),
-        STRICT.within("delta", delta, _checks.DELTA),
+        STRICT.within("delta", delta, DELTA),
         STRICT.count("num_silos", num_silos),
         STRICT.count("num_records", num_records),
         STRICT.inside("slack", slack),
@@ -190,10 +189,10 @@ def shuffle_amplification_composed(
     >>> print("{:.4f} {:.3g}".format(*total))
     0.3838 6.99e-08
     """
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.positive_scalar("delta", delta)
-    slack = _checks.count_scalar("num_silos", num_silos) * _checks.count_scalar("num_records", num_records) * delta
-    rounds = _checks.count_scalar("rounds", rounds)
+    epsilon = positive_scalar("epsilon", epsilon)
+    delta = positive_scalar("delta", delta)
+    slack = count_scalar("num_silos", num_silos) * count_scalar("num_records", num_records) * delta
+    rounds = count_scalar("rounds", rounds)
     if rounds * slack >= 1:
         msg = f"delta must be below 1/(num_silos num_records rounds) = {delta / (rounds * slack):g}, not {delta:g}"
         raise ValueError(msg)
@@ -273,14 +272,14 @@ def shuffled_mb_sgd_sigma(
     >>> print(f"{noise.noise_std:.2f} {noise.local.epsilon:.4f}")
     154.05 0.0886
     """
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    num_records = _checks.count_scalar("num_records", num_records)
-    num_silos = _checks.count_scalar("num_silos", num_silos)
-    silos_per_round = _checks.count_scalar("silos_per_round", silos_per_round)
-    _checks.at_most("silos_per_round", silos_per_round, "num_silos", num_silos)
-    rounds = _checks.count_scalar("rounds", rounds)
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    num_records = count_scalar("num_records", num_records)
+    num_silos = count_scalar("num_silos", num_silos)
+    silos_per_round = count_scalar("silos_per_round", silos_per_round)
+    at_most("silos_per_round", silos_per_round, "num_silos", num_silos)
+    rounds = count_scalar("rounds", rounds)
+    epsilon = positive_scalar("epsilon", epsilon)
+    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
 
     log = math.log(2.0 / delta)
     per_round = _largest(

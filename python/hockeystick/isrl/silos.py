@@ -8,9 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, vector
-from hockeystick.isrl._arguments import checked, left_out
+from hockeystick._checks import (
+    STRICT,
+    Array,
+    Result,
+    at_most,
+    count_scalar,
+    non_negative_scalar,
+    pmf,
+    positive_scalar,
+    vector,
+)
+from hockeystick.isrl.arguments import checked, left_out
 
 __all__ = [
     "Heterogeneity",
@@ -70,10 +79,10 @@ def harmonic_participation(participation: Mapping[int, float], num_silos: int) -
     >>> print(f"{isrl.harmonic_participation({2: 0.5, 3: 0.5}, 5).harmonic:.4f}")
     2.4000
     """
-    num_silos = _checks.count_scalar("num_silos", num_silos)
-    numbers = np.array([_checks.count_scalar("participation", number) for number in participation], dtype=np.float64)
-    probabilities = _checks.pmf("participation", list(participation.values()))
-    _checks.at_most("participation", float(numbers.max()), "num_silos", num_silos)
+    num_silos = count_scalar("num_silos", num_silos)
+    numbers = np.array([count_scalar("participation", number) for number in participation], dtype=np.float64)
+    probabilities = pmf("participation", list(participation.values()))
+    at_most("participation", float(numbers.max()), "num_silos", num_silos)
     inverse = float(probabilities @ (1.0 / numbers))
     return Participation(1.0 / inverse, 1.0 / float(np.sqrt(probabilities @ (1.0 / numbers**2))))
 
@@ -142,9 +151,9 @@ def balanced_batch_sizes(num_records: ArrayLike, batch_size: int) -> Array:
     [ 50.  25. 100.]
     """
     records = vector("num_records", STRICT.count("num_records", num_records))
-    batch_size = _checks.count_scalar("batch_size", batch_size)
+    batch_size = count_scalar("batch_size", batch_size)
     smallest = int(records.min())
-    _checks.at_most("batch_size", batch_size, "the smallest silo", smallest)
+    at_most("batch_size", batch_size, "the smallest silo", smallest)
     products = [int(n) * batch_size for n in records]
     if any(product % smallest for product in products):
         msg = (
@@ -202,11 +211,11 @@ def reweighted_constants(
     >>> print("{:.2f} {:.2f} {:.2f}".format(*constants))
     1.50 0.06 1.50
     """
-    scale = vector("weights", _checks.pmf("weights", weights))
+    scale = vector("weights", pmf("weights", weights))
     scale = scale * scale.size
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    convexity = _checks.non_negative_scalar("strong_convexity", strong_convexity)
-    smoothness = _checks.positive_scalar("smoothness", smoothness)
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    convexity = non_negative_scalar("strong_convexity", strong_convexity)
+    smoothness = positive_scalar("smoothness", smoothness)
     if convexity > 0 and scale.min() == 0:
         msg = "weights must be positive where strong_convexity is, not 0"
         raise ValueError(msg)

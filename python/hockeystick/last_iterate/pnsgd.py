@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import Array, Grid, OnError, Result
 
 __all__ = ["pnsgd_gaussian", "pnsgd_gaussian_random_stop", "pnsgd_laplace", "pnsgd_rdp"]
@@ -118,7 +118,7 @@ def pnsgd_gaussian(
     _check_index(grid, index, num_records)
     _check_step(grid, learning_rate, smoothness, strong_convexity)
     return grid.map(
-        _core.pnsgd_gaussian,
+        core.pnsgd_gaussian,
         eps,
         index,
         num_records,
@@ -209,7 +209,7 @@ def pnsgd_laplace(
     _check_index(grid, index, num_records)
     _check_step(grid, learning_rate, smoothness, strong_convexity)
     return grid.map(
-        _core.pnsgd_laplace,
+        core.pnsgd_laplace,
         eps,
         index,
         num_records,
@@ -296,7 +296,7 @@ def pnsgd_gaussian_random_stop(
     diameter = grid.positive("diameter", diameter)
     _check_step(grid, learning_rate, smoothness, strong_convexity)
     return grid.map(
-        _core.pnsgd_gaussian_random_stop,
+        core.pnsgd_gaussian_random_stop,
         eps,
         num_records,
         learning_rate,
@@ -382,7 +382,7 @@ def pnsgd_rdp(
     _check_index(grid, index, num_records)
     _check_step(grid, learning_rate, smoothness, strong_convexity)
     return grid.map(
-        _core.pnsgd_rdp,
+        core.pnsgd_rdp,
         eps,
         index,
         num_records,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import LARGEST_COUNT, Array, NumpyGrid, OnError, Result, broadcast
-from hockeystick.contraction import contraction_sum
+from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl import Rate
-from hockeystick.isrl._arguments import checked
+from hockeystick.isrl.arguments import checked
 from hockeystick.kernels import theta
 
 __all__ = [

@@ -4,7 +4,7 @@
 // library's own versions are calls that the compiler cannot look into. Exponents are moved in and out
 // of integer bits by adding 1.5 2^52, since AVX2 has no conversion between 64-bit integers and doubles.
 //
-// Error: below 1 ulp for exp, log and log1p, 2 ulp for expm1, cos and sin (absolute 2^-52 near their zeros), 8u for angle_of (tests/test_gaussian_tail.py and test_hockey_stick.py measure what
+// Error: below 1 ulp for exp, log and log1p, 2 ulp for expm1, cos and sin (absolute 2^-52 near their zeros), 8u for angle_of (tests/numeric/test_gaussian_tail.py and test_hockey_stick.py measure what
 // is built on them). The coefficients come from tests/reference/generate_coefficients.py.
 #pragma once
 

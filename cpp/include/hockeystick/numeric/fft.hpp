@@ -7,7 +7,7 @@
 //   ||computed - exact||_2 <= log2(n) eta / (1 - log2(n) eta) ||exact||_2,  eta = mu + gamma_4 (sqrt 2 + mu),
 //
 // gamma_4 about 4u, mu the error of the twiddle factors. pocketfft's are right to an ulp (mu <= 2u), so eta < 8u =
-// fft_constant u. tests/test_pld.py finds errors at least five times below this, on random, peaked and alternating
+// fft_constant u. tests/pld/test_pld.py finds errors at least five times below this, on random, peaked and alternating
 // signals.
 #pragma once
 

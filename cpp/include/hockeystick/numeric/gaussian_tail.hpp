@@ -13,7 +13,7 @@
 // s = sqrt(-2 log p), right to 1e-5, and one Halley step on log Q(x) - log p, with
 // (log Q)' = -1/m and (log Q)'' = -(1 - x m)/m^2; log p is well conditioned where p is tiny.
 //
-// Error: at most 8 ulp in each (measured maxima in docs/accuracy.md).
+// Error: at most 8 ulp in each (measured maxima in docs/accounting/accuracy.md).
 #pragma once
 
 #include <cmath>
