@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -248,3 +251,14 @@ def test_threads(library):
         for k, (found, message) in enumerate(pool.map(work, range(8))):
             assert found == alone
             assert message == f"eps must be non-negative, not -{k + 1}"
+
+
+@pytest.mark.skipif(not (shutil.which("nm") and shutil.which("readelf")), reason="no binutils")
+def test_exported_symbols(library):
+    """The library exports the functions of its header and nothing else, under a name with the ABI version."""
+    path = next(library for library in LIBRARIES if ".so" in library.suffixes)
+    header = (Path(hs.get_include()) / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
+    listing = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
+    dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+    assert f"[libhockeystick_c.so.{library.hs_abi_version()}]" in dynamic

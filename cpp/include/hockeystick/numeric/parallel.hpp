@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include <hockeystick/version.hpp>
+
 namespace hockeystick::numeric {
 
 // The tasks that no worker has claimed yet, how many workers still run, and how they ended.
