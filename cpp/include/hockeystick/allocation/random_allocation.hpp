@@ -40,7 +40,7 @@ using namespace divergence;
 // One log-normal. Eight points a cell: the integrands are entire, and a cell is at most 0.04 r wide in its logarithm.
 inline RatioLaw log_normal_law(double r, bool spread, double step) {
     std::vector<double> nodes, points;
-    for (double z = -ratio_reach; z < ratio_reach + r;) {
+    for (double z = -max_quantile; z < max_quantile + r;) {
         nodes.push_back(z);
         points.push_back(std::exp(r * z - 0.5 * r * r));
         z = next_quantile(z, max(-z, z - r), step);
@@ -70,7 +70,7 @@ inline RatioLaw log_normal_law(double r, bool spread, double step) {
 
 // The laws of the means of t and, where asked for, of t + 1 log-normals.
 inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool both, bool spread, double step,
-                                               Budget& budget) {
+                                               WorkBudget& budget) {
     if (t == 1) {
         RatioLaw one = log_normal_law(r, spread, step);
         RatioLaw two =
@@ -93,7 +93,7 @@ inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool bo
 // A query whose `stop` is set throws Stopped.
 inline std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
                                                    const std::atomic<bool>* stop = nullptr) {
-    Budget budget(stop);
+    WorkBudget budget(stop);
     const double step = min(0.02, 0.045 / std::sqrt(std::log2(static_cast<double>(num_steps))));
     const RatioLaw law = mean_laws(shift, num_steps, false, upper, step, budget).first;
     const double sign = upper ? 1.0 : -1.0;
@@ -105,9 +105,9 @@ inline std::vector<double> random_allocation_pairs(double shift, std::int64_t nu
         with.push_back(moved * law.values[i] * without.back());
         added.push_back(law.values[i] / moved * without.back());
     }
-    if (law.lost > 0.0) {
+    if (law.mean_at_infinity > 0.0) {
         without.push_back(0.0);
-        with.push_back(scale * law.lost * (1.0 + 1e-6));
+        with.push_back(scale * law.mean_at_infinity * (1.0 + 1e-6));
         added.push_back(with.back());
     }
     std::vector<double> pairs{static_cast<double>(with.size())};

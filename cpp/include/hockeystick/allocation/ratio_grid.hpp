@@ -15,7 +15,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-inline constexpr double ratio_reach = 26.0;  // in normal quantiles
+inline constexpr double max_quantile = 26.0;  // in normal quantiles
 
 // The next quantile, `depth` deviations from the middle.
 inline double next_quantile(double z, double depth, double step) { return z + step * max(1.0, depth / 6.0); }
@@ -71,17 +71,17 @@ inline std::vector<double> grid_points(const RatioLaw& one, const RatioLaw& othe
     std::vector<double> above(edges.size() + 1, 0.0);
     for (std::size_t k = edges.size(); k-- > 0;) above[k] = above[k + 1] + masses[k + 1];
     std::vector<double> points;
-    double below = 0.0, target = -ratio_reach, last_z = -infinity, last_log = 0.0;
-    for (std::size_t k = 0; k + 1 < edges.size() && target < ratio_reach; ++k) {
+    double below = 0.0, target = -max_quantile, last_z = -infinity, last_log = 0.0;
+    for (std::size_t k = 0; k + 1 < edges.size() && target < max_quantile; ++k) {
         below += masses[k];
         const double z = below < above[k] ? -q_inv(min(below, 0.5)) : q_inv(min(above[k], 0.5));
         const double at = std::log(edges[k]);
         if (!(z > last_z) || !std::isfinite(z)) continue;
         if (last_z == -infinity) target = max(target, z);
-        while (target <= z && target < ratio_reach) {
+        while (target <= z && target < max_quantile) {
             const double part = last_z > -infinity ? (target - last_z) / (z - last_z) : 1.0;
             const double point = std::exp(last_log + part * (at - last_log));
-            if (points.empty() || point > points.back() * (1.0 + 0x1p-40)) points.push_back(point);
+            if (points.empty() || point > points.back() * (1.0 + distinct_points)) points.push_back(point);
             target = next_quantile(target, std::fabs(target), step);
         }
         last_z = z, last_log = at;

@@ -32,7 +32,7 @@ using namespace numeric;
 // Of W under Q, and what of its mean is at infinity.
 struct RatioLaw {
     std::vector<double> values, masses;  // values increase
-    double lost = 0.0;
+    double mean_at_infinity = 0.0;
     double mass_error = 0.0, value_error = 0.0;  // relative
 };
 
@@ -65,7 +65,7 @@ inline RatioLaw law_of(const RatioCells& cells, bool spread) {
             law.masses[k + 1] += up;
         }
         law.masses[0] += ratio_underflow;
-        law.lost = cells.excess[last] + ratio_underflow;
+        law.mean_at_infinity = cells.excess[last] + ratio_underflow;
     } else {
         for (std::size_t k = 0; k <= last; ++k) {
             if (!(cells.mass[k] > 0.0)) continue;
@@ -78,7 +78,7 @@ inline RatioLaw law_of(const RatioCells& cells, bool spread) {
 
 // The law of a share of one and the rest of another, independent; `points` is the grid.
 inline RatioLaw weighted_sum(const RatioLaw& one, const RatioLaw& other, double share,
-                             const std::vector<double>& points, bool spread, Budget& budget) {
+                             const std::vector<double>& points, bool spread, WorkBudget& budget) {
     RatioCells cells(points);
     const double* edges = cells.edges.data();
     const bool same = &one == &other;  // then only j <= i, those below twice
@@ -103,15 +103,15 @@ inline RatioLaw weighted_sum(const RatioLaw& one, const RatioLaw& other, double 
         }
     }
     RatioLaw law = law_of(cells, spread);
-    law.lost += share * one.lost + (1.0 - share) * other.lost;
-    double most = 0.0, moved = 0.0;
+    law.mean_at_infinity += share * one.mean_at_infinity + (1.0 - share) * other.mean_at_infinity;
+    double max_terms = 0.0, moved = 0.0;
     for (std::size_t k = 0; k < cells.terms.size(); ++k) {
         const double terms = cells.terms[k] + 8.0;
         const double width = k + 1 < cells.terms.size() ? 1.0 - edges[k] / edges[k + 1] : 1.0;
-        most = max(most, terms);
+        max_terms = max(max_terms, terms);
         moved = max(moved, 2.0 * terms * width);
     }
-    law.mass_error = one.mass_error + other.mass_error + most * unit_roundoff;
+    law.mass_error = one.mass_error + other.mass_error + max_terms * unit_roundoff;
     law.value_error = max(one.value_error, other.value_error) + (8.0 + moved) * unit_roundoff;
     return law;
 }

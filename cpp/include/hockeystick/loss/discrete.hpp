@@ -31,7 +31,7 @@ class DiscreteLoss final : public PrivacyLoss {
             else atoms_.push_back({std::log(p[i]) - std::log(q[i]), p[i], q[i]});
         }
         if (p.size() > 1 || p[0] != q[0]) {  // a single outcome leaks exactly nothing
-            errors_.loss = 0x1p-50 * largest_log;
+            errors_.loss = eight_roundings * largest_log;
             errors_.atoms = 2.0 * static_cast<double>(p.size());
             errors_.infinite = unmatched == 1 ? 0.0 : errors_.atoms + 8.0;  // the mass of a single outcome is exact
         }

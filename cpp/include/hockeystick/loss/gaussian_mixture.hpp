@@ -60,7 +60,7 @@ class GaussianMixtureLoss final : public PrivacyLoss {
         LossErrors errors;
         const double terms = static_cast<double>(shifts_.size());
         const double rarest = -*std::min_element(log_probabilities_.begin(), log_probabilities_.end());
-        errors.loss = 0x1p-50 * (8.0 + terms + rarest + largest_ * (40.0 + largest_));
+        errors.loss = eight_roundings * (8.0 + terms + rarest + largest_ * (40.0 + largest_));
         errors.atoms = 8.0 + terms + largest_ * (40.0 + largest_);
         return errors;
     }

@@ -73,9 +73,9 @@ class LabelledLoss final : public PrivacyLoss {
         return total;
     }
     template <class Function> double largest(const Function& f) const {
-        double most = f(*losses_.front());
-        for (const Loss& loss : losses_) most = max(most, f(*loss));
-        return most;
+        double maximum = f(*losses_.front());
+        for (const Loss& loss : losses_) maximum = max(maximum, f(*loss));
+        return maximum;
     }
 
     std::vector<Loss> losses_;

@@ -48,16 +48,16 @@ inline double log_mixture(double x, double y, double rate) {
 // What sampling adds to the errors of its base. A base that is sampled itself moves by at most 16 u (1 - log rate).
 inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
     LossErrors errors = base.errors();
-    if (errors.removed_rate > 0.0) errors.loss += 0x1p-49 * (1.0 - std::log(errors.removed_rate));
-    errors.highest += 0x1p-49 * (1.0 - std::log(rate));
+    if (errors.removed_rate > 0.0) errors.loss += sixteen_roundings * (1.0 - std::log(errors.removed_rate));
+    errors.highest += sixteen_roundings * (1.0 - std::log(rate));
     errors.infinite = errors.atoms + 8.0;
     return errors;
 }
 
 // Of a sampled largest loss: it may cancel loss + log rate.
 inline double sampled_error(const PrivacyLoss& base, double rate) {
-    const double most = std::fabs(base.highest());
-    return most < infinity ? base.highest_error() + 1e-15 * (most - std::log(rate) + 1.0) : 0.0;
+    const double largest = std::fabs(base.highest());
+    return largest < infinity ? base.highest_error() + 1e-15 * (largest - std::log(rate) + 1.0) : 0.0;
 }
 
 class PoissonRemoveLoss final : public PrivacyLoss {
@@ -123,7 +123,7 @@ class PoissonAddLoss final : public PrivacyLoss {
     double scale() const override { return base_->scale(); }
     LossErrors errors() const override {
         LossErrors errors = sampled_errors(*base_, rate_);
-        errors.growing = rate_ * (0x1p-50 + errors.growing);  // log(1 - (1 - e^-eps)/rate)
+        errors.growing = rate_ * (eight_roundings + errors.growing);  // log(1 - (1 - e^-eps)/rate)
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {

@@ -43,7 +43,7 @@ class ReplacedGaussianLoss final : public PrivacyLoss {
     double scale() const override { return shift_; }
     LossErrors errors() const override {
         LossErrors errors;
-        errors.loss = 0x1p-47 * (2.0 + half_ - std::log(rate_));
+        errors.loss = 64.0 * unit_roundoff * (2.0 + half_ - std::log(rate_));
         errors.atoms = 1.0 + half_;  // e^{eps - y - h} errs by 4u h beside what every formula does
         return errors;
     }

@@ -12,25 +12,25 @@
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
 
-struct Probe {
+struct Evaluation {
     double x, f;
 };
 
 // Between a feasible and an infeasible point (in either order).
-struct Straddle {
-    Probe good, bad;
+struct FeasibleBracket {
+    Evaluation good, bad;
 };
 
-inline double secant(const Probe& a, const Probe& b, double level) {
+inline double secant(const Evaluation& a, const Evaluation& b, double level) {
     const double slope = (b.f - a.f) / (b.x - a.x);
     return b.x + (level - b.f) / slope;
 }
 
 // Narrows to tolerance(good.x), or until the feasible f is within `slack` of the level; `whole` keeps to integers, ends that are integers themselves.
 template <class Function, class Tolerance>
-Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const Tolerance& tolerance, bool whole,
-                         double slack = 0.0) {
-    Probe older = s.bad, last = s.good;
+FeasibleBracket narrow_feasible(const Function& f, double log_level, FeasibleBracket s, const Tolerance& tolerance,
+                                bool whole, double slack = 0.0) {
+    Evaluation older = s.bad, last = s.good;
     for (int k = 0; k < 200; ++k) {
         const double enough = tolerance(s.good.x), gap = s.bad.x - s.good.x;
         if (std::fabs(gap) <= enough || log_level - s.good.f < slack) break;
@@ -52,16 +52,17 @@ Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const 
 
 // Walks from `start` toward `end`, whose verdict is known to be the other one, in strides that double, until it changes.
 template <class Function>
-Straddle straddle(const Function& f, double log_level, const Probe& start, double stride, const Probe& end) {
+FeasibleBracket bracket_feasible(const Function& f, double log_level, const Evaluation& start, double stride,
+                                 const Evaluation& end) {
     const bool feasible = start.f <= log_level;
-    Probe previous = start, here = end;
+    Evaluation previous = start, here = end;
     for (int k = 0; k < 1100; ++k, previous = here, stride *= 2.0) {
         const double x = end.x > start.x ? previous.x + stride : previous.x - stride;
         const bool beyond = end.x > start.x ? x >= end.x : x <= end.x;
-        here = beyond || x == previous.x ? end : Probe{x, f(x)};
+        here = beyond || x == previous.x ? end : Evaluation{x, f(x)};
         if (here.x == end.x || (here.f <= log_level) != feasible) break;
     }
-    return feasible ? Straddle{previous, here} : Straddle{here, previous};
+    return feasible ? FeasibleBracket{previous, here} : FeasibleBracket{here, previous};
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -11,6 +11,7 @@
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/interval.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
@@ -47,7 +48,7 @@ double newton_root(const Function& f, double start, double low, double high, boo
 
 // Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
 template <class Predicate> Interval bisect(const Predicate& predicate, double low, double high) {
-    for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
+    for (int k = 0; k < 200 && high - low > search_resolution * high; ++k) {
         const double middle = 0.5 * (low + high);
         (predicate(middle) ? low : high) = middle;
     }

@@ -50,7 +50,7 @@ inline constexpr double least_known = 1e-250;  // of a tail, below which its dig
 
 class PairComposer {
   public:
-    PairComposer(double h, bool raised, Budget& budget) : h_(h), raised_(raised), budget_(budget) {}
+    PairComposer(double h, bool raised, WorkBudget& budget) : h_(h), raised_(raised), budget_(budget) {}
 
     LossMeasure step(const PrivacyLoss& loss, double low, double high) const {
         const GridLoss grid = discretise(loss, h_, low, high, budget_);
@@ -59,8 +59,8 @@ class PairComposer {
         const double end = loss_at(result, result.masses.size()) - h_;
         if (end >= loss.highest() + loss.highest_error()) result.infinite = loss.p_infinite();  // nothing lies beyond
         const double c = curve_error(grid, measure);
-        const double most = max(std::fabs(result.first), std::fabs(end));
-        const double share = min(1.0, 2.0 * c / -std::expm1(-h_) + 2.0 * cell_error(most) / h_);
+        const double largest = max(std::fabs(result.first), std::fabs(end));
+        const double share = min(1.0, 2.0 * c / -std::expm1(-h_) + 2.0 * cell_error(largest) / h_);
         result.error = c + 4.0 * unit_roundoff;
         return move(std::move(result), share);
     }
@@ -112,13 +112,13 @@ class PairComposer {
 
     // A share of all masses moved up by a point, or down by three.
     LossMeasure move(LossMeasure measure, double share) const {
-        const std::size_t n = measure.masses.size(), reach = raised_ ? 1 : 3;
-        std::vector<double> moved(n + reach, 0.0);
+        const std::size_t n = measure.masses.size(), distance = raised_ ? 1 : 3;
+        std::vector<double> moved(n + distance, 0.0);
         for (std::size_t i = 0; i < n; ++i) {
-            moved[raised_ ? i : i + reach] += (1.0 - share) * measure.masses[i];
-            moved[raised_ ? i + reach : i] += share * measure.masses[i];
+            moved[raised_ ? i : i + distance] += (1.0 - share) * measure.masses[i];
+            moved[raised_ ? i + distance : i] += share * measure.masses[i];
         }
-        if (!raised_) measure.first -= static_cast<double>(reach) * h_;
+        if (!raised_) measure.first -= static_cast<double>(distance) * h_;
         measure.masses = std::move(moved);
         return trim(std::move(measure));
     }
@@ -199,7 +199,7 @@ class PairComposer {
 
     double h_;
     bool raised_;
-    Budget& budget_;
+    WorkBudget& budget_;
 };
 
 // A grid step for about as many points, on which the atoms lie if the steps have one lattice.
@@ -222,7 +222,7 @@ inline double pair_interval(const std::vector<Step>& steps, const std::vector<In
 // One direction of a composition of at least one step.
 inline DiscretePair composed_pair(const std::vector<Step>& steps, bool raised, double points,
                                   const std::atomic<bool>* stop = nullptr) {
-    Budget budget(stop);
+    WorkBudget budget(stop);
     std::vector<Interval> ends;
     for (const Step& step : steps)
         ends.push_back({lower_end(*step.loss, 1e-17), upper_end(*step.loss, 1e-3 * pair_tail)});

@@ -69,17 +69,20 @@ class Composition {
         for (const Step& step : steps_) {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
-            const double most = step.loss->highest();
-            highest_ += step.count * most;
-            if (most < infinity) highest_error_ += step.count * (1e-14 * std::fabs(most) + step.loss->highest_error());
+            infinite_error_ = max(infinite_error_, 2.0 * unit_roundoff * step.loss->errors().infinite);
+            const double highest = step.loss->highest();
+            highest_ += step.count * highest;
+            if (highest < infinity)
+                highest_error_ += step.count * (exponent_error * std::fabs(highest) + step.loss->highest_error());
         }
+        infinite_error_ = infinite_error_of(infinite_error_, steps_.size());
     }
 
     PldBracket delta(double eps) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
         if (eps == infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -infinity)
-            return {infinite * (1.0 - 1e-14), min(infinite * (1.0 + 1e-14), 1.0)};
+            return {infinite * (1.0 - infinite_error_), min(infinite * (1.0 + infinite_error_), 1.0)};
         if (is_single()) {
             const Interval exact = OneStep(steps_[0].loss).delta(eps);
             return {exact.lower, exact.upper};
@@ -91,10 +94,10 @@ class Composition {
     PldBracket epsilon(double delta) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
-        if (delta < infinite * (1.0 - 1e-14)) return {infinity, infinity};
+        if (delta < infinite * (1.0 - infinite_error_)) return {infinity, infinity};
         const double highest = max(highest_ + highest_error_, 0.0);
         if (log_finite_ == -infinity) return {infinity, infinity};
-        if (delta <= infinite * (1.0 + 1e-12))  // cannot be told from the mass at infinity
+        if (delta <= infinite * (1.0 + 100.0 * infinite_error_))  // cannot be told from the mass at infinity
             return {delta == 0.0 ? max(highest_ - highest_error_, 0.0) : 0.0, infinite > 0.0 ? infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
@@ -122,7 +125,7 @@ class Composition {
     }
 
     PldBracket answer(const Question& question) const {
-        Budget budget(settings_.stop);
+        WorkBudget budget(settings_.stop);
         Planner planner(steps_, log_finite_, budget);
         Plan plan = planner.plan(question, settings_.tolerance);
         bool planned_again = false;
@@ -165,7 +168,7 @@ class Composition {
         return ends;
     }
 
-    std::vector<GridLoss> put_on_grid(double h, const std::vector<Interval>& ends, Budget& budget) const {
+    std::vector<GridLoss> put_on_grid(double h, const std::vector<Interval>& ends, WorkBudget& budget) const {
         std::vector<GridLoss> grids;
         for (std::size_t j = 0; j < steps_.size(); ++j)
             grids.push_back(discretise(*steps_[j].loss, h, ends[j].lower, ends[j].upper, budget));
@@ -173,16 +176,16 @@ class Composition {
     }
 
     PldBracket evaluate(const Question& question, const Plan& plan, const std::vector<Interval>& ends, double h,
-                        Budget& budget) const {
+                        WorkBudget& budget) const {
         double range = 0.0;
         for (const Interval& end : ends) range += end.upper - end.lower;
-        const double spare = 4.0 * static_cast<double>(ends.size());
+        const double slack = 4.0 * static_cast<double>(ends.size());
         for (int attempt = 0; attempt < 3; ++attempt) {
             if (attempt > 0 && budget.spent() > 0.8 * limits_.max_work()) break;
-            const double most = limits_.max_points(budget);
-            bool too_many = range / h + spare > most;
+            const double max_points = limits_.max_points(budget);
+            bool too_many = range / h + slack > max_points;
             if (too_many && settings_.interval > 0.0) break;
-            if (too_many) h = 1.01 * range / max(most - spare, 16.0);
+            if (too_many) h = 1.01 * range / max(max_points - slack, 16.0);
             if (!(h > 0.0 && h < infinity)) break;
             if (attempt == 0 && settings_.interval == 0.0 && range / h > 32768.0) {
                 const double fitting = fitting_interval(plan, ends, range / 8192.0, budget);
@@ -192,7 +195,7 @@ class Composition {
             const std::vector<GridLoss> grids = put_on_grid(h, ends, budget);
             TiltedSteps raised = tilted(grids, true, plan, h, budget);
             if (raised.empty()) break;
-            const double allowed = limits_.max_length(raised.peeled, budget);
+            const double allowed = limits_.max_length(raised.large_losses_split_off, budget);
             if (raised.points() <= allowed) {
                 PldBracket found = read(question, plan, raised, grids, h, allowed, budget);
                 found.coarsened = attempt > 0 || too_many;
@@ -205,11 +208,12 @@ class Composition {
     }
 
     // The least grid step whose transforms are not too long, by a coarse trial: the window hardly depends on it.
-    double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial, Budget& budget) const {
+    double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial,
+                            WorkBudget& budget) const {
         const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
         const TiltedSteps raised = tilted(grids, true, plan, trial, budget);
         if (raised.empty() || !(raised.points() < infinity)) return 0.0;
-        return 1.05 * trial * raised.points() / limits_.max_length(raised.peeled, budget);
+        return 1.05 * trial * raised.points() / limits_.max_length(raised.large_losses_split_off, budget);
     }
 
     // What holds without composing: all steps leak at least what the worst of them does.
@@ -232,8 +236,8 @@ class Composition {
     }
 
     TiltedSteps tilted(const std::vector<GridLoss>& grids, bool raised, const Plan& plan, double h,
-                       Budget& budget) const {
-        std::vector<Part> parts;
+                       WorkBudget& budget) const {
+        std::vector<GriddedStep> parts;
         for (std::size_t j = 0; j < steps_.size(); ++j)
             parts.push_back({&grids[j], raised ? &grids[j].raised : &grids[j].lowered, steps_[j].count});
         const bool cut = plan.cut / h < 0x1p62;
@@ -247,8 +251,8 @@ class Composition {
     }
 
     PldBracket read(const Question& question, const Plan& plan, TiltedSteps& raised, const std::vector<GridLoss>& grids,
-                    double h, double allowed, Budget& budget) const {
-        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - 1e-14), 0.0, h};
+                    double h, double allowed, WorkBudget& budget) const {
+        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - infinite_error_), 0.0, h};
         {
             const TiltedComposition upper(raised, length_for(raised), budget);
             found.upper = read_upper(upper, question, plan, highest_ + highest_error_);
@@ -267,6 +271,7 @@ class Composition {
     std::vector<Step> steps_;
     GridLimits limits_;
     double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0;
+    double infinite_error_ = 0.0;  // relative, of the mass beyond all finite losses
 };
 
 }  // namespace HOCKEYSTICK_ISA

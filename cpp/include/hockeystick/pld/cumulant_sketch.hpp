@@ -13,10 +13,10 @@ inline namespace HOCKEYSTICK_ISA {
 
 // Smallest x with above(x) true, for `above` false then true on the line; to about 1e-6 relative, from the true side.
 template <class Predicate> double switch_point(const Predicate& above) {
-    double reach = 1e-3;
-    while (reach < 1e15 && (above(-reach) || !above(reach))) reach *= 4.0;
-    double low = -reach, high = reach;
-    for (int k = 0; k < 60 && high - low > 1e-6 * reach; ++k) {
+    double bound = 1e-3;
+    while (bound < 1e15 && (above(-bound) || !above(bound))) bound *= 4.0;
+    double low = -bound, high = bound;
+    for (int k = 0; k < 60 && high - low > 1e-6 * bound; ++k) {
         const double middle = 0.5 * (low + high);
         (above(middle) ? high : low) = middle;
     }
@@ -35,13 +35,13 @@ inline double lower_end(const PrivacyLoss& loss, double mass) {
 }
 
 // One step's log M(c), cut in two: of losses <= cut and > cut.
-struct Moments {
+struct SplitCumulants {
     double small, large;
 };
 
-class Sketch {
+class CumulantSketch {
   public:
-    Sketch(const PrivacyLoss& loss, double count) : count_(count) {
+    CumulantSketch(const PrivacyLoss& loss, double count) : count_(count) {
         for (const OutlinePoint& x : loss.outline())
             if (std::isfinite(x.loss) && x.log_p > -745.0) points_.push_back(x);
         std::sort(points_.begin(), points_.end(),
@@ -57,7 +57,7 @@ class Sketch {
     }
 
     // A generous cut adds the node above it to the small ones, lest their sum is too small between nodes.
-    Moments moments(double c, double cut, bool generous = false) const {
+    SplitCumulants moments(double c, double cut, bool generous = false) const {
         std::size_t middle = end_;
         if (cut < infinity)
             for (middle = 0; middle < end_ && points_[middle].loss <= cut;) ++middle;

@@ -20,7 +20,7 @@
 //
 // Rounding: what is computed are the cells of a pair whose one-step curve f(eps) differs from the true one by at most
 // `errors[i]` at the point i, and by no more than its neighbours' in between: the rounding of the tails there
-// (loss/privacy_loss.hpp, Errors), not of their differences. Besides, S and D inherit `cell_error` p from e^{ih}.
+// (loss/privacy_loss.hpp, TiltErrors), not of their differences. Besides, S and D inherit `cell_error` p from e^{ih}.
 // Cost: one `masses` a point. Where q underflows nothing is known: p goes up in the one measure, down in the other.
 #pragma once
 
@@ -47,8 +47,15 @@ struct GridLoss {
     std::int64_t first = 0;  // the loss of masses[i] is offset + (first + i) h
     double offset = 0.0;
     GridMeasure raised, lowered;
-    std::vector<double> errors;  // of the curve of either measure
+    std::vector<double> errors;   // of the curve of either measure
+    double infinite_error = 0.0;  // relative, of the loss's own mass at +inf
 };
+
+// The relative error of a composition's mass at infinity, 1 - prod (1 - p_j)^{T_j}, for p_j that err by at most `of_one`:
+// it is concave in each p_j and 0 at 0, so that an error of p_j counts at most once; a logarithm and a sum add up.
+inline double infinite_error_of(double of_one, std::size_t steps) {
+    return max(infinite_mass_error, of_one + (8.0 + static_cast<double>(steps)) * unit_roundoff);
+}
 
 struct Cell {
     double p, surplus, deficit;  // S and D above
@@ -77,10 +84,10 @@ inline Cell make_cell(const LossMasses& left, const LossMasses& right, double lo
     const double q = between(left.q_below, left.q_above, right.q_below, right.q_above);
     if (high_ratio == infinity || q < 1e-290) return {p, 0.0, 0.0};  // unknown
     const double low = low_ratio * q;
-    const double fuzz = 64.0 * unit_roundoff * (1.0 + std::fabs(loss)) * p;  // an atom that sits on an end
+    const double rounding_noise = 64.0 * unit_roundoff * (1.0 + std::fabs(loss)) * p;  // an atom that sits on an end
     const double surplus = p - low;
     const double deficit = high_ratio * q - p;
-    return {p, surplus > fuzz ? surplus : 0.0, deficit > fuzz ? deficit : 0.0};
+    return {p, surplus > rounding_noise ? surplus : 0.0, deficit > rounding_noise ? deficit : 0.0};
 }
 
 inline void raise_cells(const std::vector<Cell>& cells, double h, std::vector<double>& masses) {
@@ -123,7 +130,7 @@ inline void lower_cells(const std::vector<Cell>& cells, double h, std::vector<do
 
 // The cells between the points first h .. , and the errors at the points. Returns the masses at the last point.
 inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::int64_t first, std::vector<Cell>& cells,
-                         std::vector<double>& errors, Budget& budget) {
+                         std::vector<double>& errors, WorkBudget& budget) {
     LossMasses left{};
     double left_ratio = 0.0;
     for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -178,7 +185,7 @@ inline double grid_offset(const PrivacyLoss& loss, double h) {
 }
 
 // `loss` on the points of step h around low .. high.
-inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, Budget& budget) {
+inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, WorkBudget& budget) {
     GridLoss result;
     result.offset = grid_offset(loss, h);
     const auto first = static_cast<std::int64_t>(std::ceil((low - result.offset) / h - 1e-6)) - 1;
@@ -196,6 +203,7 @@ inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double
     result.raised.infinite = loss.p_infinite() + end.p_above + tail_error(end.p_below, end.p_above, loss.scale());
     result.lowered.masses.back() += end.p_above;
     result.lowered.infinite = loss.p_infinite();
+    result.infinite_error = 2.0 * unit_roundoff * loss.errors().infinite;
     if (loss.highest() == infinity) result.raised.infinite += std::numeric_limits<double>::min();
     return result;
 }

@@ -21,7 +21,7 @@ inline double read_upper(const TiltedComposition& composition, const Question& q
     if (!above(0.0)) return 0.0;
     double high = max(plan.eps, 1e-9);
     for (int k = 0; k < 60 && above(high); ++k) high *= 1.5;
-    const double bound = max(highest, 0.0) * (1.0 + 1e-14);
+    const double bound = max(highest, 0.0) * (1.0 + exponent_error);
     return above(high) ? bound : min(bisect(above, 0.0, high).upper, bound);
 }
 

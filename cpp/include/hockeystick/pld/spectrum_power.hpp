@@ -98,7 +98,7 @@ template <class Value> void multiply_power(Value& result, Value& base, std::uint
 
 // product *= x^count; an empty product is 1.
 inline void multiply_power(std::vector<double>& product, const std::vector<double>& x, std::uint64_t count,
-                           Budget& budget) {
+                           WorkBudget& budget) {
     const std::size_t n = x.size();
     const bool fresh = product.empty();
     if (fresh) product.resize(n);
@@ -116,7 +116,7 @@ inline void multiply_power(std::vector<double>& product, const std::vector<doubl
 
 // The same for pairs: (large, small) *= (a, b)^count.
 inline void multiply_power(std::vector<double>& large, std::vector<double>& small, const std::vector<double>& a,
-                           const std::vector<double>& b, std::uint64_t count, Budget& budget) {
+                           const std::vector<double>& b, std::uint64_t count, WorkBudget& budget) {
     const std::size_t n = a.size();
     const bool fresh = large.empty();
     if (fresh) large.resize(n), small.resize(n);

@@ -4,7 +4,7 @@
 // the values' own errors. `moved` bounds how far delta of a composition moves with this step's curve, everything else
 // fixed: delta(eps) = E f(eps - R), R the sum of the other losses, so an error e(l) of f moves it by at most the tilted
 // mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d. M
-// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. Errors next to the cut
+// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. TiltErrors next to the cut
 // count on both sides.
 //
 // The window needs upper bounds of R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, narrow near loss 0,
@@ -22,19 +22,19 @@ namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
 // One distinct step of a composition. The grid loss is somebody else's.
-struct Part {
+struct GriddedStep {
     const GridLoss* grid;
     const GridMeasure* measure;
     double count;
 };
 
-struct Errors {
+struct TiltErrors {
     double moved = 0.0, relative = 0.0;
     double growth = 0.0;  // of the exact tilted mass over the computed one
 };
 
 struct Block {
-    double loss, reach;          // its centre, and how far its points are from that
+    double loss, half_width;     // its centre, and how far its points are from that
     double mass, first, second;  // moments about the centre
 };
 
@@ -45,7 +45,7 @@ struct TiltedStep {
     std::size_t cut;  // values[i] is large from here on
     double count, scale;
     double large_sum = 0.0;
-    Errors small, large;
+    TiltErrors small, large;
     std::vector<Block> small_blocks, large_blocks;
 };
 
@@ -74,7 +74,7 @@ inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std:
 inline double tilted_sum(const std::vector<Block>& blocks, double s) {
     double sum = 0.0;
     for (const Block& block : blocks) {
-        const double square = 0.5 * s * s * block.second * std::exp(std::fabs(s) * block.reach);
+        const double square = 0.5 * s * s * block.second * std::exp(std::fabs(s) * block.half_width);
         sum += std::exp(s * block.loss) * (block.mass + s * block.first + square);
     }
     return sum;
@@ -86,7 +86,7 @@ inline double scaled(double mass, double x) {
 }
 
 // A scale at which no value overflows.
-inline double largest_exponent(const Part& part, double h, double c) {
+inline double largest_exponent(const GriddedStep& part, double h, double c) {
     double largest = -infinity;
     const std::vector<double>& masses = part.measure->masses;
     for (std::size_t i = 0; i < masses.size(); i += 16) {
@@ -102,7 +102,7 @@ inline double largest_exponent(const Part& part, double h, double c) {
 }
 
 // Losses from cut h on are large. Empty values: no mass.
-inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, Budget& budget) {
+inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t cut, WorkBudget& budget) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
     TiltedStep step{
@@ -111,18 +111,18 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
     for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
     step.values.resize(masses.size());
     double sums[2] = {0.0, 0.0}, small_curve = 0.0, large_curve = 0.0;
-    const double reach = std::exp(3.0 * c * h);
+    const double over_three_cells = std::exp(3.0 * c * h);
     for (std::size_t i = 0; i < masses.size(); ++i) {
         const double loss = step.offset + static_cast<double>(step.first + static_cast<std::int64_t>(i)) * h;
         const double x = c * loss - step.scale;
         const double value = scaled(masses[i], x);
         step.values[i] = value;
         sums[i >= step.cut] += value;
-        Errors& errors = i >= step.cut ? step.large : step.small;
+        TiltErrors& errors = i >= step.cut ? step.large : step.small;
         const double curve = scaled(part.grid->errors[i], x + c * h);
         if (i <= step.cut) small_curve = max(small_curve, curve);
         if (i + 1 >= step.cut) large_curve = max(large_curve, curve);
-        errors.moved += (reach * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
+        errors.moved += (over_three_cells * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
         errors.relative += unit_roundoff * value * (3.0 * std::fabs(c * loss) + 2.0 * std::fabs(step.scale) + 16.0);
     }
     const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(masses.size()));
@@ -132,7 +132,7 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
     step.large.moved += 4.0 * large_curve;
     const double unit = step.cut > 0 && sums[0] > 0.0 ? sums[0] : sums[1];
     for (double& value : step.values) value /= unit;
-    for (Errors* errors : {&step.small, &step.large})
+    for (TiltErrors* errors : {&step.small, &step.large})
         errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
     step.scale += std::log(unit);
     step.large_sum = sums[1] / unit;
@@ -143,21 +143,21 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
 
 inline double log_expm1(double x) { return x > 30.0 ? x : std::log(std::expm1(x)); }
 
-// log G(s), an upper bound; `peeled` asks for one large loss at least.
-inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool peeled) {
+// log G(s), an upper bound; `large_losses_split_off` asks for one large loss at least.
+inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool large_losses_split_off) {
     double small = 0.0, ratio = 0.0, total = 0.0;
     for (const TiltedStep& step : steps) {
         const double b = tilted_sum(step.small_blocks, s), a = tilted_sum(step.large_blocks, s);
-        if (peeled) small += step.count * std::log(b), ratio += step.count * std::log1p(a / b);
+        if (large_losses_split_off) small += step.count * std::log(b), ratio += step.count * std::log1p(a / b);
         else small += step.count * std::log(a + b);
         total += step.count;
     }
-    const double value = peeled ? small + log_expm1(ratio) : small;
-    return value + 1e-9 * (1.0 + std::fabs(value)) + 1e-14 * total;
+    const double value = large_losses_split_off ? small + log_expm1(ratio) : small;
+    return value + 1e-9 * (1.0 + std::fabs(value)) + exponent_error * total;
 }
 
 struct Window {
-    double low, high;  // losses outside have tilted mass at most `stray` G(0) each
+    double low, high;  // losses outside have tilted mass at most `outside_mass` G(0) each
 };
 
 // Standard deviation of the composition, roughly.
@@ -177,16 +177,16 @@ inline double spread(const std::vector<TiltedStep>& steps) {
 }
 
 // Chernoff bounds at tilts 2^k/64 of the reciprocal spread, whichever is best.
-inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool peeled, double stray,
-                          Budget& budget) {
+inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool large_losses_split_off,
+                          double outside_mass, WorkBudget& budget) {
     const double width = max(spread(steps), least);
-    const double slack = -log_sum(steps, 0.0, peeled) - std::log(stray);
+    const double slack = -log_sum(steps, 0.0, large_losses_split_off) - std::log(outside_mass);
     Window window{-infinity, infinity};
     for (int side = -1; side <= 1; side += 2) {
         int worse = 0;
         for (double s = 1.0 / (64.0 * width); s < 1e6 / width && worse < 3; s *= 1.7) {
             budget.spend(0.0);
-            const double end = (log_sum(steps, side * s, peeled) + slack) / s;
+            const double end = (log_sum(steps, side * s, large_losses_split_off) + slack) / s;
             double& best = side > 0 ? window.high : window.low;
             worse = !std::isfinite(best) || side * side * end < side * best ? 0 : worse + 1;
             if (std::isfinite(end)) best = side > 0 ? min(best, end) : max(best, -end);
