@@ -1,8 +1,9 @@
-// Where to put the atoms of a sum of two likelihood ratios (allocation/ratio_law.hpp): equal steps of the normal quantile of (P + Q)/2,
-// growing beyond six deviations, out to masses near 1e-148.
+// Where to put the atoms of a sum of two likelihood ratios (allocation/ratio_law.hpp): at equal
+// steps of the normal quantile of (P + Q)/2, which grow beyond six deviations, out to masses near
+// 1e-148.
 //
-// A step c spreads the variance by a share c^2/6, or merges away half of that, and moves log delta by about as much of itself. The
-// quantiles are those of a sketch: any grid is sound.
+// A step c spreads the variance by a share c^2/6, or merges away half of that, and moves log delta
+// by about as much of itself. The quantiles are those of a sketch: any grid is sound.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ inline constexpr double max_quantile = 26.0;  // in normal quantiles
 // The next quantile, `depth` deviations from the middle.
 inline double next_quantile(double z, double depth, double step) { return z + step * max(1.0, depth / 6.0); }
 
-// Mass of a share of one law and the rest of another under (P + Q)/2 below each edge, roughly: the smaller summand in some hundred
-// groups. `ties` counts equal summands.
+// Adds the masses under (P + Q)/2 of a share of one law plus the rest of another between the edges,
+// roughly: the smaller summand is taken in some hundred groups. `ties` counts equal summands too.
 inline void add_sketch(const RatioLaw& large, const RatioLaw& small, double share, bool ties,
                        const std::vector<double>& edges, std::vector<double>& masses) {
     const std::size_t step = small.values.size() / 100 + 1;
@@ -44,7 +45,8 @@ inline void add_sketch(const RatioLaw& large, const RatioLaw& small, double shar
     }
 }
 
-// Edges around 1 that grow with the distance from it, infinity being the last: uniform in asinh(log(value)/scale).
+// Edges whose spacing grows with the distance from 1: uniform in asinh(log(value)/scale). The last
+// one is infinity.
 inline std::vector<double> neutral_edges(const RatioLaw& law) {
     double variance = 0.0, lowest = infinity;
     for (std::size_t i = 0; i < law.values.size(); ++i) {
@@ -62,7 +64,8 @@ inline std::vector<double> neutral_edges(const RatioLaw& law) {
     return edges;
 }
 
-// Grid for the sum of a share of one law and the rest of another, by the quantiles of a sketch of it.
+// The grid for the sum of a share of one law and the rest of another, by the quantiles of its
+// sketch.
 inline std::vector<double> grid_points(const RatioLaw& one, const RatioLaw& other, double share, double step) {
     const std::vector<double> edges = neutral_edges(one);
     std::vector<double> masses(edges.size() + 1, 0.0);

@@ -1,17 +1,22 @@
-// The law of a likelihood ratio W = dP/dQ under Q as atoms, and sums of independent ones, in convex order.
+// The law of a likelihood ratio W = dP/dQ under Q as atoms, and sums of independent ones, in convex
+// order.
 //
-// E (W - a)_+ for all a says all there is about the pair; a law with the same mean for which all are larger dominates, in both directions
-// and in composition. Outcomes are gathered in cells, each with its mass and its mean, and become atoms in one of two ways:
+// E (W - a)_+ for all a determines all divergences of the pair. A law with the same mean for which
+// all of these are larger dominates, in both directions and in composition. Outcomes are gathered
+// in cells, each with its mass and its mean, and become atoms in one of two ways:
 //
-//   spread   A cell is split between its ends such that mass and mean are kept: larger in convex order. Beyond the last edge the mass
-//            stays there and the rest of the mean goes to infinity, a limit of spreads; the first edge is 0.
-//   merged   A cell is its mean: smaller in convex order.
+//   spread   A cell is split between its ends such that mass and mean are kept: larger in convex
+//            order. Beyond the last edge the mass stays at that edge and the rest of the mean goes
+//            to infinity, a limit of spreads. The first edge is 0.
+//   merged   A cell becomes its mean: smaller in convex order.
 //
-// Both survive sums of independents, so that sums of spread laws, spread anew, are upper bounds, and those of merged ones lower bounds.
+// Both orders survive sums of independent ratios. So sums of spread laws, spread anew, are upper
+// bounds, and sums of merged laws lower bounds.
 //
-// Rounding. All terms are positive. Masses carry a relative error, which adds up over the summands, with as many units as the
-// cell with the most terms has; values carry one, which adds up over the depth of the sums: 8 u for each, and what the excess of a cell
-// over its lower edge errs by, a share of the cell's width.
+// Rounding. All terms are positive. Masses carry a relative error, which adds up over the summands,
+// with as many units as the cell with the most terms has. Values carry a relative error, which adds
+// up over the depth of the sums: 8 u for each sum, and the error of a cell's excess over its lower
+// edge, which is a share of the cell's width.
 //
 // Cost: some 3 ns a pair of atoms.
 #pragma once
@@ -29,14 +34,15 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// Of W under Q, and what of its mean is at infinity.
+// The law of W under Q, and the part of its mean that is at infinity.
 struct RatioLaw {
     std::vector<double> values, masses;  // values increase
     double mean_at_infinity = 0.0;
     double mass_error = 0.0, value_error = 0.0;  // relative
 };
 
-// Outcomes between the edges 0 = e_0 < e_1 < ... < e_n < e_{n+1} = infinity: their mass, and its mean above the lower edge.
+// Outcomes between the edges 0 = e_0 < e_1 < ... < e_n < e_{n+1} = infinity: their mass, and its
+// mean above the lower edge.
 struct RatioCells {
     std::vector<double> edges, mass, excess;
     std::vector<std::uint32_t> terms;  // how many were added up
@@ -76,7 +82,7 @@ inline RatioLaw law_of(const RatioCells& cells, bool spread) {
     return law;
 }
 
-// The law of a share of one and the rest of another, independent; `points` is the grid.
+// The law of share W1 + (1 - share) W2 for independent W1 and W2, on the grid `points`.
 inline RatioLaw weighted_sum(const RatioLaw& one, const RatioLaw& other, double share,
                              const std::vector<double>& points, bool spread, WorkBudget& budget) {
     RatioCells cells(points);

@@ -1,8 +1,10 @@
 // The privacy loss of two probability vectors, outcome by outcome: L = log p_i - log q_i.
 //
-// Randomised response and (eps, delta)-differential privacy are of this kind (Kairouz, Oh and Viswanath 2015).
+// Randomised response and (eps, delta)-differential privacy are of this kind (Kairouz, Oh and
+// Viswanath 2015).
 //
-// Errors as in loss/privacy_loss.hpp. Cost: a binary search a call; delta visits every outcome of a larger loss.
+// Errors as in loss/privacy_loss.hpp. Cost: a binary search a call; delta visits every outcome of a
+// larger loss.
 #pragma once
 
 #include <algorithm>

@@ -1,15 +1,17 @@
-// The privacy loss of discrete Gaussian noise (Canonne, Kamath and Steinke 2020): Q(k) = w(k)/N, P(k) = w(k - s)/N on the
-// integers, w(k) = e^{-k^2/(2 sigma^2)}, N the sum of all w, s a positive integer. Reflection exchanges P and Q.
+// The privacy loss of discrete Gaussian noise (Canonne, Kamath and Steinke 2020): Q(k) = w(k)/N and
+// P(k) = w(k - s)/N on the integers, with w(k) = e^{-k^2/(2 sigma^2)}, N the sum of all w, and s a
+// positive integer. Reflection exchanges P and Q. The pair dominates queries of integers that move
+// by at most s: docs/core/loss.md.
 //
-// Dominating. L(k) = s (2k - s)/(2 sigma^2) rises in k, so that delta = max over k of P(X + s >= k) - e^eps P(X >= k), X the noise: it
-// rises in s, and a query of integers that moves by at most s is no worse. (So for any symmetric log-concave noise.)
+// One table holds the tails T(k) = sum of w(j) over j >= k, for k up to 39 sigma, where w
+// underflows. P(X >= k) is T(k)/N for k >= 1, and 1 - T(1 - k)/N below. With k the first outcome
+// whose loss is above eps, delta = sum over j >= k of P(j) (1 - e^{eps - L(j)}).
 //
-// One table holds the tails T(k) = sum of w(j) over j >= k, for k up to 39 sigma, where w underflows; P(X >= k) is T(k)/N for k >= 1 and
-// 1 - T(1 - k)/N below. With k the first outcome whose loss is above eps, delta = sum over j >= k of P(j) (1 - e^{eps - L(j)}).
-//
-// Errors: a weight errs by 3u k^2/(2 sigma^2), its own |log|; sums are compensated; a loss errs by 3u of itself, and decides
-// itself on which side of a cut its outcome lies. Cost: 40 sigma exponentials to make, a division for masses, at most
-// 80 sigma exponentials for delta.
+// Errors: a weight errs by 3u k^2/(2 sigma^2), which is relative to its own logarithm; sums are
+// compensated. A loss errs by 3u of itself, and decides itself on which side of a cut its outcome
+// lies.
+// Cost: 40 sigma exponentials to make; a division for masses; at most 80 sigma exponentials for
+// delta.
 #pragma once
 
 #include <cmath>
@@ -44,13 +46,14 @@ class DiscreteGaussianLoss final : public PrivacyLoss {
         for (double k = max(first_above(eps), shift_ - max_noise()); k <= end; k += 1.0) {
             const double mass = weight(k - shift_);
             sum.add(-std::expm1(eps - loss(k)) * mass);
-            if (k > shift_ && mass * max_noise() < 1e-18 * sum.value()) break;  // the rest is no more than this
+            if (k > shift_ && mass * max_noise() < 1e-18 * sum.value()) break;  // as all further terms together
         }
         return min(sum.value() / normaliser_, 1.0);
     }
     double lowest() const override { return -infinity; }
     double highest() const override { return infinity; }
-    // Where there are few losses; many are as good as continuous, and would only make the grid too fine.
+    // Only where there are few losses: many are as good as continuous, and would make the grid too
+    // fine.
     double lattice() const override {
         if (max_noise() > 512.0) return 0.0;
         return shift_ / (sigma_ * sigma_) * (std::fmod(shift_, 2.0) == 0.0 ? 1.0 : 0.5);
@@ -74,7 +77,8 @@ class DiscreteGaussianLoss final : public PrivacyLoss {
         return k <= max_noise() ? tails_[static_cast<std::size_t>(k)] / normaliser_ : 0.0;
     }
 
-    // The first outcome whose loss is above eps; or one beyond all that have mass.
+    // The first outcome whose loss is above eps; one beyond all outcomes of positive mass if there
+    // is none.
     double first_above(double eps) const {
         const double before_all = -max_noise() - 1.0, beyond_all = shift_ + max_noise() + 1.0;
         const double guess = std::floor(sigma_ * sigma_ * eps / shift_ + 0.5 * shift_) + 1.0;

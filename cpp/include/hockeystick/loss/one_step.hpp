@@ -1,10 +1,16 @@
-// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of loss/mechanism.hpp, with its
-// rounding charged. All Gaussian steps of a composition are one: theta(eps, sqrt(sum of squared shifts)).
+// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of its
+// loss, with its rounding charged. All Gaussian steps of a composition are one: theta(eps, sqrt(sum
+// of squared shifts)).
 //
-// Charged: relative errors of delta, (1 + |log delta|) 2^-43 (five times what kernels promise; of 1 - delta above one
-// half), n u for n atoms; and errors of losses, as moves of eps: 16 u relative, 8 u times the logarithms of which the
-// losses of atoms are made, where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate), and where one is
-// removed, 16 u (1 - log rate) of the unsampled loss l, by d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
+// Error budget. Errors of delta are charged to delta:
+//   (a) a relative delta_error (1 + |log delta|); of 1 - delta where delta is above one half;
+//   (b) a relative 8u for every atom that is summed.
+// Errors of losses are charged as moves of eps:
+//   (c) 16u relative;
+//   (d) 8u times the logarithms of which the losses of atoms are made;
+//   (e) 8u rate e^eps, where a sampled record is added, for log(1 - (1 - e^-eps)/rate);
+//   (f) 16u (1 - log rate) d eps/dl, where one is removed, for the unsampled loss l, with
+//       d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
 //
 // Cost: one delta is two tails; one epsilon a dozen of them.
 #pragma once
@@ -33,13 +39,13 @@ class OneStep {
         return {max(lowered(loss_->delta(eps + moved)), infinite.lower), raised(loss_->delta(eps - moved))};
     }
 
-    // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
+    // The smallest epsilon >= 0 at which delta(epsilon) <= delta.
     Interval epsilon(double delta) const {
         const Interval infinite = infinite_mass();
         if (delta < infinite.lower) return {infinity, infinity};
         const Interval largest = highest();
         if (delta == 0.0) return {max(largest.lower, 0.0), infinite.upper > 0.0 ? infinity : max(largest.upper, 0.0)};
-        const double level = std::log(delta) * up;  // at most log delta, rounding included
+        const double level = std::log(delta) * up;  // at most log delta
         const auto excess = [this](double eps) { return std::log(this->delta(eps).upper); };
         const Evaluation zero{0.0, excess(0.0)};
         if (zero.f <= level) return {0.0, 0.0};
@@ -60,7 +66,7 @@ class OneStep {
         return {at - moved, at + moved};
     }
 
-    // What has an infinite loss; exactly 0 where there is none.
+    // The mass of P at an infinite loss; exactly 0 where there is none.
     Interval infinite_mass() const {
         const double mass = loss_->p_infinite(), error = errors_.infinite * 2.0 * unit_roundoff * mass;
         return {mass - error, min(mass + error, 1.0)};
@@ -104,7 +110,7 @@ class OneStep {
     LossErrors errors_;
 };
 
-// One step whose delta is theta(eps, shift), for a shift known up to rounding.
+// A step whose delta is theta(eps, shift), for a shift known up to rounding.
 inline OneStep gaussian_step(double shift) { return OneStep({"gaussian", {shift}, 1.0}, true); }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,8 +1,10 @@
-// The last point that is feasible: f(x) is a certified log delta, monotone in x up to the noise of certificates, and
-// x is feasible where f(x) <= log_level. Nothing is returned that was not evaluated and found feasible.
+// The last feasible point of a function: f(x) is a certified log delta, monotone in x up to the
+// noise of certificates, and x is feasible where f(x) <= log_level. Every point that is returned as
+// feasible was evaluated and found so.
 //
-// Secants through the last two points, moved by less than the tolerance to the side where no point lies close yet, so
-// that a good secant ends the search with its second evaluation; a bisection now and then, in case f bends or is noisy.
+// The search takes secant steps. Each candidate is moved by less than the tolerance towards the
+// side that has no point close by yet, so that a good secant closes the bracket with its second
+// evaluation. Every fifth step is a bisection, in case f bends or is noisy.
 #pragma once
 
 #include <cmath>
@@ -16,7 +18,7 @@ struct Evaluation {
     double x, f;
 };
 
-// Between a feasible and an infeasible point (in either order).
+// A feasible point and an infeasible one, in either order on the line.
 struct FeasibleBracket {
     Evaluation good, bad;
 };
@@ -26,7 +28,8 @@ inline double secant(const Evaluation& a, const Evaluation& b, double level) {
     return b.x + (level - b.f) / slope;
 }
 
-// Narrows to tolerance(good.x), or until the feasible f is within `slack` of the level; `whole` keeps to integers, ends that are integers themselves.
+// Narrows a bracket to tolerance(good.x), or until the feasible f is within `slack` of the level.
+// With `whole`, whose ends are integers, only integers are evaluated.
 template <class Function, class Tolerance>
 FeasibleBracket narrow_feasible(const Function& f, double log_level, FeasibleBracket s, const Tolerance& tolerance,
                                 bool whole, double slack = 0.0) {
@@ -50,7 +53,8 @@ FeasibleBracket narrow_feasible(const Function& f, double log_level, FeasibleBra
     return s;
 }
 
-// Walks from `start` toward `end`, whose verdict is known to be the other one, in strides that double, until it changes.
+// Walks from `start` towards `end`, which is known to be feasible if `start` is not and the other
+// way round, in strides that double, until the verdict changes.
 template <class Function>
 FeasibleBracket bracket_feasible(const Function& f, double log_level, const Evaluation& start, double stride,
                                  const Evaluation& end) {

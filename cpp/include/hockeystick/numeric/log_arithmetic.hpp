@@ -1,6 +1,7 @@
 // Sums of numbers that are known by their logarithms, and the larger and smaller of two doubles.
 //
-// `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return references.
+// `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return
+// references.
 #pragma once
 
 #include <cmath>

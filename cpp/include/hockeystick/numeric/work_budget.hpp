@@ -1,7 +1,7 @@
 // What a query may cost, and the flag that ends it early.
 //
-// Work is counted, not timed, so that a limit means the same on every machine. A unit is one visit of a point by a loop
-// that does a few multiplications, about a nanosecond.
+// Work is counted, not timed, so that a limit means the same on every machine. A unit is one visit
+// of a point by a loop that does a few multiplications, about a nanosecond.
 #pragma once
 
 #include <atomic>

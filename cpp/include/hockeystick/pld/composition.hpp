@@ -1,18 +1,17 @@
-// Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy losses.
+// Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy
+// losses.
 //
-// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact (loss/one_step.hpp). Else
-// each step is put on a grid twice (pld/discretise.hpp): raised losses give an upper bound, lowered ones a lower bound, both
-// second order in the grid step h. Both are composed under one tilt (pld/tilted_composition.hpp), which carries the certificate; pld/grid_plan.hpp
-// chooses tilt, cut and h; h is made finer until the bracket is as narrow as asked, or memory, work or rounding forbids
-// it (`coarsened`). Where all atoms lie on a lattice, h divides it. Mass cut off: above, 1e-3 tolerance delta over all
-// steps, which goes to infinity; below, 1e-13 in all.
+// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact
+// (loss/one_step.hpp). Otherwise each step is put on a grid twice (pld/discretise.hpp): raised
+// losses give an upper bound, lowered ones a lower bound. Both are composed under one tilt, which
+// pld/grid_plan.hpp chooses together with the cut and the grid step h. The composition carries the
+// certificate (pld/tilted_composition.hpp). h is made finer until the bracket is as narrow as
+// asked, or memory, work or rounding forbids it (`coarsened`). Where all atoms lie on a lattice, h
+// divides it.
 //
-// Where brackets stay wide, and say so (about one in twelve of random cells with noise 0.3 to 50, rate from 1e-5, up to
-// 1e6 steps, delta from 1e-300 to 0.9, all log-uniform; more than half of these within 1e-2): many steps of rare samples
-// and little noise, whose sums of a few large losses need longer transforms than the cap on work allows; and one or two
-// large losses where their tail is log-convex, which no single tilt centres.
-//
-// Cost: see `PldSettings`; work and memory are estimated before they are spent, and the grid is coarsened to fit.
+// Theorems, charges, and where brackets stay wide: docs/core/pld.md.
+// Cost: see `PldSettings`. Work and memory are estimated before they are spent, and the grid is
+// coarsened to fit.
 #pragma once
 
 #include <cstdio>
@@ -30,10 +29,10 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace loss;
 
-// All unsampled Gaussians of a composition as one: squared shifts add up.
+// The steps with all unsampled Gaussians merged into one: their squared shifts add up.
 inline std::vector<Step> merge_gaussians(const std::vector<Step>& steps) {
     std::vector<Step> result;
-    CompensatedSum squares;  // lest a long ledger loses digits
+    CompensatedSum squares;  // a long ledger must not lose digits
     for (const Step& step : steps) {
         const double shift = step.loss->gaussian_shift();
         if (shift == 0.0) result.push_back(step);
@@ -48,7 +47,7 @@ struct PldSettings {
     double tolerance = 1e-3;
     double max_bytes = 536870912.0;           // 2^29
     double max_work = 2e8;                    // units in numeric/work_budget.hpp; more for many distinct steps
-    double floor = 0.0;                       // an upper end not above this is narrow enough
+    double floor = 0.0;                       // an upper end at or below this is narrow enough
     const std::atomic<bool>* stop = nullptr;  // a query whose flag is set throws Stopped
 };
 
@@ -90,7 +89,7 @@ class Composition {
         return answer({false, eps});
     }
 
-    // Of the smallest epsilon >= 0.
+    // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
     PldBracket epsilon(double delta) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
@@ -110,9 +109,12 @@ class Composition {
   private:
     bool is_single() const { return total_ == 1.0 && settings_.interval == 0.0; }
 
+    // A grid step of at most h that suits the losses: on it lie the atoms, or both ends.
     double aligned(double h) const {
         double lattice = 0.0;
-        if (steps_.size() == 1 && steps_[0].loss->lattice() == 0.0) {  // the grid goes through one end: to the other
+        if (steps_.size() == 1 &&
+            steps_[0].loss->lattice() ==
+                0.0) {  // the grid goes through one end of the losses, and is made to reach the other
             const double range = steps_[0].loss->highest() - steps_[0].loss->lowest();
             return range > h && range < 1e15 ? range / std::ceil(range / h) : h;
         }
@@ -160,7 +162,7 @@ class Composition {
         return best;
     }
 
-    // Where each step is cut off.
+    // The losses between which each step is put on a grid.
     std::vector<Interval> cuts(const Plan& plan) const {
         std::vector<Interval> ends;
         for (const Step& step : steps_)
@@ -207,7 +209,8 @@ class Composition {
         return without_grid(question);
     }
 
-    // The least grid step whose transforms are not too long, by a coarse trial: the window hardly depends on it.
+    // The least grid step whose transforms are not too long, by a coarse trial: the window hardly
+    // depends on the grid step.
     double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial,
                             WorkBudget& budget) const {
         const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
@@ -216,7 +219,8 @@ class Composition {
         return 1.05 * trial * raised.points() / limits_.max_length(raised.large_losses_split_off, budget);
     }
 
-    // What holds without composing: all steps leak at least what the worst of them does.
+    // The bracket that holds without composing: all steps together leak at least what the worst one
+    // does.
     PldBracket without_grid(const Question& question) const {
         if (settings_.interval > 0.0) {
             char given[32];

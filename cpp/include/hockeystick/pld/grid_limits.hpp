@@ -1,7 +1,7 @@
 // How fine a grid, and how long a transform, memory and work allow for one composition.
 //
-// A grid holds a point every h of every distinct step's losses; a transform holds the losses of the whole composition.
-// A composition of many distinct steps may cost more: up to 16 times `max_work`.
+// A grid holds a point every h of a distinct step's losses; a transform holds the losses of the
+// whole composition. A composition of many distinct steps may cost more, up to 16 times `max_work`.
 #pragma once
 
 #include <cstddef>

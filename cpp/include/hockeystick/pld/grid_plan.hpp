@@ -1,16 +1,18 @@
-// How to answer a question about a composition: which tilt, which cut between small and large losses, which grid step.
+// How to answer a question about a composition: which tilt, which cut between small and large
+// losses, which grid step. Whatever is chosen here is sound; a good choice gives a narrow bracket.
 //
-// Tilt: with K(c) = sum_j T_j log E e^{c L_j}, delta <= delta_inf + kappa(c) e^{K(c) - c eps}, kappa(c) =
-// c^c/(1+c)^{1+c}, the maximum of (1 - e^{-x})_+ e^{-cx}. For a delta query c minimises the bound; for an epsilon query
+// Tilt. With K(c) = sum_j T_j log E e^{c L_j}, delta <= delta_inf + kappa(c) e^{K(c) - c eps}
+// (divergence/chernoff.hpp). For a delta question c minimises this bound; for an epsilon question
 // it minimises (K(c) + log kappa(c) - log delta)/c.
 //
-// Cut: where one large loss rules (a rare sample, few steps, a tiny delta) no c makes that bound comparable to delta,
-// and what is computed relative to it drowns. Then losses up to a cut t make a measure b, m = b + a, and
-// m^T = b^T + (m^T - b^T): the second measure gets the tilt that suits it, by G(c) = M(c)^T - M_b(c)^T in place of
-// M(c)^T, and t is the largest for which the Chernoff bound of b^T is negligible (`bounded_share` of delta).
+// Cut. Where one large loss rules (a rare sample, few steps, a tiny delta) no c makes that bound
+// comparable to delta, and what is computed relative to it drowns. Then losses up to a cut t make a
+// measure b, m = b + a, and m^T = b^T + (m^T - b^T). The second measure gets the tilt that suits
+// it, with G(c) = M(c)^T - M_b(c)^T in place of M(c)^T. The cut t is the largest for which the
+// Chernoff bound of b^T is negligible: `bounded_share` of delta.
 //
-// Grid step: a cell adds variance h^2/6 (raised) or takes up to h^2/3 (lowered), and no more than h E|L|, which moves
-// log delta by c(c+1)/2 of it a step.
+// Grid step. A cell adds a variance h^2/6 (raised) or takes up to h^2/3 (lowered), and no more than
+// h E|L|; that moves log delta by c(c+1)/2 of it a step.
 #pragma once
 
 #include <hockeystick/divergence/chernoff.hpp>
@@ -33,7 +35,8 @@ struct Question {
 };
 
 struct Plan {
-    double tilt = 0.0, log_delta = 0.0, eps = 0.0;  // the last two roughly
+    double tilt = 0.0;
+    double log_delta = 0.0, eps = 0.0;  // roughly
     double interval = 0.0;
     double log_mass = 0.0;       // of what each step may lose above
     double cut = infinity;       // losses above it are large
@@ -72,7 +75,8 @@ class Planner {
         return plan;
     }
 
-    // For an epsilon that turned out to lie in [low, high], far from where the bound had put it.
+    // A new plan for an epsilon that turned out to lie in [low, high], far from where the bound had
+    // put it.
     Plan plan_again(const Plan& before, double low, double high, double tolerance) {
         Plan next = plan({false, high}, tolerance);
         next.log_mass = before.log_mass;
@@ -95,7 +99,7 @@ class Planner {
             sketches_[j].limit(upper_end(*steps_[j].loss, std::exp(log_mass)) * (1.0 + 1e-9));
     }
 
-    // Logarithms of prod_j M_b^T, and of that of M or of G if `large_losses_split_off`.
+    // The logarithm of prod_j M_b^T, or of G if `large_losses_split_off`.
     double log_moment(double c, double cut, bool large_losses_split_off) const {
         double small = 0.0, ratio = 0.0;
         budget_.spend(sketch_work * static_cast<double>(sketches_.size()));
@@ -112,7 +116,8 @@ class Planner {
     // log(1 + e^x)
     static double softplus(double x) { return x > 0.0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-    // The best tilt for the part that a cut leaves, its Chernoff bound at eps or its epsilon at log_delta.
+    // The best tilt for the part that a cut leaves, its Chernoff bound at eps or its epsilon at
+    // log_delta.
     struct Bound {
         double tilt, value;
     };
@@ -151,7 +156,8 @@ class Planner {
 
     Plan without_split(const Question& question) const { return answer(question, infinity, false); }
 
-    // Under the best tilt a few large losses spread the sum far: its variance is not small beside eps^2.
+    // Whether a few large losses spread the sum far under the best tilt: its variance is not small
+    // beside eps^2.
     bool large_losses_rule(const Plan& plan) const {
         double mean = 0.0, variance = 0.0;
         for (const CumulantSketch& sketch : sketches_) {

@@ -1,9 +1,10 @@
-// Many short steps as a few long ones: steps that occur once are convolved with each other before they meet the full
-// window, in transforms no longer than their own supports.
+// Many short steps as a few long ones: steps that occur once are convolved with each other before
+// they meet the full window, in transforms no longer than their own supports.
 //
-// ||x * y||_2 <= ||x||_1 ||y||_2, and no vector here has a 1-norm above 1, but for its errors: so the error of a product
-// is at most the sum of its factors' errors and its own, by numeric/fft.hpp: f (||x|| + ||y|| + ||x * y||) and sqrt 5 u of the
-// product of the spectra. Cost: a transform of all points for every halving of the number of steps.
+// Error. ||x * y||_2 <= ||x||_1 ||y||_2, and no vector here has a 1-norm above 1, but for its
+// errors. So the error of a product is at most the sum of its factors' errors and its own: by
+// numeric/fft.hpp f (||x|| + ||y|| + ||x * y||), and sqrt 5 u of the product of the spectra.
+// Cost: a transform of all points for every halving of the number of steps.
 #pragma once
 
 #include <map>
@@ -59,7 +60,8 @@ class ShortConvolver {
     WorkBudget& budget_;
 };
 
-// Convolves neighbours of the factors that occur once while the result is at most `longest`.
+// Convolves the factors that occur once in pairs of similar length, while a result is at most
+// `longest`.
 inline void shorten(std::vector<SparseFactor>& factors, std::size_t longest, WorkBudget& budget) {
     ShortConvolver convolver(budget);
     const auto single =

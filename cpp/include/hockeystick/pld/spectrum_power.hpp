@@ -1,12 +1,14 @@
 // Powers and products of spectra, packed as numeric/fft.hpp packs them.
 //
-// A plain spectrum X is raised by squaring. A pair holds (D, B): B = transform of the small losses, D = X - B of the
-// large ones, and stands for (X^T - B^T, B^T). Pairs multiply without cancellation,
+// A plain spectrum X is raised to a power by squaring. A pair (D, B) holds B, the transform of the
+// small losses, and D = X - B, that of the large ones; it stands for (X^T - B^T, B^T). Pairs
+// multiply without cancellation,
 //
 //   X1 X2 - B1 B2 = D1 D2 + D1 B2 + B1 D2,
 //
-// so X^T - B^T keeps its relative accuracy however small it is beside B^T: with |B| <= 1 and |D| <= d the same
-// recursion of the bounds gives (1 + d)^T - 1 exactly, and each multiplication adds at most 8u of that.
+// so X^T - B^T keeps its relative accuracy however small it is beside B^T. With |B| <= 1 and
+// |D| <= d the same recursion of the bounds gives (1 + d)^T - 1 exactly, and each multiplication
+// adds at most 8u of it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,8 @@ inline constexpr std::size_t lanes = 256;  // coefficients at a time: loops over
 struct Lanes {
     double re[lanes], im[lanes];
 
-    // Coefficients first .. of a packed spectrum of length n; the imaginary parts of the two ends are 0.
+    // Coefficients first .. of a packed spectrum of length n; the imaginary parts of the two ends
+    // are 0.
     void load(const double* x, std::size_t n, std::size_t first) {
         for (std::size_t i = 0; i < lanes; ++i) {
             const std::size_t k = first + i;

@@ -1,41 +1,24 @@
-// The T-fold convolution of grid measures under an exponential tilt, with a certified error for every delta read off
-// it.
+// The T-fold convolution of grid measures under an exponential tilt, with a certified error for
+// every delta read off it. Proofs and all charges: docs/core/pld.md, Composing under a tilt.
 //
-// With m_j(i) the mass of step j at loss i h, M_j = sum_i m_j(i) e^{c i h} and K = sum_j T_j log M_j,
+// With m_j(i) the mass of step j at loss i h, M_j = sum_i m_j(i) e^{c i h} and K = sum_j T_j log
+// M_j,
 //
-//   delta(eps) - delta_inf = e^{K - c eps} sum_{l > eps} w(l) x(l),  w(l) = (1 - e^{eps-l}) e^{-c(l-eps)} <= kappa(c),
+//   delta(eps) - delta_inf = e^{K - c eps} sum_{l > eps} w(l) x(l),
+//   w(l) = (1 - e^{eps-l}) e^{-c(l-eps)} <= kappa(c),
 //
-// where x is the convolution of the probability vectors m_j(i) e^{c i h}/M_j: errors become relative to the Chernoff
-// bound kappa(c) e^{K - c eps}, kappa(c) = c^c/(1+c)^{1+c} = max w, which exceeds delta by a factor of tens near the
-// saddle, however small delta is.
+// where x is the convolution of the probability vectors m_j(i) e^{c i h}/M_j. So errors of x are
+// relative to the Chernoff bound kappa(c) e^{K - c eps}, which exceeds delta by a factor of tens at
+// the best tilt, however small delta is.
 //
-// Where one large loss rules (pld/grid_plan.hpp) each step is cut, m = b + a, a the losses from the cut on, and
+// Where one large loss rules (pld/grid_plan.hpp) each step is cut, m = b + a with a the losses from
+// the cut on, and m^{*T} is b^{*T} plus the rest. The rest is what x is then, in units of prod
+// M_b^T: its transform is X^T - B^T, without cancellation (pld/spectrum_power.hpp), and its mass is
+// g = prod (1 + M_a/M_b)^T - 1. The first part adds its Chernoff bound, with a tilt c' of its own,
+// to the upper end, and nothing to the lower one. Without a cut all losses count as small.
 //
-//   m^{*T} = b^{*T} + a * sum_k m^{*k} * b^{*(T-1-k)},
-//
-// two measures. The second is what x is then, in units of prod M_b^{T}: its transform is X^T - B^T, without cancellation
-// (pld/spectrum_power.hpp), and its mass g = prod (1 + M_a/M_b)^T - 1. The first adds kappa(c') prod M_b(c')^T e^{-c' eps} to the
-// upper end, any c' > 0 (Chernoff), and nothing to the lower one. Write E = g + 1; without a cut g = E = 1 and all
-// losses count as small. The charges, in units of e^{K - c eps}:
-//
-//   outside_mass    Wrap-around: x on a circle of n points from the window's low end adds what lies outside the window, `outside_mass`
-//            G(0) on either side (pld/tilted_step.hpp); it counts kappa times. What lies inside but above the circle comes
-//            back below `lowest_clean_eps_`, where nothing is read, and is missed where w <= e^{-c (top - eps)}. Tilting: relative errors count kappa times, errors of a loss once
-//            (|d/dl of (1 - e^{eps-l})| <= e^{eps-l}), and so do the errors of masses, which misplace mass e/h by h. All
-//            are replaced one step at a time, beside m^{*(T-1)} for large losses (at most E), beside m^{*(T-1)} -
-//            b^{*(T-1)} for small ones (at most g). Mass that an error carries across the cut: let the exact a and b
-//            differ from the sharp cut by just that mass, moved within a or within b; any cut of m will do.
-//   noise    2-norm of the transforms' errors (Cauchy-Schwarz against ||w||_2, ||w||^2 <= kappa^2 + int w^2/h and
-//            int w^2 = 1/(2c (c+1) (2c+1))): a coefficient z + e of a step has |(z+e)^T - z^T| <= T |e| (1+|e|)^{T-1},
-//            so the forward transforms give sum_j T_j f (||a_j|| E + ||b_j|| g), f from numeric/fft.hpp, times the growth;
-//            powers and products err by sqrt 5 u each, relatively, or by 16u g a step for pairs; the backward
-//            transform by f ||x||_2.
-//
-// delta at the grid points comes from one pass downwards, with only positive terms but for the noise of x:
-//   D_k = sum_{l>k} w x = e^{-ch} (D_{k+1} + (1 - e^{-h}) B_{k+1}), B_k = sum_{l>=k} e^{-(c+1)(l-k)h} x = x_k + ...,
-// and in between delta is linear in e^eps.
-//
-// Cost: a transform of n points for every distinct step (two with a cut) and one back; memory below 50 n bytes.
+// Cost: a transform of n points for every distinct step (two with a cut) and one back; memory below
+// 50 n bytes.
 #pragma once
 
 #include <hockeystick/divergence/chernoff.hpp>
@@ -60,8 +43,8 @@ struct TiltedSteps {
     double h, c;
     bool large_losses_split_off;
     Window window;
-    double outside_mass,
-        lowest_eps;  // wrap-around on either side, in units of G(0); no delta is asked for below `lowest_eps`
+    double outside_mass;                             // tilted mass outside the window, on either side, in units of G(0)
+    double lowest_eps;                               // no delta is asked for below this
     double log_small = -infinity, small_tilt = 1.0;  // prod M_b(c')^T, c'
     double small_moved = 0.0;                        // by how much rounding moves it beside kappa(c')
     double log_infinite = 0.0;                       // of the probability that no loss is infinite
@@ -69,7 +52,8 @@ struct TiltedSteps {
     double offset = 0.0;                             // of the composition's grid
 
     bool empty() const { return !(window.high > window.low); }
-    // What is above the top of the circle may fall below `lowest_eps`; what is below the window, above `lowest_eps` + 30/c.
+    // The length of a circle on which losses above its top come back below `lowest_eps`, and losses
+    // below the window above `lowest_eps` + 30/c.
     double points() const { return max(window.high - lowest_eps, lowest_eps + 30.0 / c - window.low) / h + 8.0; }
 };
 
@@ -80,9 +64,8 @@ inline TiltedSteps tilt_steps(const std::vector<GriddedStep>& parts, double h, c
     for (const GriddedStep& part : parts) {
         result.steps.push_back(tilt(part, h, c, cut, budget));
         if (result.steps.back().values.empty()) return result;
-        if (result.large_losses_split_off &&
-            result.steps.back().small_blocks.empty())  // nothing below the cut: no use for it
-            return tilt_steps(parts, h, plan, no_cut, budget);
+        const bool no_small = result.steps.back().small_blocks.empty();  // then the cut is of no use
+        if (result.large_losses_split_off && no_small) return tilt_steps(parts, h, plan, no_cut, budget);
         result.offset += part.count * part.grid->offset;
         result.log_infinite += part.count * std::log1p(-part.measure->infinite);
         result.infinite_error = max(result.infinite_error, part.grid->infinite_error);
@@ -125,7 +108,7 @@ class TiltedComposition {
         summing_error_ = (8.0 * static_cast<double>(n) + 1000.0) * unit_roundoff;
     }
 
-    // delta(eps) of the grid measures; `lower` and `upper` hold for the measures without rounding, too.
+    // delta(eps) of the grid measures, rounding included.
     CertifiedDelta delta(double eps) const {
         if (eps < lowest_clean_eps_)
             return {min(-std::expm1(log_infinite_) * (1.0 - infinite_error_), 1.0), 1.0, infinity};
@@ -151,7 +134,8 @@ class TiltedComposition {
         return static_cast<std::size_t>(k) & (x_.size() - 1);  // modulo a power of two, negative k too
     }
 
-    // What does not depend on the transforms.
+    // The errors that do not depend on the transforms: wrap-around, scaling, and those of the
+    // values.
     void charge_masses(const TiltedSteps& steps) {
         double log_all = 0.0, all_errors = 0.0, size = 0.0;
         for (const TiltedStep& step : steps.steps) {
@@ -202,7 +186,8 @@ class TiltedComposition {
         }
         norm_error_ *= std::exp(sup);
         x_.swap(product);
-        // x_ is the spectrum still: half of its coefficients are stored
+        // x_ is still the spectrum, of which one half is stored: twice its norm is more than
+        // enough.
         const double size = 2.0 * norm(x_) / std::sqrt(static_cast<double>(n)) + norm_error_;
         norm_error_ += 2.3 * unit_roundoff * total * size;  // sqrt 5 u each
     }
@@ -228,7 +213,8 @@ class TiltedComposition {
         norm_error_ = (norm_error_ + 16.0 * unit_roundoff * total * computed_mass_) * std::exp(sup);
     }
 
-    // x -> D, in place, and B at the first point.
+    // Replaces x by the sums D_k of docs/core/pld.md (Reading delta) from the top down, and keeps B
+    // at the first point.
     void sum_downwards() {
         const double tilt = std::exp(-c_ * h_), up = -std::expm1(-h_), both = std::exp(-(c_ + 1.0) * h_);
         double d = 0.0, b = 0.0;
@@ -259,7 +245,7 @@ class TiltedComposition {
     double h_, c_, kappa_;
     bool large_losses_split_off_;
     std::int64_t first_;
-    double lowest_clean_eps_;  // what wraps around downwards falls below this
+    double lowest_clean_eps_;  // losses that wrap around downwards come back below this
     double offset_, log_infinite_, infinite_error_, log_small_, small_tilt_;
     std::vector<double> x_;
     double log_total_ = 0.0, uncut_mass_ = 1.0, computed_mass_ = 1.0, mass_error_ = 0.0, norm_error_ = 0.0;

@@ -1,17 +1,15 @@
-// One step's grid measure under an exponential tilt, cut in two; and where a composition of such steps ends.
+// One step's grid measure under an exponential tilt c, cut in two; and where a composition of such
+// steps ends. Proofs: docs/core/pld.md, What is charged.
 //
-// A value is v(i) = m(i) e^{c i h - scale}, with scale such that the small losses sum to 1. `relative` bounds the sum of
-// the values' own errors. `moved` bounds how far delta of a composition moves with this step's curve, everything else
-// fixed: delta(eps) = E f(eps - R), R the sum of the other losses, so an error e(l) of f moves it by at most the tilted
-// mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d. M
-// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. TiltErrors next to the cut
-// count on both sides.
+// A value is v(i) = m(i) e^{c i h - scale}, with a scale such that the small losses sum to 1.
 //
-// The window needs upper bounds of R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, narrow near loss 0,
-// and e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w} for d within w of a block's centre: certified, and sharp for the tilts
-// that matter. With R_b, R_a of the small and the large losses, all losses have G = prod (R_b + R_a)^T, and
-// compositions with one large loss at least G = prod (R_b + R_a)^T - prod R_b^T, which grows with either; the mass of
-// the composition beyond x is at most G(s) e^{-s x}, any s > 0 (Chernoff), and likewise below.
+// The window, outside which the composition has next to no tilted mass, needs upper bounds of
+// R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, which are narrow near loss 0. For
+// d within w of a block's centre, e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w}: certified, and sharp for
+// the tilts that matter. With R_b and R_a of the small and the large losses, all losses have
+// G = prod (R_b + R_a)^T, and compositions with at least one large loss G = prod
+// (R_b + R_a)^T - prod R_b^T. The mass beyond x is at most G(s) e^{-s x} for any s > 0 (Chernoff),
+// and likewise below.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +19,7 @@
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
-// One distinct step of a composition. The grid loss is somebody else's.
+// One distinct step of a composition: a view of one of the two measures of its loss.
 struct GriddedStep {
     const GridLoss* grid;
     const GridMeasure* measure;
@@ -29,8 +27,9 @@ struct GriddedStep {
 };
 
 struct TiltErrors {
-    double moved = 0.0, relative = 0.0;
-    double growth = 0.0;  // of the exact tilted mass over the computed one
+    double moved = 0.0;     // how far delta moves with this step's curve, all other steps being fixed
+    double relative = 0.0;  // bounds the sum of the values' own errors
+    double growth = 0.0;    // of the exact tilted mass over the computed one
 };
 
 struct Block {
@@ -49,7 +48,8 @@ struct TiltedStep {
     std::vector<Block> small_blocks, large_blocks;
 };
 
-// The points from `begin` to `end`, in blocks of a twenty-fourth of the way from loss 0.
+// The points from `begin` to `end`, in blocks as long as a twenty-fourth of their distance from
+// loss 0.
 inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std::size_t end, double h) {
     std::vector<Block> blocks;
     for (std::size_t i = begin; i < end;) {
@@ -70,7 +70,7 @@ inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std:
     return blocks;
 }
 
-// Upper bound of sum v e^{s l}, and of sum v (e^{s l} - 1) where that cancels, apart from rounding.
+// An upper bound of sum v e^{s l}, apart from rounding.
 inline double tilted_sum(const std::vector<Block>& blocks, double s) {
     double sum = 0.0;
     for (const Block& block : blocks) {
@@ -80,12 +80,12 @@ inline double tilted_sum(const std::vector<Block>& blocks, double s) {
     return sum;
 }
 
-// e^x m where x may be beyond the range of exp but the product is not.
+// e^x m where exp(x) may overflow but the product does not.
 inline double scaled(double mass, double x) {
     return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x);
 }
 
-// A scale at which no value overflows.
+// The largest exponent of a value, roughly: a scale at which no value overflows.
 inline double largest_exponent(const GriddedStep& part, double h, double c) {
     double largest = -infinity;
     const std::vector<double>& masses = part.measure->masses;
@@ -101,7 +101,8 @@ inline double largest_exponent(const GriddedStep& part, double h, double c) {
     return largest;
 }
 
-// Losses from cut h on are large. Empty values: no mass.
+// A step under the tilt c. Losses from cut h on are large. The values are empty if there is no
+// mass. Errors next to the cut count on both sides.
 inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t cut, WorkBudget& budget) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
@@ -143,7 +144,7 @@ inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t
 
 inline double log_expm1(double x) { return x > 30.0 ? x : std::log(std::expm1(x)); }
 
-// log G(s), an upper bound; `large_losses_split_off` asks for one large loss at least.
+// An upper bound of log G(s); `large_losses_split_off` asks for at least one large loss.
 inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool large_losses_split_off) {
     double small = 0.0, ratio = 0.0, total = 0.0;
     for (const TiltedStep& step : steps) {
@@ -176,7 +177,7 @@ inline double spread(const std::vector<TiltedStep>& steps) {
     return std::sqrt(variance);
 }
 
-// Chernoff bounds at tilts 2^k/64 of the reciprocal spread, whichever is best.
+// The window by Chernoff bounds, the best of those at tilts 1.7^k/64 of the reciprocal spread.
 inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool large_losses_split_off,
                           double outside_mass, WorkBudget& budget) {
     const double width = max(spread(steps), least);
