@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 import slow_values
+from hockeystick import _core
 
 inf = math.inf
 

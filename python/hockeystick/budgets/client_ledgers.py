@@ -13,7 +13,7 @@ from hockeystick._checks import count_scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.state import dump_steps, load_steps
 from hockeystick.budgets.filter_base import BudgetExceededError, Filter
-from hockeystick.budgets.journal import ClientId, Entry, Journal, Mask
+from hockeystick.budgets.journal import Charge, ClientId, Journal, Mask
 from hockeystick.budgets.shared_ledgers import InternedLedgers
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation
@@ -258,7 +258,7 @@ class ClientLedgers:
             raise BudgetExceededError(msg)
         drawn = None if participants is None else self._mask("participants", participants)
         check_participation(mechanism, int(count), charged, drawn)
-        entry = Entry(number, dump_steps([(mechanism, int(count))]), charged, drawn)
+        entry = Charge(number, dump_steps([(mechanism, int(count))]), charged, drawn)
         self._journal.append(entry)  # first: what memory holds and the disk does not would be free
         self._apply(entry)
 
@@ -368,7 +368,7 @@ class ClientLedgers:
         poor[present] = [count > self._ledgers.room(number, mechanism) for number in present.tolist()]
         return poor[which] & charged
 
-    def _apply(self, entry: Entry) -> None:
+    def _apply(self, entry: Charge) -> None:
         """Move the charged clients to the ledgers that they have after a charge."""
         which = self._which[: len(entry.charged)]
         after = np.arange(len(self._ledgers), dtype=np.int32)

@@ -29,7 +29,7 @@ from hockeystick._checks import Array, at_most, choice, count_scalar, scalar
 from hockeystick._numeric.binomial import binomial_bulk
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
-from hockeystick.mechanisms.discrete_pair import on_grid, outwards
+from hockeystick.mechanisms.discrete_pair import connect_the_dots, widen
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
@@ -113,10 +113,10 @@ def _dominating_pair(epsilon0: float, num_users: int, rate: float) -> core.Pair:
     nodes = np.concatenate([-half[:0:-1], half])
     q = np.zeros(nodes.size)
     for weight, (loss, masses) in zip(weights, outcomes, strict=True):
-        q += on_grid(loss, weight * masses, nodes)
+        q += connect_the_dots(loss, weight * masses, nodes)
     q[[0, -1]] += none / (1.0 + np.exp([-epsilon0, epsilon0]))
     rounding = HANDFUL * (sum(loss.size for loss, _ in outcomes) + 64)
-    q = outwards(nodes, q[::-1], q, rounding)[1]
+    q = widen(nodes, q[::-1], q, rounding)[1]
     return core.discrete(q[::-1].tolist(), q.tolist())
 
 

@@ -1,8 +1,10 @@
 // The privacy loss of two probability vectors, outcome by outcome: L = log p_i - log q_i.
 //
-// Randomised response and (eps, delta)-differential privacy are of this kind (Kairouz, Oh and Viswanath 2015).
+// Randomised response and (eps, delta)-differential privacy are of this kind (Kairouz, Oh and
+// Viswanath 2015).
 //
-// Errors as in loss/privacy_loss.hpp. Cost: a binary search a call; delta visits every outcome of a larger loss.
+// Errors as in loss/privacy_loss.hpp. Cost: a binary search a call; delta visits every outcome of a
+// larger loss.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +33,7 @@ class DiscreteLoss final : public PrivacyLoss {
             else atoms_.push_back({std::log(p[i]) - std::log(q[i]), p[i], q[i]});
         }
         if (p.size() > 1 || p[0] != q[0]) {  // a single outcome leaks exactly nothing
-            errors_.loss = 0x1p-50 * largest_log;
+            errors_.loss = eight_roundings * largest_log;
             errors_.atoms = 2.0 * static_cast<double>(p.size());
             errors_.infinite = unmatched == 1 ? 0.0 : errors_.atoms + 8.0;  // the mass of a single outcome is exact
         }

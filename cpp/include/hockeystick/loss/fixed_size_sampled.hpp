@@ -1,18 +1,11 @@
 // The privacy loss of a mechanism that sees a batch of fixed size, when one record is replaced.
 //
-// The replaced record is in the batch with probability q. Let the base have the pair (P0, Q0) for replacement, in either order.
-// Then the curve of the remove pair of loss/poisson_sampled.hpp for eps >= 0 and of the add pair for eps < 0, their maximum
-// everywhere, dominates (Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex in e^eps, hence it is
-// the curve of a pair: that pair's masses are those of the two pieces, with an atom at L = 0 between them.
-//
-// Proof. Let A0 be the output if the record is not drawn, A1 and A1' the outputs on either data set if it is; couple A0 to
-// them by a record that is drawn in its place. For gamma >= 1 put gamma' = 1 + (gamma - 1)/q and b = gamma/gamma' (advanced
-// joint convexity: Balle, Barthe and Gaboardi 2018). With P = (1-q) A0 + q A1 and Q = (1-q) A0 + q A1',
-//   E_gamma(P|Q) = q E_gamma'(A1 | (1-b) A0 + b A1') <= q max(E_gamma'(A1|A0), E_gamma'(A1|A1')),
-// and both of these replace a record of a batch. For gamma < 1, E_gamma(P|Q) = 1 - gamma + gamma E_{1/gamma}(Q|P).
-// If the record can be drawn several times, let m of the batch differ with probability w_m. Then q is the sum of the w_m over
-// m >= 1, and the base is the labelled mixture (loss/labelled.hpp) of the pairs for m records with the weights w_m/q (Balle,
-// Barthe and Gaboardi, Theorem 10).
+// The replaced record is in the batch with probability q. Let the base have the pair (P0, Q0) for
+// replacement, in either order. Then the curve of the remove pair of loss/poisson_sampled.hpp for
+// eps >= 0 and of the add pair for eps < 0, their maximum everywhere, dominates (Zhu, Dong and Wang
+// 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex in e^eps, hence it is the curve of a
+// pair: that pair's masses are those of the two pieces, with an atom at L = 0 between them. Proof,
+// also for batches that may hold the record several times: docs/core/loss.md.
 //
 // Errors and cost as in loss/privacy_loss.hpp.
 #pragma once
@@ -27,7 +20,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 class FixedSizeLoss final : public PrivacyLoss {
   public:
-    // Of (P0, Q0) and the same reversed; what is used of it is the curve at eps >= 0.
+    // A base (P0, Q0), and the same reversed. Only their curves at eps >= 0 are used.
     FixedSizeLoss(Loss base, Loss reversed_base, double rate)
         : remove_(std::move(base), rate), add_(std::move(reversed_base), rate) {}
     LossMasses masses(double eps) const override {

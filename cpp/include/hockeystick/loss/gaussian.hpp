@@ -1,4 +1,5 @@
-// The privacy loss of Gaussian noise: P = N(r, 1), Q = N(0, 1), L = r x - r^2/2 (Balle and Wang 2018).
+// The privacy loss of Gaussian noise: P = N(r, 1), Q = N(0, 1), L = r x - r^2/2 (Balle and Wang
+// 2018).
 //
 // Errors as in loss/privacy_loss.hpp. Cost: two Gaussian tails a call.
 #pragma once

@@ -1,9 +1,11 @@
-// The privacy loss of a mechanism that sees a Poisson sample: every record is drawn with probability q, independently.
+// The privacy loss of a mechanism that sees a Poisson sample: every record is drawn with
+// probability q, independently.
 //
 // For a base pair (P0, Q0) and a record that is added or removed (Zhu, Dong and Wang 2022):
 //
 //   remove  ((1-q) Q0 + q P0, Q0).  {L <= eps} = {L0 <= l(eps)},  l(eps) = log(1 + (e^eps - 1)/q).
-//   add     (Q0, (1-q) Q0 + q P0).  {L <= eps} = {L0' <= -l(-eps)} for the loss L0' of the reversed base (Q0, P0).
+//   add     (Q0, (1-q) Q0 + q P0).  {L <= eps} = {L0' <= -l(-eps)} for the loss L0' of the reversed
+//           base (Q0, P0).
 //
 // A record that is replaced in a Poisson sample of a Gaussian is in loss/replaced_gaussian.hpp.
 //
@@ -20,8 +22,9 @@
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
 
-// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down. Where the rate is close to 1 and eps to that end,
-// 1 + y would cancel; e^eps - (1 - rate) errs like a move of eps by 2u.
+// l(eps) = log(1 + (e^eps - 1)/rate), which is -inf from eps = log(1 - rate) down. Where the rate
+// is close to 1 and eps to that end, 1 + y would cancel; e^eps - (1 - rate) errs like a move of eps
+// by 2u.
 inline double unsampled_loss(double eps, double rate) {
     if (eps > 1.0) return eps - std::log(rate) + std::log1p(-(1.0 - rate) * std::exp(-eps));
     const double y = std::expm1(eps) / rate;
@@ -45,19 +48,20 @@ inline double log_mixture(double x, double y, double rate) {
     return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
 }
 
-// What sampling adds to the errors of its base. A base that is sampled itself moves by at most 16 u (1 - log rate).
+// The errors of a base and those that sampling adds. A base that is sampled itself moves by at most
+// 16 u (1 - log rate).
 inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
     LossErrors errors = base.errors();
-    if (errors.removed_rate > 0.0) errors.loss += 0x1p-49 * (1.0 - std::log(errors.removed_rate));
-    errors.highest += 0x1p-49 * (1.0 - std::log(rate));
+    if (errors.removed_rate > 0.0) errors.loss += sixteen_roundings * (1.0 - std::log(errors.removed_rate));
+    errors.highest += sixteen_roundings * (1.0 - std::log(rate));
     errors.infinite = errors.atoms + 8.0;
     return errors;
 }
 
-// Of a sampled largest loss: it may cancel loss + log rate.
+// The error of a sampled largest loss, in which loss + log rate may cancel.
 inline double sampled_error(const PrivacyLoss& base, double rate) {
-    const double most = std::fabs(base.highest());
-    return most < infinity ? base.highest_error() + 1e-15 * (most - std::log(rate) + 1.0) : 0.0;
+    const double largest = std::fabs(base.highest());
+    return largest < infinity ? base.highest_error() + 1e-15 * (largest - std::log(rate) + 1.0) : 0.0;
 }
 
 class PoissonRemoveLoss final : public PrivacyLoss {
@@ -107,7 +111,8 @@ class PoissonAddLoss final : public PrivacyLoss {
         return {m.p_below, p_above, (1.0 - rate_) * m.p_below + rate_ * m.q_below,
                 (1.0 - rate_) * p_above + rate_ * m.q_above};
     }
-    // With A = {L0' > cut}: Q0(A) - e^eps ((1-q) Q0(A) + q P0(A)) = (1 - e^eps (1-q)) (Q0(A) - e^cut P0(A)).
+    // With A = {L0' > cut}: Q0(A) - e^eps ((1-q) Q0(A) + q P0(A)) = (1 - e^eps (1-q))
+    // (Q0(A) - e^cut P0(A)).
     double delta(double eps) const override {
         const double cut = -unsampled_loss(-eps, rate_);
         if (cut == infinity) return 0.0;
@@ -123,7 +128,7 @@ class PoissonAddLoss final : public PrivacyLoss {
     double scale() const override { return base_->scale(); }
     LossErrors errors() const override {
         LossErrors errors = sampled_errors(*base_, rate_);
-        errors.growing = rate_ * (0x1p-50 + errors.growing);  // log(1 - (1 - e^-eps)/rate)
+        errors.growing = rate_ * (eight_roundings + errors.growing);  // log(1 - (1 - e^-eps)/rate)
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {

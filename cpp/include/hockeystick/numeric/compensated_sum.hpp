@@ -1,6 +1,6 @@
-// A sum whose error does not grow with the number of its terms (Kahan 1965): at most about 2u of the sum of their magnitudes.
-//
-// It must not be compiled under -ffast-math, which would simplify the correction to 0 (version.hpp refuses).
+// A sum whose error does not grow with the number of its terms (Kahan 1965): about 2u of the sum of
+// their magnitudes. version.hpp refuses flags under which a compiler would simplify the correction
+// to 0.
 #pragma once
 
 #include <hockeystick/version.hpp>

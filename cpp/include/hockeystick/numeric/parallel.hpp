@@ -1,7 +1,9 @@
-// Independent tasks on several threads, with exceptions carried to the caller and a way to stop early.
+// Independent tasks on several threads, with exceptions carried to the caller and a way to stop
+// early.
 //
-// Threads are started per call: a few tens of microseconds, nothing to keep, nothing to lose in a fork. The calling
-// thread only waits and polls, so that Ctrl-C is answered within a tenth of a second however long a task takes.
+// Threads are started per call: that takes a few tens of microseconds, keeps nothing between calls,
+// and loses nothing in a fork. The calling thread only waits and polls, so that Ctrl-C is answered
+// within a tenth of a second however long a task takes.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include <hockeystick/version.hpp>
+
 namespace hockeystick::numeric {
 
 // The tasks that no worker has claimed yet, how many workers still run, and how they ended.
@@ -22,7 +26,8 @@ class TaskQueue {
   public:
     TaskQueue(std::size_t tasks, std::size_t workers) : tasks_(tasks), running_(workers) {}
 
-    // One worker: claims and runs tasks until none is left, somebody fails, or all are told to stop.
+    // One worker: claims and runs tasks until none is left, somebody fails, or all are told to
+    // stop.
     template <class Body> void work(const Body& body) {
         try {
             for (std::size_t task = next_++; task < tasks_ && !stop_; task = next_++) body(task, stop_);
@@ -65,9 +70,10 @@ class TaskQueue {
     std::exception_ptr failure_;
 };
 
-// Calls body(task, stop) for each task in [0, tasks). A long task should return once `stop` is true; what it computed
-// is thrown away. `interrupted()` is called from the calling thread about ten times a second; if it returns true, all
-// work stops. Returns whether every task was completed. The first exception of a task is rethrown.
+// Calls body(task, stop) for each task in [0, tasks). A long task should return once `stop` is
+// true; what it computed is thrown away. `interrupted()` is called from the calling thread about
+// ten times a second; if it returns true, all work stops. Returns whether every task was completed.
+// The first exception of a task is rethrown.
 template <class Body, class Interrupted>
 bool parallel_for(std::size_t tasks, std::size_t threads, const Body& body, const Interrupted& interrupted) {
     const std::size_t wanted = std::min(threads, tasks);

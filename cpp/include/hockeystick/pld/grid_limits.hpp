@@ -1,7 +1,7 @@
 // How fine a grid, and how long a transform, memory and work allow for one composition.
 //
-// A grid holds a point every h of every distinct step's losses; a transform holds the losses of the whole composition.
-// A composition of many distinct steps may cost more: up to 16 times `max_work`.
+// A grid holds a point every h of a distinct step's losses; a transform holds the losses of the
+// whole composition. A composition of many distinct steps may cost more, up to 16 times `max_work`.
 #pragma once
 
 #include <cstddef>
@@ -24,19 +24,19 @@ class GridLimits {
     double max_work() const { return max_work_; }
 
     // Points of all grids together.
-    double max_points(const Budget& budget) const {
+    double max_points(const WorkBudget& budget) const {
         const double left = max(0.4 * max_work_ - 0.5 * budget.spent(), 0.02 * max_work_);
         return min(left / (2.0 * (masses_work + 2.0 * tilting_work)), max_bytes_ / bytes_per_point);
     }
 
     // Length of the transforms.
-    double max_length(bool peeled, const Budget& budget) const {
+    double max_length(bool large_losses_split_off, const WorkBudget& budget) const {
         double passes = 2.0 * reading_work + transform_passes;
         double powers = 0.0;
         for (const double count : counts_)
-            if (count > 1.0 || peeled || counts_.size() < 8)
+            if (count > 1.0 || large_losses_split_off || counts_.size() < 8)
                 powers += bits_of(static_cast<std::uint64_t>(count)), passes += transform_passes;
-        passes = (passes + powers * power_work) * (peeled ? 3.0 : 1.0) * 2.0;
+        passes = (passes + powers * power_work) * (large_losses_split_off ? 3.0 : 1.0) * 2.0;
         const double left = max(max_work_ - budget.spent(), 0.4 * max_work_);
         return min(left / passes, max_bytes_ / bytes_per_point);
     }

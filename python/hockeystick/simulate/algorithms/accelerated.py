@@ -14,7 +14,7 @@ from hockeystick.simulate.algorithms.shuffled import NO_BINOMIAL, BinomialNoise,
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
-from hockeystick.simulate.running.rule import ACCELERATED, Rule
+from hockeystick.simulate.running.rule import ACCELERATED, UpdateRule
 
 __all__ = ["AcceleratedMinibatchSGD", "MultistageMinibatchSGD"]
 
@@ -81,7 +81,7 @@ class AcceleratedMinibatchSGD(Algorithm):
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         return ((rounds, self.scale),)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         stages = self._stages(rounds)
         return self._plain_rule(
             problem,
