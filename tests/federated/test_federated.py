@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Callable
 
 import mpmath as mp
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import hockeystick as hs
 import theorems
-from hockeystick import federated
+from hockeystick import _core, federated
 from theorems import log_close
 
 AGGREGATOR = {
@@ -452,3 +453,22 @@ def test_a_billion_users_or_rounds() -> None:
     for diameter in (None, 1.0):
         assert federated.fedavg_gdp(**(FEDAVG | {"rounds": 10**9}), diameter=diameter) > 0
         assert federated.fedprox_gdp(**(FEDPROX | {"rounds": 10**9, "local_steps": 10**9}), diameter=diameter) > 0
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        (_core.trusted_aggregator, 5),
+        (_core.trusted_aggregator_random_stop, 5),
+        (_core.trusted_aggregator_bounds, 6),
+    ],
+)
+def test_core_refuses_arrays_that_end_before_the_rounds(function: Callable[..., np.ndarray], rows: int) -> None:
+    """The compiled functions need a value for each of the ten rounds, or a constant."""
+    cells = [np.array([value]) for value in (1.0, 100.0, 10.0, 1.0)]
+    for length in (1, 10):
+        assert 0 <= function(cells, [np.full((1, length), 0.5)] * rows, True, 1).flat[0] <= 1
+    with pytest.raises(ValueError, match="must hold all rounds"):
+        function(cells, [np.full((1, 9), 0.5)] * rows, True, 1)
+    with pytest.raises(ValueError, match="wrong number of arrays"):
+        function(cells, [np.full((1, 10), 0.5)] * (rows - 1), True, 1)
