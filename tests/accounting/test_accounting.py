@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
 import json
 import math
-import pickle
 import time
 
 import mpmath as mp
@@ -15,43 +12,7 @@ import pytest
 
 import high_precision as exact
 import hockeystick as hs
-from hockeystick.accounting import engines
-from slow_values import committed
-
-inf = math.inf
-
-SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
-MIXED = [
-    hs.Gaussian(3.0),
-    hs.Laplace(5.0),
-    SAMPLED,
-    hs.PoissonSampled(hs.Laplace(2.0), 0.2),
-    hs.ApproximateDP(0.1, 1e-9),
-    hs.DiscreteGaussian(4.0),
-    hs.DiscreteLaplace(0.3),
-    hs.PoissonSampled(hs.DiscreteLaplace(0.5), 0.2),
-    hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]),
-    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
-    hs.RandomAllocation(hs.Gaussian(2.0), 10),
-]
-REPLACED = [
-    hs.Gaussian(4.0),
-    hs.Laplace(6.0),
-    hs.RandomizedResponse(0.8, 3),
-    hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False),
-    hs.PoissonSampled(hs.Gaussian(2.0), 0.05),
-    hs.DiscreteGaussian(8.0),
-    hs.DiscreteLaplace(0.1),
-    hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 200, 0.05, 20),
-]
-
-
-def composed(*steps, **options):
-    """Return the accountant of (mechanism, count) pairs."""
-    accountant = hs.Accountant(**options)
-    for mechanism, count in steps:
-        accountant.compose(mechanism, count)
-    return accountant
+from compositions import MIXED, REPLACED, SAMPLED, composed
 
 
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
@@ -81,15 +42,15 @@ def test_log_delta_below_the_doubles():
         for eps in [1.0, 30.0, 50.0, 1e3, 1e6]:
             truth = exact.log_theta(eps, 1.0)
             assert truth <= accountant.log_delta(eps) <= truth * (1 - 1e-11) + 1e-12
-    assert accountant.log_delta(inf) == -inf
-    assert composed((hs.Laplace(1.0), 2)).log_delta(2.1) == -inf
+    assert accountant.log_delta(math.inf) == -math.inf
+    assert composed((hs.Laplace(1.0), 2)).log_delta(2.1) == -math.inf
 
 
 def test_nothing_composed():
     """Nothing leaks nothing, and neither does a mechanism without samples or without weight."""
     for accountant in (hs.Accountant(), composed((hs.PoissonSampled(hs.Gaussian(1.0), 0.0), 10**6))):
         assert accountant.epsilon(0.0) == accountant.delta(0.0) == accountant.advantage() == 0
-        assert accountant.log_delta(1.0) == -inf
+        assert accountant.log_delta(1.0) == -math.inf
         assert accountant.trade_off([0.0, 0.3, 1.0]).tolist() == pytest.approx([1.0, 0.7, 0.0], rel=1e-15)
         assert accountant.rdp(2.0) == 0
 
@@ -103,7 +64,7 @@ def test_single_steps():
     assert laplace.delta(2.1) == 0
     approximate = composed((hs.ApproximateDP(0.7, 1e-6), 1))
     assert 0.7 <= approximate.epsilon(1e-6) <= 0.7 + 1e-12
-    assert approximate.epsilon(0.9e-6) == inf
+    assert approximate.epsilon(0.9e-6) == math.inf
     assert approximate.delta(5.0) == 1e-6
 
 
@@ -113,8 +74,8 @@ def test_bounded_losses():
     assert accountant.delta(6.0001) == 0
     assert accountant.delta_bracket(6.0001).method == "beyond the largest loss"
     assert 6.0 <= accountant.epsilon(0.0) <= 6.0 * (1 + 1e-13)
-    assert composed((hs.Gaussian(1.0), 2), (hs.Laplace(1.0), 1)).epsilon(0.0) == inf
-    assert composed((hs.ApproximateDP(0.1, 1e-6), 3)).epsilon([2.9e-6, 0.0]).tolist() == [inf, inf]
+    assert composed((hs.Gaussian(1.0), 2), (hs.Laplace(1.0), 1)).epsilon(0.0) == math.inf
+    assert composed((hs.ApproximateDP(0.1, 1e-6), 3)).epsilon([2.9e-6, 0.0]).tolist() == [math.inf, math.inf]
     added = composed((SAMPLED, 3)).explain(eps=0.5).directions["add"]  # a loss of at most -3 log(0.9) = 0.316
     assert added[:3] == (0.0, 0.0, "beyond the largest loss")
 
@@ -240,7 +201,7 @@ def test_queries_are_pure():
 def test_broadcasting():
     """Arrays are answered number by number, with their shape."""
     accountant = composed((hs.Gaussian(2.0), 3))
-    eps = np.array([[0.0, 0.5], [1.0, inf]])
+    eps = np.array([[0.0, 0.5], [1.0, math.inf]])
     assert accountant.delta(eps).shape == (2, 2)
     assert accountant.delta(eps)[1, 0] == accountant.delta(1.0)
     assert isinstance(accountant.delta(1.0), float)
@@ -257,256 +218,6 @@ def test_a_hundred_thousand_composes():
     assert dict(accountant.ledger) == {hs.Gaussian(100.0): 10**5}
     assert len(accountant.state_dict()["steps"]) == 1
     assert accountant.epsilon(1e-5) == composed((hs.Gaussian(100.0), 10**5)).epsilon(1e-5)
-
-
-@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
-def test_trade_off_of_gaussians(mu):
-    """The lower bound is below the exact trade-off function, and hardly."""
-    fpr = np.array([1e-9, 1e-3, 0.05, 0.3, 0.5, 0.9, 0.999])
-    bound = composed((hs.Gaussian(10 / mu), 100)).trade_off(fpr)
-    truth = hs.gdp_trade_off(mu, fpr)
-    assert np.all(bound <= truth * (1 + 1e-12))
-    np.testing.assert_allclose(bound, truth, rtol=2e-3)
-
-
-def test_trade_off_of_approximate_dp():
-    """The trade-off function of (epsilon, delta)-DP is its two lines, and never above."""
-    epsilon, delta = 0.8, 1e-3
-    fpr = np.array([0.0, 1e-6, 0.1, 0.31, 0.5, 0.99, 1.0])
-    truth = np.maximum(0, np.maximum(1 - delta - np.exp(epsilon) * fpr, np.exp(-epsilon) * (1 - delta - fpr)))
-    bound = composed((hs.ApproximateDP(epsilon, delta), 1)).trade_off(fpr)
-    assert np.all(bound <= truth * (1 + 1e-12) + 1e-16)
-    np.testing.assert_allclose(bound, truth, rtol=1e-3, atol=1e-9)
-
-
-def test_advantage():
-    """The advantage is delta(0): the total variation distance."""
-    assert composed((hs.Gaussian(2.0), 4)).advantage() == pytest.approx(float(hs.gdp_advantage(1.0)), rel=1e-11)
-
-
-def test_curve():
-    """The curve has epsilon after every step in the order of composition, and never falls."""
-    steps = [(hs.Gaussian(5.0), 2), (hs.Laplace(8.0), 1), (hs.Gaussian(5.0), 1)]
-    curve = composed(*steps).epsilon_curve(1e-5)
-    flat = [mechanism for mechanism, count in steps for _ in range(count)]
-    alone = [composed(*((m, 1) for m in flat[: n + 1])).epsilon(1e-5) for n in range(len(flat))]
-    np.testing.assert_allclose(curve, alone, rtol=1e-3)
-    assert np.all(np.diff(curve) >= 0)
-    assert hs.Accountant().epsilon_curve(1e-5).shape == (0,)
-
-
-@pytest.mark.parametrize("mechanism", MIXED, ids=repr)
-def test_curve_of_any_mechanism(mechanism):
-    """Equal steps of any mechanism have a curve, which ends at their epsilon."""
-    accountant = composed((mechanism, 2))
-    assert accountant.epsilon_curve(1e-5)[-1] == pytest.approx(accountant.epsilon(1e-5), rel=1e-3)
-
-
-def test_curve_of_equal_steps():
-    """Equal steps of DP-SGD, sampled or not, take one call of the grid."""
-    np.testing.assert_allclose(
-        composed((hs.Gaussian(50.0), 500)).epsilon_curve(1e-5),
-        hs.gdp_epsilon(np.sqrt(np.arange(1, 501)) / 50, 1e-5),
-        rtol=1e-10,
-    )
-    curve = composed((SAMPLED, 12)).epsilon_curve(1e-5)
-    assert curve[-1] == pytest.approx(composed((SAMPLED, 12)).epsilon(1e-5), rel=1e-9)
-    with pytest.raises(ValueError, match="at most 1000000"):
-        composed((hs.Gaussian(1.0), 10**7)).epsilon_curve(1e-5)
-
-
-def test_remaining_and_would_exceed():
-    """What remains can be composed within the budget, and one step more cannot."""
-    accountant = composed((hs.Gaussian(10.0), 10))
-    step = hs.Gaussian(20.0)
-    count = accountant.remaining(step, epsilon=2.0, delta=1e-6)
-    with mp.workdps(30):
-        mu = mp.mpf(float(hs.theta_inverse(2.0, 1e-6)))
-        assert count == int((mu**2 - mp.mpf(10) / 100) * 400)
-    assert not accountant.would_exceed(step, count, epsilon=2.0, delta=1e-6)
-    assert accountant.would_exceed(step, count + 1, epsilon=2.0, delta=1e-6)
-    assert accountant.remaining(step, epsilon=0.1, delta=1e-6) == 0  # spent already
-    assert composed((SAMPLED, 3)).remaining(SAMPLED, epsilon=4.0, delta=1e-5) > 0
-
-
-def test_remaining_without_limit():
-    """A step that leaks nothing, or a budget without end, has the largest count there is, which compose takes."""
-    idle = hs.PoissonSampled(hs.Gaussian(1.0), 0.0)
-    accountant = composed((idle, 5))
-    count = accountant.remaining(idle, epsilon=1.0, delta=0.0)
-    assert count == 2**53 - 5
-    accountant.compose(idle, count)
-    assert accountant.remaining(idle, epsilon=1.0, delta=0.0) == 0
-    assert hs.Accountant().remaining(hs.Gaussian(1.0), epsilon=inf, delta=0.0) == 2**53
-    assert composed((hs.Gaussian(0.1), 1)).remaining(idle, epsilon=1.0, delta=1e-5) == 0
-
-
-def test_state_goes_through_json():
-    """An accountant saved as JSON, pickled or copied answers and counts as before, in order."""
-    accountant = composed(*((m, 3) for m in MIXED), (hs.Gaussian(3.0), 1), (hs.Discrete([0.3, 0.7], [0.6, 0.4]), 2))
-    replaced = composed(*((m, 3) for m in REPLACED), adjacency="replace", engine="pld")
-    for one in (accountant, replaced):
-        text = json.dumps(one.state_dict(), allow_nan=False)
-        for other in (
-            hs.Accountant.from_state_dict(json.loads(text)),
-            pickle.loads(pickle.dumps(one)),
-            copy.deepcopy(one),
-        ):
-            assert other.state_dict() == one.state_dict()
-            assert dict(other.ledger) == dict(one.ledger)
-            assert repr(other) == repr(one)
-    twin = copy.deepcopy(accountant)
-    twin.compose(hs.Gaussian(1.0))
-    assert len(twin) == len(accountant) + 1
-
-
-STATE = composed((hs.Gaussian(1.0), 2)).state_dict()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"version": 2}, "must have format 'hockeystick.Accountant' and version 1, not .* version 2"),
-        ({"format": "opacus"}, "must have format"),
-        ({"adjacency": "both"}, "adjacency must be one of"),
-        ({"engine": None}, "engine must be a string"),
-        ({"steps": [{"count": 1}]}, "must have mechanism"),
-        (
-            {"steps": [{"mechanism": {"name": "os.system"}, "count": 1}]},
-            "must be one of ApproximateDP, .*not 'os.system'",
-        ),
-        ({"steps": [{"mechanism": {"name": "Gaussian"}, "count": 1}]}, "must have noise_multiplier"),
-        ({"steps": [{"mechanism": {"name": "Gaussian", "noise_multiplier": -1.0}, "count": 1}]}, "must be positive"),
-        ({"steps": [{"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}, "count": 0}]}, "count must be"),
-    ],
-)
-def test_bad_states(change, message):
-    """A state that is not one of ours is refused, with what is wrong."""
-    with pytest.raises((ValueError, TypeError), match=message):
-        hs.Accountant.from_state_dict({**STATE, **change})
-
-
-GAUSSIAN = hs.Gaussian(1.0)
-BAD = [
-    (ValueError, "adjacency must be one of", lambda a: hs.Accountant("remove")),  # noqa: ARG005
-    (ValueError, "engine must be one of", lambda a: hs.Accountant(engine="fast")),  # noqa: ARG005
-    (TypeError, "mechanism must be one of", lambda a: a.compose(1.0)),
-    (TypeError, "mechanism must be one of", lambda a: a.compose(a)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, 0)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, -3)),
-    (TypeError, "count must be an integer", lambda a: a.compose(GAUSSIAN, 10.5)),
-    (TypeError, "count must be an integer", lambda a: a.compose(GAUSSIAN, True)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, 2**53)),
-    (ValueError, "not supported under adjacency", lambda a: a.compose(hs.RandomizedResponse(0.5, 2))),
-    (
-        ValueError,
-        "not supported under adjacency",
-        lambda a: a.would_exceed(hs.PoissonSampled(hs.RandomizedResponse(0.5, 2), 0.1), epsilon=1.0, delta=0.1),
-    ),
-    (ValueError, r"delta must lie in \[0, 1\), not 1.0", lambda a: a.epsilon(1.0)),
-    (ValueError, r"delta\[1\] must lie in \[0, 1\), not -1e-05", lambda a: a.epsilon([0.1, -1e-5])),
-    (ValueError, "delta must lie in", lambda a: a.epsilon(math.nan)),
-    (TypeError, "delta must be a real number", lambda a: a.epsilon("1e-5")),
-    (ValueError, "eps must be non-negative, not -1.0", lambda a: a.delta(-1.0)),
-    (ValueError, "eps must be non-negative, not nan", lambda a: a.delta_bracket(math.nan)),
-    (ValueError, "delta must lie in", lambda a: a.epsilon_bracket(1.0)),
-    (ValueError, "exactly one of eps and delta", lambda a: a.explain()),
-    (ValueError, "exactly one of eps and delta", lambda a: a.explain(eps=1.0, delta=0.1)),
-    (ValueError, "fpr must lie in", lambda a: a.trade_off(1.5)),
-    (ValueError, "order must lie in", lambda a: a.rdp(0.5)),
-    (ValueError, "epsilon must be non-negative", lambda a: a.remaining(GAUSSIAN, epsilon=-1.0, delta=0.1)),
-    (ValueError, "delta must lie in", lambda a: a.would_exceed(GAUSSIAN, epsilon=1.0, delta=1.0)),
-    (TypeError, "count must be an integer", lambda a: a.would_exceed(GAUSSIAN, 1.5, epsilon=1.0, delta=0.1)),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "call"), BAD)
-def test_bad_input(error, message, call):
-    """A wrong argument raises, names itself, and leaves the ledger as it was."""
-    accountant = composed((GAUSSIAN, 1))
-    with pytest.raises(error, match=message):
-        call(accountant)
-    assert len(accountant) == 1
-
-
-def test_forced_contour_without_answer(monkeypatch):
-    """An engine that has no answer raises at the query; left to choose, another one answers."""
-    monkeypatch.setattr(engines, "_contour", lambda *_: None)
-    forced = composed((SAMPLED, 2), engine="contour")
-    with pytest.raises(ValueError, match="engine='contour' has no answer"):
-        forced.epsilon(1e-5)
-    assert composed((SAMPLED, 2)).epsilon_bracket(1e-5).method.startswith("pld")
-
-
-def test_contour_is_asked_first(monkeypatch):
-    """A narrow contour bracket is the answer; a wide one is intersected with that of discretised losses."""
-    pld = composed((SAMPLED, 2), engine="pld").delta_bracket(0.5)
-    narrow = engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
-    monkeypatch.setattr(engines, "_contour", lambda *_: narrow)
-    accountant = composed((SAMPLED, 2))
-    assert accountant.delta_bracket(0.5) == (*narrow[:2], "contour", "certified")
-    assert accountant.explain(eps=0.5).shares == {"alias": 1e-5}
-    with monkeypatch.context() as without:  # a narrow answer is not asked for again
-        without.setattr(engines, "_pld", None)
-        without.setattr(engines, "_rough_pld", None)
-        assert accountant.delta(0.5) == narrow.upper
-    monkeypatch.setattr(engines, "_contour", lambda *_: narrow._replace(upper=0.5))
-    assert accountant.delta_bracket(0.5).upper == pld.upper
-
-
-@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.01), (0.8, 0.3), (3.0, 1e-4)])
-@pytest.mark.parametrize("order", [2.0, 3.0, 7.0, 1.5, 4.4])
-def test_rdp_of_sampled_gaussian(noise, rate, order):
-    """At integer orders exact in the larger direction, between them above and by a chord."""
-    step = hs.PoissonSampled(hs.Gaussian(noise), rate)
-    truth = max(committed("renyi_of_sampled_gaussian", 1 / noise, rate, order, forward) for forward in (True, False))
-    found = composed((step, 10)).rdp(order)
-    assert 10 * truth * (1 - 1e-14) <= found
-    if order == int(order):
-        assert found <= 10 * truth * (1 + 1e-10)
-
-
-def test_rdp_closed_forms():
-    """Gaussian a/(2 s^2), Laplace by its integral, (epsilon, 0)-DP by two terms, and sums over the ledger."""
-    assert composed((hs.Gaussian(2.0), 8)).rdp([1.0, 2.0, 17.5]).tolist() == pytest.approx([1.0, 2.0, 17.5], rel=1e-13)
-    for scale, order in itertools.product([0.2, 1.0, 1e3], [1.0, 1.1, 2.0, 30.0]):
-        with mp.workdps(40):
-            r, a = 1 / mp.mpf(scale), mp.mpf(order)
-            # Outside of [0, r] the loss is r or -r; between, 2x - r with density e^{-(r - ...)}/2.
-            moment = lambda s, r=r: (
-                mp.exp(s * r) / 2
-                + mp.exp(-(s + 1) * r) / 2
-                + mp.quad(lambda x: mp.exp(s * (2 * x - r) - (r - x)) / 2, [0, r])
-            )
-            truth = mp.diff(lambda s, f=moment: mp.log(f(s)), 0) if a == 1 else mp.log(moment(a - 1)) / (a - 1)
-        found = composed((hs.Laplace(scale), 1)).rdp(order)
-        assert truth * (1 - mp.mpf("1e-13")) <= found <= truth * (1 + mp.mpf("1e-9"))
-    p = 1 / (1 + math.exp(-0.5))
-    truth = math.log(p**3 * (1 - p) ** -2 + (1 - p) ** 3 * p**-2) / 2
-    assert composed((hs.ApproximateDP(0.5, 0.0), 1)).rdp(3.0) == pytest.approx(truth, rel=1e-12)
-    assert composed((hs.ApproximateDP(0.5, 1e-9), 1)).rdp(3.0) == inf
-    both = composed((hs.Gaussian(2.0), 1), (hs.Laplace(3.0), 2))
-    parts = composed((hs.Gaussian(2.0), 1)).rdp(4.0) + 2 * composed((hs.Laplace(3.0), 1)).rdp(4.0)
-    assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-2], "add_or_remove")]
-)
-def test_rdp_refuses(mechanism, adjacency):
-    """Where no bound is implemented none is made up."""
-    with pytest.raises(ValueError, match="no bound"):
-        composed((mechanism, 1), adjacency=adjacency).rdp(2.0)
-
-
-def test_rdp_bounds_epsilon():
-    """Epsilon is never above the conversion of any Renyi order (Mironov 2017)."""
-    accountant = composed((SAMPLED, 40), (hs.Gaussian(8.0), 3))
-    orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 32.0])
-    delta = 1e-5
-    assert accountant.epsilon_bracket(delta).lower <= np.min(
-        accountant.rdp(orders) + math.log(1 / delta) / (orders - 1)
-    )
 
 
 def test_everything_public_is_documented():

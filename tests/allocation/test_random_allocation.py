@@ -170,7 +170,10 @@ def pair_of_two(noise):
 
 
 @pytest.mark.parametrize("noise", [0.8, 2.0])
-@pytest.mark.parametrize(("num_steps", "num_selected"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 3)])
+@pytest.mark.parametrize(
+    ("num_steps", "num_selected"),
+    [(2, 1), (3, 1), (3, 2), *(pytest.param(4, selected, marks=pytest.mark.slow) for selected in (2, 3))],
+)
 @pytest.mark.parametrize("eps", [0.0, 0.4, 1.5])
 def test_subsets_by_brute_force(noise, num_steps, num_selected, eps):
     """The ends enclose the mean over all subsets, by a sum over a grid of outputs."""

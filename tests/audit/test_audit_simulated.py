@@ -13,6 +13,8 @@ simulate = pytest.importorskip("hockeystick.simulate")
 audit = pytest.importorskip("hockeystick.audit")
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "tables" / "simulated_audits.py"))
 
 

@@ -31,6 +31,7 @@ def test_reference_table(name: str) -> None:
     table.assert_holds(DISTANCES[name](*table.arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instruction_set", measure_accuracy.INSTRUCTION_SETS)
 def test_every_instruction_set(instruction_set: str) -> None:
     """All kernels keep their stated error on every path that this machine can run."""

@@ -46,10 +46,11 @@ def test_gaussian_epsilon_table() -> None:
     assert_inverse(hs.gaussian_epsilon(table.high, delta), table.high, delta)
 
 
-def test_theta_inverse_everywhere() -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])
+def test_theta_inverse_everywhere(count: int) -> None:
     """Any eps with any delta above max(0, 1 - e^eps)."""
     rng = np.random.default_rng(1)
-    delta = probabilities(rng, 150)
+    delta = probabilities(rng, count)
     magnitude = np.exp(rng.uniform(np.log(1e-12), np.log(700), delta.size))
     assert_inverse(magnitude, hs.theta_inverse(magnitude, delta), delta)
     eps = -np.minimum(magnitude, -np.log1p(-delta) * rng.uniform(0, 0.999, delta.size))

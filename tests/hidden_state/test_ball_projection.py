@@ -44,11 +44,12 @@ def test_largest_loss(dimension: int, a: float, radius: float) -> None:
     assert above == 0
 
 
-def test_pairs_of_means_in_the_plane() -> None:
+@pytest.mark.parametrize("count", [50, pytest.param(150, marks=pytest.mark.slow)])
+def test_pairs_of_means_in_the_plane(count: int) -> None:
     """No pair of means exceeds the bound; antipodal ones meet it where the best half-plane cuts the ball."""
     rng = np.random.default_rng(8)
     eps = np.array([0.0, 0.3, 1.0, 2.0, 3.0, 4.0])
-    for k in range(150):
+    for k in range(count):
         radius, share = rng.uniform(0.3, 2.0), rng.uniform(0.3, 1.3)
         a = share * radius
         first = rng.normal(size=2)

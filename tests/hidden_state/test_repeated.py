@@ -95,11 +95,12 @@ def test_reference_chain() -> None:
         assert np.all(found >= bracket.lower * (1 - 1e-3) - 1e-7)
 
 
-def test_cyclic() -> None:
-    """On 500 random chains every bound is at least the certified one; each comes close to some."""
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.slow)])
+def test_cyclic(count: int) -> None:
+    """On random chains every bound is at least the certified one; each comes close to some."""
     rng = np.random.default_rng(21)
     tightest: dict[str, float] = {}
-    for _ in range(500):
+    for _ in range(count):
         x = Instance(rng)
         rounds = int(rng.integers(2, 13))
         index, period = int(rng.integers(1, rounds + 1)), int(rng.choice([1, 1, 2, 3, 5]))
@@ -109,11 +110,12 @@ def test_cyclic() -> None:
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
-def test_sampled() -> None:
-    """On 300 random chains with a record drawn at random, every bound is at least the exact value of the mixture."""
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_sampled(count: int) -> None:
+    """On random chains with a record drawn at random, every bound is at least the exact value of the mixture."""
     rng = np.random.default_rng(22)
     tightest: dict[str, float] = {}
-    for k in range(300):
+    for k in range(count):
         x = Instance(rng)
         rounds, rate = int(rng.integers(1, 10)), float(rng.choice([0.05, 0.3, 0.7, 0.95]))
         if k % 3 == 0:  # a Poisson sample: the record's gradient is added to the others'
@@ -261,11 +263,12 @@ def test_sampled_is_below_what_it_is_made_of() -> None:
     assert np.all(wide.delta >= deltas.delta * (1 - 1e-9))
 
 
+@pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
-def test_aggregator_that_draws_every_round(loss: str) -> None:
+def test_aggregator_that_draws_every_round(loss: str, count: int) -> None:
     """A batch of two among users with linear or, for nonconvex losses, concave quadratic ones: the chain's mixture is never above."""
     rng = np.random.default_rng(23)
-    for _ in range(60):
+    for _ in range(count):
         users, rounds = int(rng.integers(2, 7)), int(rng.integers(1, 8))
         radius, lipschitz, rate = rng.uniform(0.3, 2.0), rng.uniform(0.1, 1.0), rng.uniform(0.2, 1.0)
         noise = max(lipschitz * 10 ** rng.uniform(-0.2, 0.8), radius / rate / 4)

@@ -323,6 +323,7 @@ LEDGERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ledger", LEDGERS, ids=str)
 def test_distributions_go_out_and_come_back(ledger):
     """A distribution made by connecting dots bounds epsilon from above, within its grid step a step; coming back it still does."""
@@ -337,6 +338,7 @@ def test_distributions_go_out_and_come_back(ledger):
             assert bracket.lower <= epsilon <= bracket.upper * (1 + 1e-3) + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add", [False, True])
 def test_a_distribution_of_theirs_is_composed(add):
     """Their asymmetric distribution of one step, composed by us, brackets what ours says of the steps, in either direction."""

@@ -36,6 +36,7 @@ def test_numbers_of_a_training():
     assert riskcal.get_bayes_risk(training, 0.5) == pytest.approx((1 - advantage) / 2, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_noise_from_risk():
     """The noise found is feasible, and a thousandth less is not."""
     sigma = riskcal.find_noise_multiplier_for_advantage(0.1, 0.01, 300, grid_step=1e-4, noise_max=50.0)

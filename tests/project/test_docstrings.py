@@ -50,7 +50,16 @@ CLASSES += [
 ]
 
 
-@pytest.mark.parametrize(("name", "function"), [*PUBLIC, *CLASSES], ids=[name for name, _ in [*PUBLIC, *CLASSES]])
+SLOW = ("dp_accounting.from_pld", "riskcal.find_noise_multiplier_for_err_rates", "utility.plan")  # a second or more
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        pytest.param(name, function, id=name, marks=[pytest.mark.slow] if name.endswith(SLOW) else [])
+        for name, function in [*PUBLIC, *CLASSES]
+    ],
+)
 def test_examples_run(name, function):
     """Every public function has an example, and it prints what it says."""
     names = dict(vars(inspect.getmodule(function) or hs))

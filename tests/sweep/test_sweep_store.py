@@ -225,6 +225,7 @@ def started(plan: Path, out: Path, parts: int) -> Iterator[subprocess.Popen[str]
         yield process
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes]) -> None:
     """Killed without warning at several moments and started again, a run ends with the bytes of a whole one."""
     killed = 0

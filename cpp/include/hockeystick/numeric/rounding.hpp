@@ -45,5 +45,28 @@ inline constexpr double hull_slope_error = 0x1p-42;
 // would claim perfect privacy.
 inline constexpr double smallest_positive = 0x1p-1074;
 
+// The error of theta and of every other one-step delta, in units of 1 + |log delta|: five times the
+// 2e-14 that divergence/hockey_stick.hpp promises, because a formula of loss/ adds a few
+// exponentials and products of its own.
+inline constexpr double delta_error = 0x1p-43;
+
+// The error of a mass beyond every finite loss, 1 - prod (1 - p_j)^{T_j}: some ninety roundings.
+inline constexpr double infinite_mass_error = 1e-14;
+
+// The error of a sum of exponents, each a loss times a tilt: some ninety roundings of the largest.
+inline constexpr double exponent_error = 1e-14;
+
+// A bisection stops at a bracket of this relative width: it holds eight doubles, too few to be
+// worth an evaluation.
+inline constexpr double search_resolution = 0x1p-50;
+
+// A search for a one-step epsilon stops at this relative width: delta cannot be told apart within
+// it.
+inline constexpr double epsilon_resolution = 0x1p-44;
+
+// Grid points that differ by less than this, relatively, count as one: rounding alone never moves a
+// point so far.
+inline constexpr double distinct_points = 0x1p-40;
+
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric

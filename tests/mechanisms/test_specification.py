@@ -1,4 +1,7 @@
-"""What must be true of every mechanism, whatever it is. A new one needs a line in EXAMPLES, and a test of its own for its numbers."""
+"""For every mechanism: symmetric in the order of steps; monotone; brackets nest; engines agree; values copy and save.
+
+A new mechanism needs a line in EXAMPLES, and a test of its own for its numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import mechanisms
+from hockeystick.mechanisms.base import ADJACENCIES
 from hockeystick.training.participation import SAMPLERS
 
 GAUSSIAN, PAIR = hs.Gaussian(2.0), hs.Discrete([0.6, 0.3, 0.1], [0.3, 0.6, 0.1])
@@ -58,7 +62,7 @@ def supported(mechanism, adjacency):
 CASES = [
     pytest.param(mechanism, adjacency, id=f"{mechanism!r}-{adjacency}")
     for mechanism in ALL
-    for adjacency in mechanisms.ADJACENCIES
+    for adjacency in ADJACENCIES
     if supported(mechanism, adjacency)
 ]
 EPS = (0.0, 0.2, 1.0, 3.0)
@@ -70,7 +74,7 @@ def test_every_class_has_an_example(kind):
     assert kind in EXAMPLES, f"add a line for {kind.__name__} to EXAMPLES"
     for example in EXAMPLES[kind]:
         assert type(example) is kind
-        assert any(supported(example, adjacency) for adjacency in mechanisms.ADJACENCIES)
+        assert any(supported(example, adjacency) for adjacency in ADJACENCIES)
 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
@@ -154,7 +158,7 @@ def test_engines_agree(mechanism, adjacency):
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_participants_are_those_accounted_for(mechanism):
     """Who is drawn may be charged; a mechanism that samples never has everybody, unless drawing for it is refused."""
-    adjacency = next(word for word in mechanisms.ADJACENCIES if supported(mechanism, word))
+    adjacency = next(word for word in ADJACENCIES if supported(mechanism, word))
     clients = range(getattr(mechanism, "dataset_size", 200))
     try:
         drawn = hs.draw_participants(mechanism, clients)
