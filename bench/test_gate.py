@@ -21,7 +21,7 @@ needs_tools = pytest.mark.skipif(
 
 # The kernels of the core on an array. SLOWED plants one more exponential in one of them.
 KERNEL = """
-#include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/hockeystick.hpp>
 #include <cmath>
 extern "C" double theta_sum(int n) {
     double sum = 0;
