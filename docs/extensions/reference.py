@@ -110,7 +110,7 @@ def _members(value: Any) -> list[str]:
     own = [
         name
         for kind in value.__mro__
-        if kind.__module__.startswith("hockeystick.")
+        if kind.__module__.split(".")[0] == "hockeystick"
         for name, member in vars(kind).items()
         if not name.startswith("_")
         and (inspect.isroutine(member) or isinstance(member, property))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -150,6 +151,11 @@ __all__ = [
     "zcdp_epsilon",
     "zcdp_rho",
 ]
+
+# Pickles, tracebacks and pages name them by this module, wherever they are defined.
+for _public in map(globals().get, __all__):
+    if isinstance(_public, (type, FunctionType)):
+        _public.__module__ = __name__
 
 # Loaded when first asked for: together they take longer than all the rest.
 _SUBMODULES = frozenset(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -248,3 +252,16 @@ def test_threads(library):
         for k, (found, message) in enumerate(pool.map(work, range(8))):
             assert found == alone
             assert message == f"eps must be non-negative, not -{k + 1}"
+
+
+@pytest.mark.skipif(
+    not (sys.platform == "linux" and shutil.which("nm") and shutil.which("readelf")), reason="not Linux, or no binutils"
+)
+def test_exported_symbols(library):
+    """The library exports the functions of its header and nothing else, under a name with the ABI version."""
+    path = LIBRARIES[0]
+    header = (Path(hs.get_include()) / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
+    listing = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
+    dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+    assert f"[libhockeystick_c.so.{library.hs_abi_version()}]" in dynamic

@@ -77,11 +77,32 @@ def test_plain_install(tmp_path):
 
 @needs_cmake
 def test_headers_without_a_transform(tmp_path):
-    """Without pocketfft the headers are installed, and a program that needs no transform builds against them."""
-    options = ["-DHOCKEYSTICK_PYTHON=OFF", "-DPOCKETFFT_INCLUDE_DIR=/nowhere", f"-DCMAKE_INSTALL_PREFIX={tmp_path}"]
+    """Told to leave out the C library, CMake installs headers without pocketfft; what needs no transform builds on them."""
+    options = [
+        "-DHOCKEYSTICK_PYTHON=OFF",
+        "-DHOCKEYSTICK_C=OFF",
+        "-DPOCKETFFT_INCLUDE_DIR=/nowhere",
+        f"-DCMAKE_INSTALL_PREFIX={tmp_path}",
+    ]
     run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options)
     run(CMAKE, "--build", tmp_path / "library", "--target", "install")
     assert not list(tmp_path.glob("lib/*hockeystick_c*"))
     downstream = build(tmp_path / "downstream", tmp_path / "lib" / "cmake" / "hockeystick")
     assert float(run(downstream / "kernels").split()[0]) == pytest.approx(0.1269367375066439458, rel=1e-14)
     assert not (downstream / "from_c").exists()
+
+
+@needs_cmake
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-DPOCKETFFT_INCLUDE_DIR=/nowhere"], "pocketfft.hpp was not found in '/nowhere'"),
+        (["-DCMAKE_CXX_FLAGS=-funsafe-math-optimizations"], "do not survive the flag -funsafe-math-optimizations"),
+    ],
+)
+def test_refused_configurations(tmp_path, options, message):
+    """CMake neither drops the C library in silence nor builds with flags under which bounds are false."""
+    command = [CMAKE, "-S", ROOT, "-B", tmp_path, "-DHOCKEYSTICK_PYTHON=OFF", *options]
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert message in " ".join(result.stderr.split())

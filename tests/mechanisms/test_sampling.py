@@ -14,7 +14,8 @@ from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick import _core
-from hockeystick.mechanisms.copies_in_batch import drawn_copies, group_in_batch
+from hockeystick._numeric.binomial import group_in_batch
+from hockeystick.mechanisms.copies_in_batch import drawn_copies
 
 GAUSSIAN = hs.Gaussian(2.0)
 

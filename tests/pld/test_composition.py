@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -234,3 +235,15 @@ def test_one_step_is_exact(noise, rate, eps):
     assert_inside(bracket, exact, 1e-13 * exact)
     assert bracket.upper <= bracket.lower * (1 + 1e-7)
     assert_inside(pld.epsilon_bracket(exact), eps, 1e-12 * eps)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mass_at_infinity_of_many_outcomes(seed):
+    """Beyond every finite loss delta is the mass of infinite losses: a sum of many terms, whose rounding both ends hold."""
+    p = np.random.default_rng(seed).uniform(size=100_000)
+    p *= 0.1 / p.sum()
+    infinite = sum(map(Fraction, p.tolist()))
+    pair = [*p.tolist(), 1.0 - float(infinite), *np.zeros(p.size).tolist(), 1.0]
+    lower, upper, *_ = _core.pld_bracket([("discrete", pair, 1.0, 2.0)], True, False, 50.0, 0.0, 1e-3)  # twice
+    assert Fraction(lower) <= 1 - (1 - infinite) ** 2 <= Fraction(upper)
+    assert upper - lower <= 1e-9 * upper

@@ -55,13 +55,13 @@ def test_accelerated_sgd_by_hand(mu, values):
 
 def test_multistage_schedule_by_hand():
     """Stages have the rounds and scales of the corrected formula, whose product of rounds is in the numerator."""
-    arguments = {"smoothness": 1.0, "strong_convexity": 0.1, "variance_bound": 1.0, "gap": 1.0}
+    arguments = {"smoothness": 1.0, "strong_convexity": 0.1, "gradient_std": 1.0, "initial_gap": 1.0}
     length, scale = simulate.multistage_schedule(**arguments, rounds=1707)[0]
     assert (length, round(scale, 3)) == (1707, 12887.572)
-    with pytest.raises(ValueError, match="at least those of the first stage, 1707"):
+    with pytest.raises(ValueError, match="at least 1707, those of the first stage"):
         simulate.multistage_schedule(**arguments, rounds=1706)
     third = simulate.multistage_schedule(
-        smoothness=10.0, strong_convexity=0.1, variance_bound=2.0, gap=5.0, rounds=10**5
+        smoothness=10.0, strong_convexity=0.1, gradient_std=2.0, initial_gap=5.0, rounds=10**5
     )[2]
     assert (third[0], round(third[1], 1)) == (5462, 131874.6)
 

@@ -27,7 +27,7 @@ def test_every_shard_once(slow: int, fast: int, shard_rows: int, late: int, miss
     """Every missing shard comes once, however many are under way and whatever they cost."""
     plan = plan_of(slow, fast, shard_rows)
     wanted = [index for index in range(plan.num_shards) if missing.random() < 0.8]  # type: ignore[attr-defined]
-    waiting, given_out, flying = schedule.Queue(plan, wanted), [], []
+    waiting, given_out, flying = schedule.Schedule(plan, wanted), [], []
     while True:
         index = waiting.next()
         if index is not None:
@@ -45,7 +45,7 @@ def test_dear_shards_first() -> None:
     """Once some shards over the whole table are timed, those of the dearest values come first, in the table's order."""
     plan = plan_of(8, 80, 10)  # 64 shards, 8 for each value of the first axis
     cost = {value: (7 * value) % 8 + 1.0 for value in range(8)}  # no order of the axis
-    waiting = schedule.Queue(plan, range(64))
+    waiting = schedule.Schedule(plan, range(64))
     pilots = [waiting.next() for _ in range(16)]
     assert {index // 8 for index in pilots} == {*range(8)}  # all over the table
     for index in pilots:
@@ -60,7 +60,7 @@ def test_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule.time, "monotonic", lambda: now)
     plan = plan_of(2, 40, 10)  # 8 shards; those of the second value cost ten times as much
     cost = [1.0] * 4 + [10.0] * 4
-    waiting = schedule.Queue(plan, range(8))
+    waiting = schedule.Schedule(plan, range(8))
     assert waiting.seconds_left() is None
     first, second = waiting.next(), waiting.next()
     assert {first // 4, second // 4} == {0, 1}

@@ -9,6 +9,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import Array, Grid
 from hockeystick._hidden_states.best import METHODS
+from hockeystick._numeric.rounding import DOWN
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
@@ -46,6 +47,6 @@ def sampled_bounds(cells: list[Array], grid: Grid, *, convex: bool = True) -> Ar
         values[(plain, *where)] = values[(sampled, *where)] = every
         if last > 0:
             split = Accountant(adjacency="replace").compose(_Sampled(multiplier, rate), int(last))
-            split.compose(Gaussian(2.0 / mu * (1.0 - 2.0**-50)))
+            split.compose(Gaussian(2.0 / mu * DOWN))
             values[(sampled, *where)] = min(every, split.delta(eps))
     return values

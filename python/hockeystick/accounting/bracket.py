@@ -6,8 +6,6 @@ import math
 from typing import NamedTuple
 
 __all__ = ["Bracket"]
-
-
 TOLERANCE = 1e-3  # width over upper end
 
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 
+from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, status_of, symmetric
-
-UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than a handful of roundings
 
 
 class Composition:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import hockeystick._core as core
+from hockeystick._numeric.rounding import DOWN, FUNCTIONS, GAUSSIAN_TAIL, UP
 from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
-from hockeystick.accounting.composition import DOWN, UP
 from hockeystick.accounting.composition import Composition as Composition  # noqa: PLC0414, asked for here
 from hockeystick.accounting.renyi import conversion
 from hockeystick.mechanisms.base import Entry
@@ -274,8 +274,8 @@ def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and composition.mu is not None and not composition.others:
-        log_theta = float(core.log_theta(eps * (1 - 2.0**-49), composition.mu[1]))
-        return log_theta * (1 - 2.0**-43)
+        log_theta = float(core.log_theta(eps * (1 - FUNCTIONS), composition.mu[1]))
+        return log_theta * (1 - GAUSSIAN_TAIL)
     return max(map(_log_upper, found))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import LARGEST_BELOW_ONE
 
 START, ROUNDS, MOST = 17, 6, 400  # points at first, refinements, points at most
 
@@ -21,7 +22,7 @@ def false_negative_rates(delta: Function, epsilon: Function, fpr: Array) -> Arra
     if rates.size:
         # Beyond the epsilon at which delta is within a thousandth of the rates of its limit, tangents gain less than that.
         limit = delta(math.inf)
-        farthest = epsilon(min(limit + 1e-3 * float(min(rates[0], 1.0 - rates[-1], 1e-3)), 1.0 - 2.0**-53))
+        farthest = epsilon(min(limit + 1e-3 * float(min(rates[0], 1.0 - rates[-1], 1e-3)), LARGEST_BELOW_ONE))
         top = min(farthest, 700.0)
         for eps in np.linspace(0.0, top, START)[1:].tolist():
             curve[eps] = delta(eps)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
+from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
-ROUNDING = 2.0**-48  # of a sum, relative to its largest term: a few units each
 SMALLEST, LARGEST = -50.0, 400.0  # of log(a - 1)
 
 
@@ -147,7 +147,7 @@ def zcdp_rho(accountant: Accountant) -> float:
         msg = f"accountant must be an Accountant, not {accountant!r}"
         raise TypeError(msg)
     rho = sum(count * _rho_of_step(step, accountant.adjacency) for step, count in accountant.ledger.items())
-    return rho * (1 + (len(accountant.ledger) + 4) * ROUNDING)
+    return rho * (1 + (len(accountant.ledger) + 4) * SHORT_SUM)
 
 
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
@@ -178,7 +178,7 @@ def _delta(cells: list[Array], _threads: int) -> Array:
     with np.errstate(all="ignore"):  # cells at the ends are set below
         x = _order_less_one(lambda x: (2 * x + 1) * rho - np.log1p(1 / x) - eps)
         parts = np.stack([x * (x + 1) * rho, -x * eps, -x * np.log1p(1 / x), -np.log1p(x)])
-        delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + ROUNDING), 1.0))  # not 0 by underflow
+        delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + SHORT_SUM), 1.0))  # not 0 by underflow
         delta = np.where(np.isinf(rho) & (eps >= 0), 1.0, delta)
         delta = np.where((eps == np.inf) | (rho == 0), 0.0, delta)
     return np.where((rho >= 0) & (eps >= 0), delta, np.nan)
@@ -209,5 +209,5 @@ def _order_less_one(rising: Callable[[Array], Array]) -> Array:
 
 def _sum_up(parts: Array) -> Array:
     """Return the sum over the first axis, above its rounding."""
-    upper: Array = parts.sum(axis=0) + ROUNDING * np.abs(parts).sum(axis=0)
+    upper: Array = parts.sum(axis=0) + SHORT_SUM * np.abs(parts).sum(axis=0)
     return upper

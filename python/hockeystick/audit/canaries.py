@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, positive_scalar, real, scalar
+from hockeystick._numeric.search import halve
 
 __all__ = ["canary_direction", "canary_pair"]
 
@@ -120,7 +121,4 @@ def _logistic_size(clip_norm: float, reach: float) -> float:
         raise ValueError(msg)
     low, high = 2.0 * clip_norm, clip_norm * (1.0 + math.exp(STEEPEST))
     high = STEEPEST / reach if high * reach > STEEPEST else high
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if middle < clip_norm * (1.0 + math.exp(middle * reach)) else (low, middle)
-    return high
+    return halve(lambda s: s < clip_norm * (1.0 + math.exp(s * reach)), low, high, tolerance=1e-12)[1]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import choice, count_scalar
+from hockeystick._numeric.search import last_that_holds
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.audit.guessing import (
     Guesses,
@@ -18,7 +19,7 @@ from hockeystick.audit.guessing import (
     gaussian_inverse,
     impossible,
 )
-from hockeystick.audit.rates import largest_rejected
+from hockeystick.audit.rates import TOLERANCE
 from hockeystick.audit.scores import claim, delta_of, failure_probability, scores_of, shuffled
 
 __all__ = ["OneRunEvidence", "one_run"]
@@ -143,7 +144,7 @@ def one_run(
     bottom, top = order[: made // 2], order[order.size - (made - made // 2) :]
     right = int(np.count_nonzero(coins[top]) + np.count_nonzero(~coins[bottom]))
     guesses = Guesses(right, made, order.size)
-    end = largest_rejected(_rejected(guesses, delta, failure, method))
+    end = last_that_holds(_rejected(guesses, delta, failure, method), TOLERANCE)
     epsilon, mu = (float(gdp_epsilon(end, delta)), end) if method == "gdp" else (end, None)
     return OneRunEvidence(epsilon, mu, delta, float(confidence), method, *guesses)
 

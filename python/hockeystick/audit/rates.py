@@ -8,14 +8,15 @@ mu from below, in both directions at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick._numeric.search import last_that_holds
 from hockeystick.kernels import q_inv
 
+TOLERANCE = 1e-9  # of an epsilon that is searched for, relative
 QUADRATURE = np.linspace(-40.0, 40.0, 8001)  # logit of a probability; relative error 2e-4 at most, from the kink of f
 
 
@@ -82,17 +83,4 @@ def credible_epsilon(counts: Counts, delta: float, failure: float) -> float:
         largest_y = np.minimum(delta + np.exp(epsilon) * x, 1.0 - np.exp(-epsilon) * (1.0 - delta - x))
         return float(weights @ functions.betainc(a, b, np.clip(largest_y, 0.0, 1.0)))
 
-    return largest_rejected(lambda epsilon: inside(epsilon) <= failure)
-
-
-def largest_rejected(rejected: Callable[[float], bool]) -> float:
-    """Return the end of the interval [0, end) on which `rejected` holds, from inside to 1e-9; 0 if it is empty."""
-    low, high = 0.0, 1.0
-    if not rejected(low):
-        return 0.0
-    while rejected(high):
-        low, high = high, 2.0 * high
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return last_that_holds(lambda epsilon: inside(epsilon) <= failure, TOLERANCE)

@@ -18,7 +18,7 @@ CHOOSING = 4  # a quarter of the runs chooses: a threshold is easier to find tha
 MOST_CANDIDATES = 400
 
 
-class Test(NamedTuple):
+class ThresholdTest(NamedTuple):
     """Call a run "in" where its score `rule` threshold."""
 
     rule: Rule
@@ -33,10 +33,10 @@ class Test(NamedTuple):
 
 def put_to_test(
     runs_in: Array, runs_out: Array, threshold: float | None, bound: Callable[[Counts], Array]
-) -> tuple[Test, Counts]:
+) -> tuple[ThresholdTest, Counts]:
     """Return the test and its counts on all runs, or, if it has to be chosen, on the runs that did not choose it."""
     if threshold is not None:
-        test = Test(">=", scalar("threshold", threshold, lambda x: not np.isnan(x), "be a number"))
+        test = ThresholdTest(">=", scalar("threshold", threshold, lambda x: not np.isnan(x), "be a number"))
         return test, test.apply(runs_in, runs_out)
     (choosing_in, counted_in), (choosing_out, counted_out) = (
         _split(runs, shuffled(runs.size, runs_in, runs_out)) for runs in (runs_in, runs_out)
@@ -51,20 +51,20 @@ def _split(runs: Array, order: NDArray[np.int64]) -> tuple[Array, Array]:
     return runs[order[:choosing]], runs[order[choosing:]]
 
 
-def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -> Test:
+def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -> ThresholdTest:
     """Return the test with the largest bound on the runs that choose.
 
     Any choice is sound. This one is wary of thresholds that few runs pass: so few runs bound their rates badly.
     """
     candidates = _candidates(np.concatenate([runs_in, runs_out]))
-    best: tuple[float, Test] = (-np.inf, Test(">=", float(candidates[0])))
+    best: tuple[float, ThresholdTest] = (-np.inf, ThresholdTest(">=", float(candidates[0])))
     rules: tuple[Rule, Rule] = (">=", "<=")
     for rule in rules:
         hits = [_hits(np.sort(runs), candidates, rule) for runs in (runs_in, runs_out)]
         bounds = bound(Counts(hits[0], runs_in.size, hits[1], runs_out.size))
         winner = int(np.argmax(bounds))
         if bounds[winner] > best[0]:
-            best = float(bounds[winner]), Test(rule, float(candidates[winner]))
+            best = float(bounds[winner]), ThresholdTest(rule, float(candidates[winner]))
     return best[1]
 
 

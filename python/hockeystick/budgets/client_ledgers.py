@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import DELTA, count_scalar, positive_scalar, scalar
+from hockeystick._checks import count_scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.state import dump_steps, load_steps
 from hockeystick.budgets.filter_base import BudgetExceededError, Filter
-from hockeystick.budgets.journal import ClientId, Entry, Journal, Mask
+from hockeystick.budgets.journal import Charge, ClientId, Journal, Mask
 from hockeystick.budgets.shared_ledgers import InternedLedgers
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
+from hockeystick.budgets.client_arguments import checked_budget, client_id
 
 __all__ = ["ClientCharge", "ClientLedgers"]
-
 FIRST_CAPACITY = 1024
 
 
@@ -107,7 +106,7 @@ class ClientLedgers:
         adjacency: Adjacency | None = None,
         budget: Filter | None = None,
     ) -> None:
-        limits, fresh = _budget(epsilon, delta, adjacency, budget)
+        limits, fresh = checked_budget(epsilon, delta, adjacency, budget)
         self._ledgers = InternedLedgers(fresh, limits)
         self._which: NDArray[np.int32] = np.zeros(FIRST_CAPACITY, np.int32)
         self._last_round = 0
@@ -159,7 +158,7 @@ class ClientLedgers:
         TypeError
             If an id is neither an integer nor a string.
         """
-        new = [client for client in dict.fromkeys(map(_client_id, clients)) if client not in self._positions]
+        new = [client for client in dict.fromkeys(map(client_id, clients)) if client not in self._positions]
         self._journal.enrol(len(self), new)
         self._positions.update((client, position) for position, client in enumerate(new, len(self)))
         self._ids.extend(new)
@@ -259,7 +258,7 @@ class ClientLedgers:
             raise BudgetExceededError(msg)
         drawn = None if participants is None else self._mask("participants", participants)
         check_participation(mechanism, int(count), charged, drawn)
-        entry = Entry(number, dump_steps([(mechanism, int(count))]), charged, drawn)
+        entry = Charge(number, dump_steps([(mechanism, int(count))]), charged, drawn)
         self._journal.append(entry)  # first: what memory holds and the disk does not would be free
         self._apply(entry)
 
@@ -343,7 +342,7 @@ class ClientLedgers:
 
     def _position(self, name: str, client: ClientId) -> int:
         try:
-            return self._positions[_client_id(client)]
+            return self._positions[client_id(client)]
         except KeyError:
             msg = f"{name} must be enrolled, which {client!r} is not"
             raise ValueError(msg) from None
@@ -369,7 +368,7 @@ class ClientLedgers:
         poor[present] = [count > self._ledgers.room(number, mechanism) for number in present.tolist()]
         return poor[which] & charged
 
-    def _apply(self, entry: Entry) -> None:
+    def _apply(self, entry: Charge) -> None:
         """Move the charged clients to the ledgers that they have after a charge."""
         which = self._which[: len(entry.charged)]
         after = np.arange(len(self._ledgers), dtype=np.int32)
@@ -378,26 +377,3 @@ class ClientLedgers:
             after[number] = self._ledgers.after(number, steps)
         np.copyto(which, after[which], where=entry.charged)
         self._last_round = entry.round
-
-
-def _client_id(client: ClientId) -> ClientId:
-    if isinstance(client, str):
-        return str(client)
-    if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)) or abs(client) >= 2**63:
-        msg = f"a client's id must be a string or an integer of 64 bits, not {client!r}"
-        raise TypeError(msg)
-    return operator.index(client)
-
-
-def _budget(
-    epsilon: float | None, delta: float | None, adjacency: Adjacency | None, budget: Filter | None
-) -> tuple[tuple[float, float] | None, Accountant | Filter]:
-    """Return epsilon and delta with an empty accountant, or a filter."""
-    if budget is None and epsilon is not None and delta is not None:
-        limits = (positive_scalar("epsilon", epsilon), scalar("delta", delta, *DELTA))
-        return limits, Accountant("add_or_remove" if adjacency is None else adjacency)
-    if isinstance(budget, Filter) and (epsilon, delta, adjacency) == (None, None, None) and not len(budget):
-        return None, type(budget).from_state_dict(budget.state_dict())
-    given = f"epsilon={epsilon}, delta={delta}, adjacency={adjacency!r}, budget={budget!r}"
-    msg = f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}"
-    raise ValueError(msg)

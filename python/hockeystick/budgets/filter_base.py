@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
+from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
 from hockeystick.mechanisms.base import Adjacency, Mechanism
@@ -15,7 +16,7 @@ from hockeystick.mechanisms.base import Adjacency, Mechanism
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-SLACK = 2.0**-48  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
+SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
 
 
 class BudgetExceededError(RuntimeError):

@@ -22,6 +22,7 @@ import math
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse
@@ -241,12 +242,12 @@ def _penalty(order: float, delta: float) -> float:
 
 def _up(budget: float, penalty: float) -> float:
     """Return the sum with its rounding and that of the penalty, whose terms cancel by at most a few units."""
-    return budget + penalty + 2.0**-45 * (budget + abs(penalty) + 1.0)
+    return budget + penalty + PENALTY * (budget + abs(penalty) + 1.0)
 
 
 def _largest_budget(epsilon: float, delta: float, order: float) -> float:
     penalty = _penalty(order, delta)
-    budget = epsilon - penalty - 2.0**-43 * (epsilon + abs(penalty) + 1.0)
+    budget = epsilon - penalty - GAUSSIAN_TAIL * (epsilon + abs(penalty) + 1.0)
     if not SCALE[0](budget):
         msg = f"epsilon must leave a budget at order {order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
         raise ValueError(msg)

@@ -23,7 +23,7 @@ ClientId = int | str
 Mask = NDArray[np.bool_]
 
 
-class Entry(NamedTuple):
+class Charge(NamedTuple):
     """One charge, as it is in the file."""
 
     round: int
@@ -89,19 +89,19 @@ class Journal:
             self._db.execute("BEGIN")
             self._db.executemany("INSERT INTO clients VALUES (?, ?)", enumerate(clients, first))
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: Charge) -> None:
         """Append a charge."""
         participants = None if entry.participants is None else _pack(entry.participants)
         row = (entry.round, json.dumps(entry.steps), _pack(entry.charged), participants)
         with self._db:
             self._db.execute("INSERT INTO charges (round, steps, charged, participants) VALUES (?, ?, ?, ?)", row)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[Charge]:
         """Return all charges in order."""
         rows = self._db.execute("SELECT round, steps, charged, participants FROM charges ORDER BY sequence")
         for number, steps, charged, participants in rows:
             drawn = None if participants is None else _unpack(participants)
-            yield Entry(number, json.loads(steps), _unpack(charged), drawn)
+            yield Charge(number, json.loads(steps), _unpack(charged), drawn)
 
 
 def _pack(mask: Mask) -> bytes:

@@ -26,6 +26,8 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
+from hockeystick._numeric.rounding import LONG_SUM, UP
+from hockeystick._numeric.search import halve
 from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
 from hockeystick.budgets.filters import ORDER
@@ -208,18 +210,17 @@ class RenyiOdometer(Steps):
     def _epsilon(self, ledger: dict[Mechanism, int]) -> float:
         """Return where the mean of the supermartingales would be 1/delta."""
         spent = [(count * self._costs[mechanism]).tolist() for mechanism, count in ledger.items()]
-        divergences = np.array([math.fsum(order) for order in zip(*spent, strict=True)] or [0.0]) * (1 + 2.0**-50)
+        divergences = np.array([math.fsum(order) for order in zip(*spent, strict=True)] or [0.0]) * UP
         if divergences.min() == 0.0:  # equal laws
             return 0.0
         powers = np.array(self._orders) - 1.0
         depth = math.log(len(powers)) - math.log(self._delta)
-        depth += 2.0**-46 * (depth + 1.0)  # the exponents that count are at most this, and err in proportion
-        low, high = 0.0, float(np.min(divergences + depth / powers))
+        depth += LONG_SUM * (depth + 1.0)  # the exponents that count are at most this, and err in proportion
+        high = float(np.min(divergences + depth / powers))
         if not math.isfinite(high):
             return math.inf
-        high *= 1 + 2.0**-50
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            reached = np.logaddexp.reduce(powers * (middle - divergences)) >= depth
-            low, high = (low, middle) if reached else (middle, high)
-        return high
+
+        def below(epsilon: float) -> bool:
+            return bool(np.logaddexp.reduce(powers * (epsilon - divergences)) < depth)
+
+        return halve(below, 0.0, high * UP, most=BISECTIONS)[1]

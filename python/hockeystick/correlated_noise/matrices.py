@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import UNIT
 from hockeystick.correlated_noise.participation import Pattern
 
-UNIT = 2.0**-52
 MOST_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
 
 

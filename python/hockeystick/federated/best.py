@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import OnError, broadcast
 from hockeystick._hidden_states.best import Best, smallest
-from hockeystick.federated.trusted_aggregator import AggregatorGrid, Loss
+from hockeystick.federated.arguments import AggregatorGrid, Loss
 
 __all__ = ["best"]
 

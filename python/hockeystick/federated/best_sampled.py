@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import OnError, broadcast
 from hockeystick._hidden_states.best import Best, smallest
 from hockeystick._hidden_states.random_participation import sampled_bounds
-from hockeystick.federated.trusted_aggregator import AggregatorGrid, Loss
+from hockeystick.federated.arguments import AggregatorGrid, Loss
 
 __all__ = ["best_sampled"]
 

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Grid, OnError, Result
-from hockeystick.federated.fedavg import FederationGrid
+from hockeystick.federated.arguments import FederationGrid
 
 __all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
 

@@ -15,9 +15,11 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, count_scalar, positive_scalar
+from hockeystick._numeric.rounding import UP
 from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
+from hockeystick.interop.event_noise import NON_PRIVATE, Relation
+from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
 from hockeystick.mechanisms.base import Core
 
@@ -194,7 +196,7 @@ def _delta(mechanism: Core, forward: bool, eps: float) -> float:
     if eps >= 0:
         return float(core.one_step_bracket(*mechanism, forward, False, eps)[1])
     other = core.one_step_bracket(*mechanism, not forward, False, -eps)[1]
-    return float(min((-math.expm1(eps) + math.exp(eps) * other) * (1 + 2.0**-50), 1.0))
+    return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
 
 
 def from_pld(pld: Any) -> DiscretePairs:

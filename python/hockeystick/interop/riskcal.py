@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Grid, Result, scalar
+from hockeystick._numeric.rounding import DOWN
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
@@ -115,8 +116,8 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     priors = Grid(None, "raise").probability("prior", prior)
     smaller = np.minimum(priors, 1.0 - priors)
     with np.errstate(divide="ignore"):
-        eps = np.abs(np.log(1.0 - smaller) - np.log(smaller)) * (1 - 2.0**-50)
-    return smaller * np.maximum(1.0 - accountant.delta(eps), 0.0) * (1 - 2.0**-50)
+        eps = np.abs(np.log(1.0 - smaller) - np.log(smaller)) * DOWN
+    return smaller * np.maximum(1.0 - accountant.delta(eps), 0.0) * DOWN
 
 
 def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs

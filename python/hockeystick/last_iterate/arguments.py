@@ -43,3 +43,25 @@ def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> t
         return "noise_scale", noise_scale
     msg = "exactly one of noise_std (Gaussian noise) and noise_scale (Laplace noise) must be given"
     raise TypeError(msg)
+
+
+def check_index(grid: Grid, index: Array, num_records: Array) -> None:
+    """Check the step in which the record is used."""
+    grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
+
+
+def check_step(grid: Grid, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
+    """Check that a step does not expand."""
+    grid.require(
+        lambda b, r: r <= b,
+        "strong_convexity must be at most smoothness",
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+    )
+    grid.require(
+        lambda e, b, r: e * (b + r) <= 2,
+        "learning_rate must be at most 2/(smoothness + strong_convexity)",
+        learning_rate=learning_rate,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, count_scalar
+from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, require_pairs
 
 POINTS = {
@@ -103,7 +104,7 @@ def simplest(entries: Sequence[Entry], *, upper: bool) -> Core | None:
     if any(kind != "gaussian" or rate != 1.0 for kind, _, rate, _ in leaking):
         return None
     shift = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in leaking))
-    return "gaussian", [shift * (1.0 + (1 if upper else -1) * 2.0**-50)], 1.0
+    return "gaussian", [shift * (UP if upper else DOWN)], 1.0
 
 
 def discrete_pair(entries: Sequence[Entry], *, forward: bool, upper: bool) -> tuple[list[float], list[float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hockeystick._checks import scalar
+from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms.orders import LARGEST_ORDER, ORDERS
 from hockeystick.mechanisms.user_function import function_of_one_number
 
@@ -28,7 +29,7 @@ def of_function(cumulant: Any, accuracy: float, largest_order: float) -> tuple[l
         if 0 < i < len(points) - 1:
             part = (s - points[i - 1]) / (points[i + 1] - points[i - 1])
             excess = value - ((1.0 - part) * values[i - 1] + part * values[i + 1])
-            if excess > errors[i] + errors[i - 1] + errors[i + 1] + 2.0**-48 * abs(value):
+            if excess > errors[i] + errors[i - 1] + errors[i + 1] + SHORT_SUM * abs(value):
                 msg = f"cumulant must be convex; at {s:g} it is {excess:g} above the chord of {points[i - 1]:g} and {points[i + 1]:g}"
                 raise ValueError(msg)
     divergences, least = [], 0.0

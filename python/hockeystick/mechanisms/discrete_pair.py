@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick._checks import Array
 
 
-def on_grid(losses: Array, masses: Array, nodes: Array) -> Array:
+def connect_the_dots(losses: Array, masses: Array, nodes: Array) -> Array:
     """Move the masses that Q puts at losses to increasing nodes, which must enclose them, such that delta only grows.
 
     Each outcome becomes two, at the nodes on its two sides, with the same mass under Q and, as the mean of e^loss is kept, under
@@ -23,7 +23,7 @@ def on_grid(losses: Array, masses: Array, nodes: Array) -> Array:
     return np.asarray(lower + np.bincount(left + 1, share * masses, nodes.size))
 
 
-def outwards(losses: Array, p: Array, q: Array, error: float) -> tuple[Array, Array]:
+def widen(losses: Array, p: Array, q: Array, error: float) -> tuple[Array, Array]:
     """Return a pair that leaks no less than the true one, of which p and q are known up to a relative error.
 
     P's masses of positive losses (infinite ones are some) and Q's of negative ones are raised by that share, their others lowered;

@@ -43,7 +43,7 @@ class FixedSizeSampled(Mechanism):
     Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
     binomial probability w_m, and q = 1 - w_0.
 
-    A record replaced: dominated by the curve of loss/sampled_loss.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
     Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
     all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
 from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, refuse
-from hockeystick.mechanisms.copies_in_batch import LEAST_PROBABILITY, group_in_batch
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from hockeystick._checks import STRICT, choice, real, vector
+from hockeystick._numeric.rounding import MASSES
 from hockeystick.mechanisms import profile_sampling
 from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, Status
-from hockeystick.mechanisms.discrete_pair import outwards
+from hockeystick.mechanisms.discrete_pair import widen
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 MOST_POINTS = 2000
 STATUSES = ("certified", "estimate")
-ROUNDING = 2.0**-44  # of masses made of differences, each of a few roundings
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class PrivacyProfile(Mechanism):
             q.append(mass * math.exp(max(-point.eps, 0.0)))
         losses, p, q = [-math.inf, *losses, math.inf], [0.0, *p, points[-1].delta], [points[0].delta, *q, 0.0]
         kept = [i for i in range(len(p)) if p[i] > 0.0 or q[i] > 0.0]
-        pair = outwards(np.array(losses)[kept], np.array(p)[kept], np.array(q)[kept], ROUNDING)
+        pair = widen(np.array(losses)[kept], np.array(p)[kept], np.array(q)[kept], MASSES)
         parameters: list[float] = np.concatenate(pair).tolist()
         return parameters
 

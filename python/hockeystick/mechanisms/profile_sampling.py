@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, at_most, count_scalar, scalar, vector
+from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.user_function import function_of_one_number
 
 LARGEST_EPSILON = 600.0
@@ -111,7 +112,7 @@ def _check_shape(name: str, epsilons: Curve, deltas: list[float], accuracy: floa
             left, middle, right = epsilons[i - 1 : i + 2]
             share = math.expm1(middle - left) / math.expm1(right - left) if right - left < 700.0 else 0.0
             excess = deltas[i] - ((1.0 - share) * deltas[i - 1] + share * deltas[i + 1])
-            if excess > allowed + 2.0 * accuracy * deltas[i - 1] + 2.0**-50 * deltas[i - 1]:
+            if excess > allowed + 2.0 * accuracy * deltas[i - 1] + HANDFUL * deltas[i - 1]:
                 msg = f"{name} must be convex in e^epsilon; at epsilon {middle:g} it is {excess:g} above the chord of {left:g} and {right:g}"
                 raise ValueError(msg)
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
+from hockeystick._numeric.rounding import DOWN
 from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, refuse
 from hockeystick.mechanisms.noise import Gaussian
 
@@ -84,7 +85,7 @@ class RandomAllocation(Mechanism):
             raise refuse(self, adjacency, "a dominating pair is known for a record added or removed only")
         shift, selected = 1.0 / self.mechanism.noise_multiplier, self.num_selected  # type: ignore[attr-defined]
         if not upper and 1 < selected < self.num_steps:
-            moved = shift * selected / math.sqrt(self.num_steps) * (1 - 2.0**-50)
+            moved = shift * selected / math.sqrt(self.num_steps) * DOWN
             return [("gaussian", [moved], 1.0, 1.0)]
         size, longer = divmod(self.num_steps, selected)
         blocks = {size: selected - longer, size + 1: longer}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from hockeystick._checks import STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
+from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms import cumulant_bound
 from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, require_mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
@@ -18,7 +19,7 @@ from hockeystick.mechanisms.orders import LARGEST_ORDER
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-UP = 1.0 + 2.0**-48
+UP = 1.0 + SHORT_SUM
 
 
 class RenyiMechanism(Mechanism):

@@ -25,8 +25,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hockeystick._checks import Array, at_most, choice, count_scalar, scalar
+from hockeystick._numeric.binomial import binomial_bulk
+from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, refuse
-from hockeystick.mechanisms.discrete_pair import on_grid, outwards
+from hockeystick.mechanisms.discrete_pair import connect_the_dots, widen
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
@@ -110,16 +112,16 @@ def _pair(epsilon0: float, num_users: int, rate: float) -> tuple[float, ...]:
     nodes = np.concatenate([-half[:0:-1], half])
     q = np.zeros(nodes.size)
     for weight, (loss, masses) in zip(weights, outcomes, strict=True):
-        q += on_grid(loss, weight * masses, nodes)
+        q += connect_the_dots(loss, weight * masses, nodes)
     q[[0, -1]] += none / (1.0 + np.exp([-epsilon0, epsilon0]))
-    rounding = 2.0**-50 * (sum(loss.size for loss, _ in outcomes) + 64)
-    q = outwards(nodes, q[::-1], q, rounding)[1]
+    rounding = HANDFUL * (sum(loss.size for loss, _ in outcomes) + 64)
+    q = widen(nodes, q[::-1], q, rounding)[1]
     return (*q[::-1].tolist(), *q.tolist())
 
 
 def _levels(trials: int, rate: float) -> tuple[Array, Array, float]:
     """Return the levels to which the number of clones is rounded down, their masses, and the mass of no clones and of the tails."""
-    first, masses = _binomial(trials, rate)
+    first, masses = binomial_bulk(trials, rate, DEPTH)
     step = max(masses.size / LEVELS, RELATIVE * first, 1.0)
     counts = first + np.arange(masses.size, dtype=np.float64)
     group = np.floor(np.arange(masses.size) / step).astype(np.int64)
@@ -132,25 +134,9 @@ def _levels(trials: int, rate: float) -> tuple[Array, Array, float]:
 
 def _outcomes(epsilon0: float, clones: int) -> tuple[Array, Array]:
     """Return the losses and Q's masses of the reports among clones + 1, far tails left out."""
-    first, masses = _binomial(clones + 1, 0.5)
+    first, masses = binomial_bulk(clones + 1, 0.5, DEPTH)
     a = first + np.arange(masses.size, dtype=np.float64)
     b = clones + 1.0 - a
     ratio = math.exp(epsilon0)
     loss = np.log1p((ratio - 1.0) * (a - b) / (a + ratio * b))
     return loss, masses * 2.0 * (a + ratio * b) / ((ratio + 1.0) * (clones + 1.0))
-
-
-def _binomial(trials: int, rate: float) -> tuple[int, Array]:
-    """Return the first of consecutive numbers of successes, and their probabilities given that it is one of them.
-
-    By Bernstein's inequality the others have less than 2 e^-DEPTH; the numbers are symmetric about the middle if rate is 1/2.
-    """
-    mean = trials * rate
-    reach = math.sqrt(2.0 * DEPTH * mean * (1.0 - rate)) + DEPTH
-    first, last = max(math.ceil(mean - reach), 0), min(math.floor(mean + reach), trials)
-    mode = min(max(int((trials + 1) * rate), first), last)
-    k = np.arange(first, last, dtype=np.float64)
-    ratios = (trials - k) / (k + 1.0) * (rate / (1.0 - rate)) if rate < 1.0 else np.full(k.size, np.inf)
-    below = np.cumprod(1.0 / ratios[: mode - first][::-1])[::-1]
-    masses = np.concatenate([below, [1.0], np.cumprod(ratios[mode - first :])])
-    return first, np.asarray(masses / math.fsum(masses.tolist()))

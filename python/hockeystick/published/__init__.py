@@ -54,15 +54,8 @@ from hockeystick.published.isrl.rounds import (
     multistage_schedule,
     shuffle_composed_delta,
 )
-from hockeystick.published.isrl.theorems import (
-    min_batch_size,
-    noisy_mb_sgd_sigma,
-    one_pass_sigma,
-    silo_noise_sigmas,
-    silo_xi,
-    step_size_convex,
-    xi_aggregate,
-)
+from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, xi_aggregate
+from hockeystick.published.isrl.theorems import min_batch_size, noisy_mb_sgd_sigma, one_pass_sigma, step_size_convex
 from hockeystick.published.trusted_aggregator import (
     trusted_aggregator_delta,
     trusted_aggregator_excess_risk,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result, choice
-from hockeystick.federated.fedavg import SCHEDULES, FederationGrid, Schedule
+from hockeystick.federated.arguments import SCHEDULES, FederationGrid, Schedule
 from hockeystick.published.warning import warn_unsound
 
 __all__ = ["fedavg_gdp", "fedprox_gdp"]

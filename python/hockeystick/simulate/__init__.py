@@ -7,11 +7,8 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
-from hockeystick.simulate.algorithms.accelerated import (
-    AcceleratedMinibatchSGD,
-    MultistageMinibatchSGD,
-    multistage_schedule,
-)
+from hockeystick.isrl import multistage_schedule
+from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.algorithms.fedavg import LocalSGD, NoisyFedAvg, NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL

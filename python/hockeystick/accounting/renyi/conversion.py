@@ -15,11 +15,11 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import LONG_SUM
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 
 Key = frozenset[tuple[Mechanism, int]]
-ROUNDING = 2.0**-46  # of sums, relative to their terms
 
 
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
@@ -39,7 +39,7 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
             return 0.0, orders[-1]
         parts = [less * divergences, -less * value, less * np.log1p(-1.0 / orders), -np.log(orders)]
         with np.errstate(over="ignore"):
-            bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + ROUNDING), 1.0), 1.0)
+            bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + LONG_SUM), 1.0), 1.0)
     at = int(np.argmin(bounds))
     return float(bounds[at]), float(orders[at])
 
@@ -55,5 +55,5 @@ def _curve(ledger: Key, adjacency: Adjacency) -> Array:
 
 def _sum_up(parts: list[Array]) -> Array:
     with np.errstate(invalid="ignore"):
-        total = sum(parts) + ROUNDING * sum(map(np.abs, parts))
+        total = sum(parts) + LONG_SUM * sum(map(np.abs, parts))
     return np.where(np.isnan(total), math.inf, total)  # where a divergence is infinite

@@ -15,6 +15,7 @@ from functools import lru_cache, singledispatch
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
@@ -26,7 +27,6 @@ KINDS = (
     "bounded_range",
     "renyi",
 )  # others until a bound is written for them
-ROUNDING = 2.0**-49
 
 
 @singledispatch
@@ -71,7 +71,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
             )
             for mechanism, kind, parameters, rate, count in entries
         )
-        * (1 + ROUNDING)
+        * (1 + FUNCTIONS)
         for forward in (True, False)
     )
 
@@ -92,18 +92,18 @@ def _divergence(kind: str, parameters: list[float], rate: float, order: float, *
 
 
 def _gaussian(shift: float, order: float) -> float:
-    return 0.5 * order * shift * shift * (1 + ROUNDING)
+    return 0.5 * order * shift * shift * (1 + FUNCTIONS)
 
 
 def _laplace(shift: float, order: float) -> float:
     if order == 1.0:
-        return (shift + math.expm1(-shift)) * (1 + ROUNDING) + ROUNDING * shift
+        return (shift + math.expm1(-shift)) * (1 + FUNCTIONS) + FUNCTIONS * shift
     if (order - 1) * shift > 500.0:
-        return (shift + math.log(order / (2 * order - 1)) / (order - 1)) * (1 + ROUNDING)  # the rest is below e^-500
+        return (shift + math.log(order / (2 * order - 1)) / (order - 1)) * (1 + FUNCTIONS)  # the rest is below e^-500
     up, down = math.expm1((order - 1) * shift), math.expm1(-order * shift)
     both = (order * up + (order - 1) * down) / (2 * order - 1)
-    error = ROUNDING * (order * up - (order - 1) * down) / (2 * order - 1)
-    return math.log1p(both + error) / (order - 1) * (1 + ROUNDING)
+    error = FUNCTIONS * (order * up - (order - 1) * down) / (2 * order - 1)
+    return math.log1p(both + error) / (order - 1) * (1 + FUNCTIONS)
 
 
 def _bounded_range(width: float, order: float) -> float:
@@ -116,8 +116,8 @@ def _bounded_range(width: float, order: float) -> float:
     less = order - 1.0
     log_b = math.log(-math.expm1(-less * width)) - math.log(math.expm1(width))
     terms = [order * math.log1p(math.exp(log_b)), -order * math.log(order), less * math.log(less), -less * log_b]
-    moment = math.fsum(terms) + 4 * ROUNDING * math.fsum(map(abs, terms))
-    return min(moment / less, order * width * width / 8.0, width) * (1 + ROUNDING)
+    moment = math.fsum(terms) + 4 * FUNCTIONS * math.fsum(map(abs, terms))
+    return min(moment / less, order * width * width / 8.0, width) * (1 + FUNCTIONS)
 
 
 def _discrete(p: Array, q: Array, order: float) -> float:
@@ -125,7 +125,7 @@ def _discrete(p: Array, q: Array, order: float) -> float:
         return math.inf
     p, q = p[p > 0], q[p > 0]
     loss = np.log(p) - np.log(q)
-    error = ROUNDING * p.size * (1 + float(np.max(np.abs(np.log(p)) + np.abs(np.log(q)))))
+    error = FUNCTIONS * p.size * (1 + float(np.max(np.abs(np.log(p)) + np.abs(np.log(q)))))
     if order == 1.0:
         return math.fsum((p * loss).tolist()) + error
     exponents = (order - 1) * loss
@@ -134,7 +134,7 @@ def _discrete(p: Array, q: Array, order: float) -> float:
         g = top + math.log(math.fsum((p * np.exp(exponents - top)).tolist()))
     else:
         g = math.log1p(math.fsum((p * np.expm1(exponents)).tolist()))
-    return g / (order - 1) * (1 + ROUNDING) + error
+    return g / (order - 1) * (1 + FUNCTIONS) + error
 
 
 def _sampled(kind: str, shift: float, rate: float, order: float) -> float:
@@ -143,7 +143,7 @@ def _sampled(kind: str, shift: float, rate: float, order: float) -> float:
     low = math.floor(order)
     left, right = (_sampled_log_moment(kind, shift, rate, n) for n in (low, low + (order > low)))
     part = order - low
-    return ((1 - part) * left + part * right) / (order - 1) * (1 + ROUNDING)
+    return ((1 - part) * left + part * right) / (order - 1) * (1 + FUNCTIONS)
 
 
 def _sampled_log_moment(kind: str, shift: float, rate: float, n: int) -> float:
@@ -157,8 +157,8 @@ def _sampled_log_moment(kind: str, shift: float, rate: float, n: int) -> float:
         log_gain = np.where(base > 1.0, base + np.log1p(-np.exp(-base)), np.log(np.expm1(np.minimum(base, 1.0))))
     weight = k * math.log(rate) + (n - k) * math.log1p(-rate)
     terms = _log_binomials(n)[2:] + weight + log_gain
-    error = ROUNDING * (4 * math.lgamma(n + 2.0) + float(np.max(np.abs(weight) + np.abs(base))) + 64.0)
-    return float(np.logaddexp(0.0, np.logaddexp.reduce(terms) + error)) * (1 + ROUNDING)
+    error = FUNCTIONS * (4 * math.lgamma(n + 2.0) + float(np.max(np.abs(weight) + np.abs(base))) + 64.0)
+    return float(np.logaddexp(0.0, np.logaddexp.reduce(terms) + error)) * (1 + FUNCTIONS)
 
 
 @lru_cache(maxsize=8)

@@ -17,12 +17,14 @@ from functools import lru_cache
 import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
+from hockeystick._numeric.rounding import DOWN
+from hockeystick._numeric.search import halve
 from hockeystick.accounting.engines import Composition, Question, upper_end
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection
 
-ROUNDING = 1.0 + 1e-12
+MARGIN = 1.0 + 1e-12  # the logarithms of means, which cancel
 
 
 @renyi.known_divergence.register
@@ -54,8 +56,8 @@ def _bound(selection: PrivateSelection, order: float, adjacency: Adjacency) -> f
     often = math.log(selection.mean) / (order - 1.0)
     if selection.shape is None:
         close = _delta(selection.mechanism, selection.count, adjacency, -math.log1p(-1.0 / _rounded_up(order)))
-        return (run + selection.mean * close + max(often, 0.0)) * ROUNDING
-    return (run + _second(selection, adjacency) + often) * ROUNDING
+        return (run + selection.mean * close + max(often, 0.0)) * MARGIN
+    return (run + _second(selection, adjacency) + often) * MARGIN
 
 
 def _rounded_up(order: float) -> float:
@@ -79,7 +81,7 @@ def _run(mechanism: Mechanism, count: int, adjacency: Adjacency, order: float) -
 
 @lru_cache(maxsize=1024)
 def _delta(mechanism: Mechanism, count: int, adjacency: Adjacency, eps: float) -> float:
-    question = Question(False, eps * (1.0 - 2.0**-50))
+    question = Question(False, eps * DOWN)
     return upper_end(Composition({mechanism: count}, adjacency), question, "auto")
 
 
@@ -90,15 +92,7 @@ def _log_success(shape: float, mean: float) -> float:
     if log_mean(shape, low) < math.log(mean):
         msg = f"mean must be at most {math.exp(log_mean(shape, low)):g} for shape {shape:g}, not {mean:g}"
         raise ValueError(msg)
-    while high - low > 1e-13 * max(-low, 1e-3):
-        middle = 0.5 * (low + high)
-        if low < middle < high and log_mean(shape, middle) < math.log(mean):
-            high = middle
-        elif low < middle < high:
-            low = middle
-        else:
-            break
-    return low
+    return halve(lambda x: log_mean(shape, x) >= math.log(mean), low, high, tolerance=1e-13, smallest=1e-3)[0]
 
 
 def log_mean(shape: float, log_gamma: float) -> float:

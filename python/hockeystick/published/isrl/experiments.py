@@ -34,8 +34,6 @@ class HeuristicNoise(NamedTuple):
 
 
 _HEURISTIC = "the noise of the experiments (Appendix I of Lowy and Razaviyayn, 2023) is a heuristic"
-
-
 _INSTEAD = "hockeystick.isrl.noisy_mb_sgd_sigma"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,9 @@ from hockeystick.simulate.algorithms.shuffled import NO_BINOMIAL, BinomialNoise,
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
-from hockeystick.simulate.running.rule import ACCELERATED, Rule
+from hockeystick.simulate.running.rule import ACCELERATED, UpdateRule
 
-__all__ = ["AcceleratedMinibatchSGD", "MultistageMinibatchSGD", "multistage_schedule"]
+__all__ = ["AcceleratedMinibatchSGD", "MultistageMinibatchSGD"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +78,10 @@ class AcceleratedMinibatchSGD(Algorithm):
     def _refusal(self, problem: Problem) -> str | None:
         return NO_BINOMIAL if self.protocol else super()._refusal(problem)
 
-    def _stages(self, rounds: int) -> tuple[tuple[int, float], ...]:
+    def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         return ((rounds, self.scale),)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         stages = self._stages(rounds)
         return self._plain_rule(
             problem,
@@ -106,8 +107,8 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
 
     Parameters
     ----------
-    stages : tuple of (int, float)
-        Rounds and scale of each stage, for example by `multistage_schedule`.
+    stages : sequence of (int, float)
+        Rounds and scale of each stage, for example by `isrl.multistage_schedule`.
     clip_norm, noise_std, records, clients, radius, strong_convexity, regularization, protocol
         As in `AcceleratedMinibatchSGD`.
 
@@ -119,7 +120,7 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
     ((10, 2.0), (20, 4.0))
     """
 
-    stages: tuple[tuple[int, float], ...]
+    stages: Sequence[tuple[int, float]]
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -128,73 +129,15 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
         if not self.stages:
             msg = "stages must not be empty"
             raise ValueError(msg)
-        for i, (length, scale) in enumerate(self.stages):
-            count_scalar(f"stages[{i}][0]", length)
-            positive_scalar(f"stages[{i}][1]", scale)
+        checked = (
+            (count_scalar(f"stages[{i}][0]", length), positive_scalar(f"stages[{i}][1]", scale))
+            for i, (length, scale) in enumerate(self.stages)
+        )
+        self._set("stages", tuple(checked))
 
-    def _stages(self, rounds: int) -> tuple[tuple[int, float], ...]:
+    def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         planned = sum(length for length, _ in self.stages)
         if rounds > planned:
             msg = f"rounds must be at most those of all stages, {planned}, not {rounds}"
             raise ValueError(msg)
         return self.stages
-
-
-def multistage_schedule(
-    *, smoothness: float, strong_convexity: float, variance_bound: float, gap: float, rounds: int
-) -> tuple[tuple[int, float], ...]:
-    r"""Return rounds and scale of every stage of multi-stage AC-SA.
-
-    Parameters
-    ----------
-    smoothness : float
-        beta, positive.
-    strong_convexity : float
-        mu, positive.
-    variance_bound : float
-        V, the square root of a bound of the noisy gradients' variance; positive.
-    gap : float
-        Delta, a bound of F(w_0) - F*; positive.
-    rounds : int
-        At most this many rounds in all.
-
-    Returns
-    -------
-    tuple of (int, float)
-        As many stages as fit.
-
-    Raises
-    ------
-    ValueError
-        If not even the first stage fits, or an argument is outside its domain.
-
-    Notes
-    -----
-    Stage k has :math:`R_k = \lceil\max(4\sqrt{2\beta/\mu}, 128 V^2/(3 \mu \Delta 2^{-(k+1)}))\rceil` rounds and
-    :math:`\phi_k = \max(2\beta, \sqrt{\mu V^2 R_k(R_k+1)(R_k+2)/(3 \Delta 2^{-(k-1)})})`: Lowy and Razaviyayn, Appendix E.1, where
-    the product of the R_k is printed in the denominator, which makes the second branch useless.
-
-    Examples
-    --------
-    >>> from hockeystick import simulate
-    >>> simulate.multistage_schedule(smoothness=1.0, strong_convexity=0.1, variance_bound=1.0, gap=1.0, rounds=2000)[0][0]
-    1707
-    """
-    beta = positive_scalar("smoothness", smoothness)
-    mu = positive_scalar("strong_convexity", strong_convexity)
-    variance = positive_scalar("variance_bound", variance_bound) ** 2
-    gap = positive_scalar("gap", gap)
-    left = count_scalar("rounds", rounds)
-    stages: list[tuple[int, float]] = []
-    while True:
-        k = len(stages) + 1
-        length = math.ceil(max(4 * math.sqrt(2 * beta / mu), 128 * variance / (3 * mu * gap * 2.0 ** -(k + 1))))
-        if length > left:
-            break
-        product = length * (length + 1.0) * (length + 2.0)
-        stages.append((length, max(2 * beta, math.sqrt(mu * variance * product / (3 * gap * 2.0 ** -(k - 1))))))
-        left -= length
-    if not stages:
-        msg = f"rounds must be at least those of the first stage, {length}, not {rounds}"
-        raise ValueError(msg)
-    return tuple(stages)

@@ -14,7 +14,7 @@ from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import EveryRound, Participation, WithReplacement
-from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, Rule
+from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, UpdateRule
 
 __all__ = ["Algorithm"]
 
@@ -81,13 +81,13 @@ class Algorithm:
         """Return the standard deviation of each silo's noise."""
         return _each_silo("noise_std", self.noise_std, problem)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         """Return what the compiled loops are told, after checking that settings and problem fit."""
         raise NotImplementedError
 
     def _plain_rule(
         self, problem: Problem, rounds: int, clients: Participation, records: Records, **changes: Any
-    ) -> Rule:
+    ) -> UpdateRule:
         if isinstance(clients, WithReplacement):
             msg = "clients must take part at most once in a round, not by draws with replacement"
             raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
@@ -110,7 +110,7 @@ class Algorithm:
             "learning_rate": self.learning_rate,
             "radius": self.radius,
         }
-        return Rule(**(settings | changes))
+        return UpdateRule(**(settings | changes))
 
     def guarantee(self, problem: Problem, *, rounds: int) -> Guarantee:
         """Return what is certified about a run of at most `rounds` rounds.

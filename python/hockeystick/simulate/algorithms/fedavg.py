@@ -11,12 +11,12 @@ import numpy as np
 from hockeystick._checks import at_most, choice, count_scalar, positive_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import fedavg_gdp, fedprox_gdp
-from hockeystick.federated.fedavg import SCHEDULES, Schedule
+from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
-from hockeystick.simulate.running.rule import AVERAGE, Rule
+from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
 
 __all__ = ["LocalSGD", "NoisyFedAvg", "NoisyFedProx"]
 
@@ -66,7 +66,7 @@ class NoisyFedAvg(Algorithm):
         check_records(self.records)
         check_sampler("clients", self.clients)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(
             problem,
             rounds,
@@ -184,7 +184,7 @@ class NoisyFedProx(NoisyFedAvg):
         self._set("prox", positive_scalar("prox", self.prox))
         choice("schedule", self.schedule, ("constant",))
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return super()._rule(problem, rounds)._replace(prox=self.prox)
 
     def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
@@ -268,7 +268,7 @@ class LocalSGD(Algorithm):
         self._set("local_steps", count_scalar("local_steps", self.local_steps))
         check_sampler("clients", self.clients)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         noises = self._noises(problem)
         if len(set(noises)) > 1:
             msg = f"noise_std must be one number for local steps, not {self.noise_std}"

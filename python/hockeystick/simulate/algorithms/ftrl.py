@@ -13,7 +13,7 @@ from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_samp
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import Cyclic, Shuffled
-from hockeystick.simulate.running.rule import TREE, Rule
+from hockeystick.simulate.running.rule import TREE, UpdateRule
 
 __all__ = ["TreeFTRL"]
 
@@ -61,7 +61,7 @@ class TreeFTRL(Algorithm):
             msg = f"restart must be True or False, not {self.restart!r}"
             raise TypeError(msg)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         if problem.num_silos > 1:
             msg = f"tree noise is for one silo, not {problem.num_silos}; see Problem.pooled"
             raise ValueError(msg)

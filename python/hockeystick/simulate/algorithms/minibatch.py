@@ -9,7 +9,7 @@ from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, c
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
-from hockeystick.simulate.running.rule import MEAN, Rule
+from hockeystick.simulate.running.rule import MEAN, UpdateRule
 
 __all__ = ["NoisyMinibatchSGD"]
 
@@ -62,7 +62,7 @@ class NoisyMinibatchSGD(Algorithm):
         )
         self._set("strong_convexity", decay)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         decay = 1.0 - self.strong_convexity * self.learning_rate
         return self._plain_rule(problem, rounds, self.clients, self.records, release=MEAN, mean_decay=decay)
 

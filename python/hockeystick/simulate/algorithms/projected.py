@@ -17,7 +17,7 @@ from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, by_composition
 from hockeystick.simulate.running.participation import Cyclic, Shuffled
-from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, Rule
+from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
 
 __all__ = ["ProjectedNoisySGD", "TrustedAggregator"]
 
@@ -59,7 +59,7 @@ class ProjectedNoisySGD(Algorithm):
             msg = f"random_stop must be True or False, not {self.random_stop!r}"
             raise TypeError(msg)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         if problem.num_silos > 1:
             msg = f"projected SGD is for one silo, not {problem.num_silos}; see Problem.pooled"
             raise ValueError(msg)
@@ -119,7 +119,7 @@ class TrustedAggregator(Algorithm):
         super().__post_init__()
         self._set("batch_size", count_scalar("batch_size", self.batch_size))
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         rule = self._plain_rule(problem, rounds, Shuffled(self.batch_size), ALL)
         if rounds > problem.num_silos // self.batch_size:
             msg = (

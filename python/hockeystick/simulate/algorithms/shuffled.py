@@ -9,7 +9,7 @@ from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import FixedSize, Participation
-from hockeystick.simulate.running.rule import MEAN, Rule
+from hockeystick.simulate.running.rule import MEAN, UpdateRule
 
 __all__ = ["BinomialNoise", "ShuffledMinibatchSGD"]
 
@@ -110,7 +110,7 @@ class ShuffledMinibatchSGD(Algorithm):
         check_sampler("clients", self.clients)
         check_protocol(self.protocol, self.noise_std)
 
-    def _rule(self, problem: Problem, rounds: int) -> Rule:
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(problem, rounds, self.clients, self.records, release=MEAN, **self.protocol._changes())
 
     def _refusal(self, problem: Problem) -> str | None:

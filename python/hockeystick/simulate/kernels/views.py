@@ -9,7 +9,7 @@ from __future__ import annotations
 from numba.core import cgutils
 
 from hockeystick.simulate.kernels import inlined, intrinsic
-from hockeystick.simulate.running.rule import Data, Rule
+from hockeystick.simulate.running.rule import Data, UpdateRule
 
 
 @intrinsic
@@ -43,7 +43,7 @@ def borrow_data(data):
 @inlined
 def borrow_rule(rule):
     """Return the same rule without owners."""
-    return Rule(
+    return UpdateRule(
         rule.rounds,
         rule.local_steps,
         rule.client_sampler,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import Array
 from hockeystick.simulate.kernels import loops
-from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, RELEASED, SLOTS, Data, Rule
+from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
 ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
@@ -21,7 +21,7 @@ ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to sev
 class Engine:
     """The states of runs `first_run`, `first_run` + 1, ... of one rule; compiled loops let go of the GIL."""
 
-    def __init__(self, rule: Rule, seed: int, first_run: int, initial: Array, num_runs: int) -> None:
+    def __init__(self, rule: UpdateRule, seed: int, first_run: int, initial: Array, num_runs: int) -> None:
         self.rule, self.seed, self.first_run = rule, np.uint64(seed), first_run
         self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.size))
         self.states[:, [MODEL, RELEASED, HELPER, BASE]] = initial[np.newaxis, np.newaxis]

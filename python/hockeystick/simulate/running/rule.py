@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BASE", "HELPER", "MODEL", "RELEASED", "SLOTS", "Data", "Rule"]
+__all__ = ["BASE", "HELPER", "MODEL", "RELEASED", "SLOTS", "Data", "UpdateRule"]
 
 # The vectors of a run's state.
 MODEL = 0  # the iterate
@@ -34,7 +34,7 @@ class Data(NamedTuple):
     offsets: NDArray[np.int64]  # (silos + 1,)
 
 
-class Rule(NamedTuple):
+class UpdateRule(NamedTuple):
     """One round of an algorithm."""
 
     rounds: int

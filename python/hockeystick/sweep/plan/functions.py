@@ -12,8 +12,7 @@ from typing import Any
 from hockeystick.accounting.dpsgd import __all__ as DPSGD
 from hockeystick.accounting.gaussian_dp import __all__ as GAUSSIAN_DP
 from hockeystick.federated import __all__ as FEDERATED
-from hockeystick.federated.fedavg import SCHEDULES
-from hockeystick.federated.trusted_aggregator import LOSSES
+from hockeystick.federated.arguments import LOSSES, SCHEDULES
 from hockeystick.last_iterate import __all__ as LAST_ITERATE
 
 # A ufunc has no signature that can be asked for.
@@ -33,8 +32,9 @@ _NO_ARRAYS = frozenset({"Best", "chain_delta"})
 
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
-    **dict.fromkeys(UFUNC_PARAMETERS, "hockeystick"),
-    **dict.fromkeys(("contraction_sum", *GAUSSIAN_DP, *DPSGD), "hockeystick"),
+    **dict.fromkeys(UFUNC_PARAMETERS, "hockeystick.kernels"),
+    **dict.fromkeys((*GAUSSIAN_DP, *DPSGD), "hockeystick.accounting"),
+    "contraction_sum": "hockeystick._hidden_states.contraction",
     **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in LAST_ITERATE if name not in _NO_ARRAYS},
     **{f"federated.{name}": "hockeystick.federated" for name in FEDERATED if name not in _NO_ARRAYS},
     "isrl.mb_sgd_risk_bound": "hockeystick.isrl",

@@ -18,7 +18,7 @@ from typing import Any
 from hockeystick.sweep.errors import ClusterError
 from hockeystick.sweep.plan.plan import Plan, parse
 from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.running.schedule import Queue
+from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import changes, manifest
 
@@ -74,7 +74,7 @@ def check_client(client: object) -> None:
 
 
 def parts(
-    client: distributed.Client, plan: Plan, waiting: Queue, num_threads: int | None
+    client: distributed.Client, plan: Plan, waiting: Schedule, num_threads: int | None
 ) -> Iterator[Callable[[], Part]]:
     """Compute the shards that wait, and give each part as it arrives, in any order."""
     identity = manifest(plan)

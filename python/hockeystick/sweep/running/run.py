@@ -71,7 +71,7 @@ def run(
     >>> summary.rows, summary.errors
     (10, 0)
     """
-    from hockeystick.sweep.running.runner import Work  # noqa: PLC0415
+    from hockeystick.sweep.running.runner import Runner  # noqa: PLC0415
     from hockeystick.sweep.store.store import open_store  # noqa: PLC0415 - pyarrow is asked for when first needed
 
     thread_count(num_threads)  # before anything is written
@@ -82,14 +82,14 @@ def run(
     checked = load(plan)
     started = time.perf_counter()
     with open_store(out, checked) as store:
-        work = Work(store, num_threads, progress or (lambda *_progress: None), client)
+        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client)
         try:
-            work.go()
+            runner.go()
         except OSError as error:
-            kept = f"{work.counts.rows:,} cells are kept, the same command resumes"
+            kept = f"{runner.counts.rows:,} cells are kept, the same command resumes"
             if error.errno is None:
                 message = f"{error}; {kept}"
                 raise type(error)(message) from error
             reason = f"{error.strerror}; {kept}"
             raise OSError(error.errno, reason, os.fspath(out)) from error
-    return work.summary(time.perf_counter() - started)
+    return runner.summary(time.perf_counter() - started)

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.running.schedule import Queue
+from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
 from hockeystick.sweep.store.parquet_part import Counts, Part, encode
 from hockeystick.sweep.store.store import Store
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 READERS = 8  # threads that read the parts of an earlier run
 
 
-class Work:
+class Runner:
     """One run: what is computed, and what it counts."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Work:
 
     def go(self) -> None:
         """Take stock of the parts that are there, then compute the others while those before are written."""
-        self.waiting = Queue(self.plan, self.missing())
+        self.waiting = Schedule(self.plan, self.missing())
         self.report()
         if self.counts.rows == self.plan.num_cells:
             return

@@ -13,7 +13,7 @@ from hockeystick.sweep.plan.plan import Plan
 MAX_PILOTS = 64
 
 
-class Queue:
+class Schedule:
     """The shards that are not there yet: some spread over the table first, then those expected to take longest.
 
     A shard is expected to take as long as the nearest of the first ones did, near on the axes that a shard does not run

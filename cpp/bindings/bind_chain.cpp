@@ -3,52 +3,57 @@
 #include <tuple>
 #include <vector>
 
+#include <hockeystick/chain/projected_kernel.hpp>
 #include <hockeystick/chain/scalar_chain.hpp>
-#include <hockeystick/hidden_state/ball_projection.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
 
 namespace {
 
-namespace hs = hockeystick;
+namespace chain = hockeystick::chain;
 
 // kind, record, smoothness, curvature, learning_rate, noise, gradient
 using Map = std::tuple<std::string, double, double, double, double, double, std::vector<double>>;
 
-hs::chain::MapKind kind_named(const std::string& name) {
-    if (name == "linear") return hs::chain::MapKind::linear;
-    if (name == "quadratic") return hs::chain::MapKind::quadratic;
-    if (name == "logistic") return hs::chain::MapKind::logistic;
-    if (name == "table") return hs::chain::MapKind::table;
+chain::MapKind kind_named(const std::string& name) {
+    if (name == "linear") return chain::MapKind::linear;
+    if (name == "quadratic") return chain::MapKind::quadratic;
+    if (name == "logistic") return chain::MapKind::logistic;
+    if (name == "table") return chain::MapKind::table;
     throw std::invalid_argument("unknown gradient_map '" + name + "'");
 }
 
+// Returns the lower and the upper ends, one for each eps.
 std::pair<std::vector<double>, std::vector<double>>
 scalar_chain(const std::vector<double>& eps, const std::vector<Map>& maps, std::vector<std::size_t> first,
              std::vector<std::size_t> second, double radius, double start, bool laplace, std::size_t points) {
-    hs::chain::ScalarChain chain{{}, std::move(first), std::move(second), radius, start, laplace};
+    chain::ScalarChain both{{}, std::move(first), std::move(second), radius, start, laplace};
     for (const auto& [kind, record, smoothness, curvature, rate, noise, gradient] : maps)
-        chain.maps.push_back({kind_named(kind), record, smoothness, curvature, rate, noise, gradient});
-    hs::chain::ChainBracket result;
+        both.maps.push_back({kind_named(kind), record, smoothness, curvature, rate, noise, gradient});
+    std::vector<hockeystick::numeric::Interval> brackets;
     grid::run_in_worker(
-        [&](const std::atomic<bool>& stop) { result = hs::chain::scalar_chain(chain, eps, points, stop); });
-    return {result.lower, result.upper};
+        [&](const std::atomic<bool>& stop) { brackets = chain::scalar_chain(both, eps, points, stop); });
+    std::pair<std::vector<double>, std::vector<double>> ends;
+    for (const hockeystick::numeric::Interval& bracket : brackets) {
+        ends.first.push_back(bracket.lower);
+        ends.second.push_back(bracket.upper);
+    }
+    return ends;
 }
 
 grid::Double projected_contraction(const std::vector<grid::Double>& arguments, bool laplace, std::size_t threads) {
     return grid::map<5>(
         arguments, threads,
         [laplace](const std::atomic<bool>&, double eps, double low, double high, double diameter, double noise) {
-            return hs::chain::projected_contraction(eps, low, high, diameter, noise, laplace);
+            return chain::projected_contraction(eps, low, high, diameter, noise, laplace);
         });
 }
 
 }  // namespace
 
-void bind_markov(py::module_& m) {
+void bind_chain(py::module_& m) {
     m.def("scalar_chain", scalar_chain, py::arg("eps"), py::arg("maps"), py::arg("first"), py::arg("second"),
           py::arg("radius"), py::arg("start"), py::arg("laplace"), py::arg("points"));
-    grid::define(m, "ball_contraction", hs::hidden_state::ball_contraction);
     m.def("projected_contraction", projected_contraction, py::arg("arguments"), py::arg("laplace"), py::arg("threads"));
 }

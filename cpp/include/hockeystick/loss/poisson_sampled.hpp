@@ -1,23 +1,13 @@
-// Privacy losses of mechanisms that see a random sample of the records.
+// The privacy loss of a mechanism that sees a Poisson sample: every record is drawn with
+// probability q, independently.
 //
-//   Poisson       (Zhu, Dong and Wang 2022) of a base pair (P0, Q0), rate q, add-or-remove adjacency:
-//                 remove ((1-q) Q0 + q P0, Q0): {L <= eps} = {L0 <= l(eps)}, l(eps) = log(1 + (e^eps - 1)/q);
-//                 add (Q0, (1-q) Q0 + q P0), written with the reversed base (Q0, P0): {L <= eps} = {L0' <= -l(-eps)}.
-//   Fixed size    a batch of fixed size, of which the replaced records are a part with probability q; of a base that has (P0, Q0) for
-//                 replacement in either order: dominated by the
-//                 curve of the remove pair for eps >= 0 and of the add pair for eps < 0, their maximum everywhere
-//                 (Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024). It is convex
-//                 in e^eps, so it is a pair's own: the masses are the pieces', with an atom at L = 0 between them.
+// For a base pair (P0, Q0) and a record that is added or removed (Zhu, Dong and Wang 2022):
 //
-// Fixed size, proof. Let A0 be the output if the record is not drawn, A1 and A1' if it is, on either data set, and A0 coupled to them by a
-// record drawn in its place. For gamma >= 1, gamma' = 1 + (gamma - 1)/q and b = gamma/gamma' (advanced joint convexity: Balle, Barthe and
-// Gaboardi 2018), with P = (1-q) A0 + q A1 and Q = (1-q) A0 + q A1',
-//   E_gamma(P|Q) = q E_gamma'(A1 | (1-b) A0 + b A1') <= q max(E_gamma'(A1|A0), E_gamma'(A1|A1')),
-// both of records replaced in a batch; for gamma < 1, E_gamma(P|Q) = 1 - gamma + gamma E_{1/gamma}(Q|P). If the record
-// can be drawn several times, so that m of the batch differ with probability w_m, m >= 1, q is the sum of the w_m and the base is the
-// labelled mixture (loss/labelled.hpp) of its pairs for m records, weighted with w_m/q (Balle, Barthe and Gaboardi, Theorem 10).
+//   remove  ((1-q) Q0 + q P0, Q0).  {L <= eps} = {L0 <= l(eps)},  l(eps) = log(1 + (e^eps - 1)/q).
+//   add     (Q0, (1-q) Q0 + q P0).  {L <= eps} = {L0' <= -l(-eps)} for the loss L0' of the reversed
+//           base (Q0, P0).
 //
-// Poisson sampling of a Gaussian under replacement of a record is in loss/replaced_gaussian.hpp.
+// A record that is replaced in a Poisson sample of a Gaussian is in loss/replaced_gaussian.hpp.
 //
 // Errors and cost as in loss/privacy_loss.hpp.
 #pragma once
@@ -32,8 +22,9 @@
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
 
-// l(eps) = log(1 + (e^eps - 1)/rate), -inf from eps = log(1 - rate) down. Where the rate is close to 1 and eps to that end,
-// 1 + y would cancel; e^eps - (1 - rate) errs like a move of eps by 2u.
+// l(eps) = log(1 + (e^eps - 1)/rate), which is -inf from eps = log(1 - rate) down. Where the rate
+// is close to 1 and eps to that end, 1 + y would cancel; e^eps - (1 - rate) errs like a move of eps
+// by 2u.
 inline double unsampled_loss(double eps, double rate) {
     if (eps > 1.0) return eps - std::log(rate) + std::log1p(-(1.0 - rate) * std::exp(-eps));
     const double y = std::expm1(eps) / rate;
@@ -57,19 +48,20 @@ inline double log_mixture(double x, double y, double rate) {
     return larger == -infinity ? larger : larger + std::log1p(std::exp(min(a, b) - larger));
 }
 
-// What sampling adds to the errors of its base. A base that is sampled itself moves by at most 16 u (1 - log rate).
+// The errors of a base and those that sampling adds. A base that is sampled itself moves by at most
+// 16 u (1 - log rate).
 inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
     LossErrors errors = base.errors();
-    if (errors.removed_rate > 0.0) errors.loss += 0x1p-49 * (1.0 - std::log(errors.removed_rate));
-    errors.highest += 0x1p-49 * (1.0 - std::log(rate));
+    if (errors.removed_rate > 0.0) errors.loss += sixteen_roundings * (1.0 - std::log(errors.removed_rate));
+    errors.highest += sixteen_roundings * (1.0 - std::log(rate));
     errors.infinite = errors.atoms + 8.0;
     return errors;
 }
 
-// Of a sampled largest loss: it may cancel loss + log rate.
+// The error of a sampled largest loss, in which loss + log rate may cancel.
 inline double sampled_error(const PrivacyLoss& base, double rate) {
-    const double most = std::fabs(base.highest());
-    return most < infinity ? base.highest_error() + 1e-15 * (most - std::log(rate) + 1.0) : 0.0;
+    const double largest = std::fabs(base.highest());
+    return largest < infinity ? base.highest_error() + 1e-15 * (largest - std::log(rate) + 1.0) : 0.0;
 }
 
 class PoissonRemoveLoss final : public PrivacyLoss {
@@ -119,7 +111,8 @@ class PoissonAddLoss final : public PrivacyLoss {
         return {m.p_below, p_above, (1.0 - rate_) * m.p_below + rate_ * m.q_below,
                 (1.0 - rate_) * p_above + rate_ * m.q_above};
     }
-    // With A = {L0' > cut}: Q0(A) - e^eps ((1-q) Q0(A) + q P0(A)) = (1 - e^eps (1-q)) (Q0(A) - e^cut P0(A)).
+    // With A = {L0' > cut}: Q0(A) - e^eps ((1-q) Q0(A) + q P0(A)) = (1 - e^eps (1-q))
+    // (Q0(A) - e^cut P0(A)).
     double delta(double eps) const override {
         const double cut = -unsampled_loss(-eps, rate_);
         if (cut == infinity) return 0.0;
@@ -135,7 +128,7 @@ class PoissonAddLoss final : public PrivacyLoss {
     double scale() const override { return base_->scale(); }
     LossErrors errors() const override {
         LossErrors errors = sampled_errors(*base_, rate_);
-        errors.growing = rate_ * (0x1p-50 + errors.growing);  // log(1 - (1 - e^-eps)/rate)
+        errors.growing = rate_ * (eight_roundings + errors.growing);  // log(1 - (1 - e^-eps)/rate)
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {
@@ -148,43 +141,6 @@ class PoissonAddLoss final : public PrivacyLoss {
   private:
     Loss base_;  // (Q0, P0)
     double rate_;
-};
-
-// The larger of the two Poisson curves; see Fixed size above.
-class FixedSizeLoss final : public PrivacyLoss {
-  public:
-    // Of (P0, Q0) and the same reversed; what is used of it is the curve at eps >= 0.
-    FixedSizeLoss(Loss base, Loss reversed_base, double rate)
-        : remove_(std::move(base), rate), add_(std::move(reversed_base), rate) {}
-    LossMasses masses(double eps) const override {
-        if (eps >= 0.0) return remove_.masses(eps);
-        LossMasses m = add_.masses(eps);
-        m.p_above = max(m.p_above - p_infinite(), 0.0);
-        return m;
-    }
-    double delta(double eps) const override { return eps >= 0.0 ? remove_.delta(eps) : add_.delta(eps); }
-    double p_infinite() const override { return remove_.p_infinite(); }
-    double lowest() const override { return add_.lowest(); }
-    double highest() const override { return remove_.highest(); }
-    double highest_error() const override { return remove_.highest_error(); }
-    double scale() const override { return remove_.scale(); }
-    LossErrors errors() const override {
-        LossErrors errors = remove_.errors();
-        errors.growing = add_.errors().growing;
-        return errors;
-    }
-    std::vector<OutlinePoint> outline() const override {
-        std::vector<OutlinePoint> points;
-        for (const OutlinePoint& x : add_.outline())
-            if (x.loss < 0.0) points.push_back(x);
-        for (const OutlinePoint& x : remove_.outline())
-            if (x.loss >= 0.0) points.push_back(x);
-        return points;
-    }
-
-  private:
-    PoissonRemoveLoss remove_;
-    PoissonAddLoss add_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,15 +1,39 @@
-#include <hockeystick/hidden_state/shifted_interpolation.hpp>
-
+// Sums and optima over the rounds of one training: contraction sums and shifted interpolation.
 #include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hockeystick/hidden_state/contraction_sum.hpp>
+#include <hockeystick/hidden_state/shift_certificate.hpp>
 
 #include "bind.hpp"
-#include "grid.hpp"
+#include "rounds_grid.hpp"
 
 namespace {
 
-namespace hs = hockeystick;
+namespace hidden = hockeystick::hidden_state;
 
-// {log rho_t, gamma_t}, looking now and then whether the work was interrupted.
+// Arrays of shape (..., T), T >= 1, of one shape; the result has the shape (...).
+grid::Double contraction_sum(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const grid::RoundArrays per_round(arguments, 3, 0);
+    std::vector<py::ssize_t> shape = grid::shape_of(arguments[0]);
+    const auto rounds = static_cast<std::size_t>(shape.back());
+    if (rounds == 0) throw std::invalid_argument("rounds must not be empty");
+    const std::size_t cells_per_task = rounds < 1000000 ? 2 + grid::cheap / rounds : 1;
+    grid::require_shape(arguments, shape);
+    shape.pop_back();
+    grid::Double result(shape);
+    double* out = result.mutable_data();
+    grid::for_each_cell(arguments, shape, threads, cells_per_task,
+                        [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
+                            out[cell] = hidden::contraction_sum(per_round.at(walk, 0), per_round.at(walk, 1),
+                                                                per_round.at(walk, 2), rounds);
+                        });
+    return result;
+}
+
+// {log rho_t, gamma_t}; checks every 2^16 rounds whether the work was interrupted.
 struct ArrayRounds {
     const double *rho, *gamma;
     const std::atomic<bool>& stop;
@@ -33,7 +57,7 @@ std::size_t shift_start(const Contiguous& rho, const Contiguous& gamma, double i
     const std::size_t rounds = rounds_of(rho, gamma);
     std::size_t start = 0;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        start = hs::hidden_state::best_start(ArrayRounds{r, g, stop}, rounds, initial_gap, diameter).start;
+        start = hidden::best_start(ArrayRounds{r, g, stop}, rounds, initial_gap, diameter).start;
     });
     return start;
 }
@@ -45,11 +69,12 @@ std::tuple<double, grid::Double, grid::Double> shift_certificate(const Contiguou
     const double *r = rho.data(), *g = gamma.data();
     double *a = shifts.mutable_data(), *w = weights.mutable_data();
     const std::size_t rounds = rounds_of(rho, gamma);
+    if (start >= rounds) throw std::invalid_argument("start must be a round");
     double value = 0.0;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        std::vector<hs::hidden_state::ShiftBlock> blocks;
-        hs::hidden_state::pool_blocks(ArrayRounds{r, g, stop}, start, rounds, gap, blocks);
-        value = hs::hidden_state::shifted_interpolation_certificate(blocks, r, g, rounds, gap, a, w);
+        std::vector<hidden::ShiftBlock> blocks;
+        hidden::pool_blocks(ArrayRounds{r, g, stop}, start, rounds, gap, blocks);
+        value = hidden::shifted_interpolation_certificate(blocks, r, g, rounds, gap, a, w);
     });
     return {value, shifts, weights};
 }
@@ -57,14 +82,15 @@ std::tuple<double, grid::Double, grid::Double> shift_certificate(const Contiguou
 // Returns (value, start).
 std::pair<double, std::size_t> constant_shifted_interpolation(double rho, double gamma, double rounds,
                                                               double initial_gap, double diameter) {
-    const hs::hidden_state::StartCost best =
-        hs::hidden_state::constant_best_start(std::log(rho), gamma, rounds, initial_gap, diameter);
+    const hidden::StartCost best = hidden::constant_best_start(std::log(rho), gamma, rounds, initial_gap, diameter);
     return {best.cost, best.start};
 }
 
 }  // namespace
 
-void bind_shifted_interpolation(py::module_& m) {
+void bind_round_sums(py::module_& m) {
+    m.def("contraction_sum", contraction_sum, py::arg("arguments"), py::arg("threads"));
+    grid::define(m, "constant_contraction_sum", hidden::constant_contraction_sum);
     m.def("shift_start", shift_start, py::arg("rho"), py::arg("gamma"), py::arg("initial_gap"), py::arg("diameter"));
     m.def("shift_certificate", shift_certificate, py::arg("rho"), py::arg("gamma"), py::arg("start"), py::arg("gap"));
     m.def("constant_shifted_interpolation", constant_shifted_interpolation, py::arg("rho"), py::arg("gamma"),
