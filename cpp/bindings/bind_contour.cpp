@@ -8,11 +8,13 @@ namespace {
 
 namespace hs = hockeystick;
 
-// What was tried, in order, as (strategy, lower, upper, nodes); strategies without an answer are left out.
+// What was tried, in order, as (strategy, (lower, upper) or None where it has no answer, nodes).
 py::list tried(const hs::contour::StrategyLog& log) {
     py::list rows;
-    for (const hs::contour::Tried& one : log)
-        if (one.usable) rows.append(py::make_tuple(one.strategy, one.lower, one.upper, one.nodes));
+    for (const hs::contour::Tried& one : log) {
+        const py::object bracket = one.usable ? py::object(py::make_tuple(one.lower, one.upper)) : py::none();
+        rows.append(py::make_tuple(one.strategy, bracket, one.nodes));
+    }
     return rows;
 }
 

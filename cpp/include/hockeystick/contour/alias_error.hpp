@@ -103,7 +103,11 @@ inline double alias_error(const AliasedSum& sum, double period, double log_unit)
         const AliasedSum::OtherTilt at = sum.best_tilt_beside(direction, log_series);
         if (!(at.value < infinity)) return infinity;
         const double fall = at.distance * period;
-        return std::exp(at.log_bound - log_unit - fall) / -std::expm1(-fall);
+        // The exponent is a small difference of larger numbers: T K(c'), c' eps, and the unit.
+        const double other_tilt = std::fabs(sum.ledger.at(sum.tilt_index).c) + at.distance;
+        const double sizes = std::fabs(at.log_bound) + 2.0 * other_tilt * std::fabs(sum.eps) + std::fabs(log_unit);
+        const double slack = 1.0 + 8.0 * unit_roundoff * (sizes + fall + 8.0);
+        return std::exp(at.log_bound - log_unit - fall) / -std::expm1(-fall) * slack;
     };
     return series(1) + (period >= sum.known_period() ? 0.0 : series(-1));
 }

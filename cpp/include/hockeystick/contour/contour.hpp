@@ -4,7 +4,7 @@
 // With K(s) = sum_j T_j log M_j(s), M_j the moment generating functions of the privacy losses
 // (cumulant/cumulant.hpp), and any real tilt c > 0,
 //
-//   delta(eps) = delta_inf + (1/2 pi i) int_{Re s = c} e^{K(s) - s eps}/(s (s + 1)) ds.
+//   delta(eps) = (1/2 pi i) int_{Re s = c} e^{K(s) - s eps}/(s (s + 1)) ds.
 //
 // For -1 < c < 0 the same integral is delta(eps) - 1; it gives 1 - delta accurately where delta is
 // near 1. The integral becomes a sum over nodes c + i k h. docs/core/contour.md proves what the sum

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
