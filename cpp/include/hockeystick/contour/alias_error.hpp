@@ -15,7 +15,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 // Which sum: the question, and the tilt of the line.
 struct AliasedSum {
-    const TruncatedLedger& ledger;
+    TruncatedLedger& ledger;
     int tilt_index;
     Repeated repeated;
     double eps;

@@ -23,11 +23,11 @@ inline double chernoff_slack(const TiltedMoment& m, double times, double eps) {
 
 // log of the mass that the cutoff left out of `times` repetitions, an upper end: delta rises by at
 // most that mass.
-inline double log_missing(const TruncatedLedger& ledger, double times) {
+inline double log_missing(TruncatedLedger& ledger, double times) {
     return std::log(times) + ledger.log_missing() + log_slack;
 }
 
-inline ContourResult chernoff_delta(const TruncatedLedger& ledger, double times, double eps) {
+inline ContourResult chernoff_delta(TruncatedLedger& ledger, double times, double eps) {
     const TiltedMoment& best = ledger.at(ledger.best_tilt(times, eps));
     ContourResult r = ContourResult::of_zero();
     r.tilt = best.c;
@@ -39,7 +39,7 @@ inline ContourResult chernoff_delta(const TruncatedLedger& ledger, double times,
 }
 
 // What the cutoff left out is taken from the delta that is asked for.
-inline ContourResult chernoff_epsilon(const TruncatedLedger& ledger, double times, double delta) {
+inline ContourResult chernoff_epsilon(TruncatedLedger& ledger, double times, double delta) {
     const double rest = 1.0 - times * std::exp(ledger.log_missing() - std::log(delta));
     ContourResult r;
     if (!(rest > 0.0)) return r;

@@ -48,7 +48,7 @@ class Contour {
     // in order.
     ContourResult delta(double times, double eps, StrategyLog* log = nullptr) {
         truncations_.evict_cutoffs(kept_cutoffs);
-        const TruncatedLedger& ledger = default_ledger();
+        TruncatedLedger& ledger = default_ledger();
         if (eps >= times * ledger.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const auto log_delta = [&] {  // far below delta
             return log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps) - 8.0;
@@ -66,7 +66,7 @@ class Contour {
 
     // Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
     bool certainly_below(double times, double eps, double log_delta) {
-        const TruncatedLedger& ledger = default_ledger();
+        TruncatedLedger& ledger = default_ledger();
         const double missing = std::log(times) + ledger.log_missing();
         const bool near_one = log_delta > -0.2;  // there only 1 - delta tells
         if (missing > log_delta - 1e-3 || near_one) return false;
@@ -137,7 +137,7 @@ class Contour {
         default:
             break;
         }
-        const TruncatedLedger& ledger = truncations_.at(strategy.loss_cutoff);
+        TruncatedLedger& ledger = truncations_.at(strategy.loss_cutoff);
         return q.for_epsilon ? epsilon_by_line(ledger, q.times, q.value, strategy)
                              : delta_by_line(ledger, q.times, q.value, strategy);
     }
@@ -148,7 +148,7 @@ class Contour {
                                        : with_smaller_upper(usual, bound(truncations_.at(tight), q.times, q.value));
     }
 
-    const TruncatedLedger& default_ledger() { return truncations_.at(default_cutoff); }
+    TruncatedLedger& default_ledger() { return truncations_.at(default_cutoff); }
 
     // The smallest cutoff x with T Q(x) <= e^-30 delta: what is missing is at most Q(x) in each
     // step. It must be an integer, hence at most 1e6; no delta needs more.
@@ -161,7 +161,7 @@ class Contour {
         return {found, found.usable && found.dominated_by_rounding() && !found.narrower_than(narrow_width)};
     }
 
-    Attempt delta_by_line(const TruncatedLedger& ledger, double times, double eps, const Strategy& strategy) {
+    Attempt delta_by_line(TruncatedLedger& ledger, double times, double eps, const Strategy& strategy) {
         const int best = ledger.best_tilt(times, eps);
         const double bound = log_chernoff(ledger.at(best), {times}, eps);
         if (bound > -0.7) {  // delta is large, or all of it: then the line may be one for 1 - delta
@@ -177,7 +177,7 @@ class Contour {
     // Errors are allowed in proportion to delta. The first guess of delta, e^{log_value}, comes
     // from Chernoff's bound; where the sum says that delta is much smaller, a sharper line is
     // chosen.
-    ContourResult delta_at_tilt(const TruncatedLedger& ledger, int tilt_index, double times, double eps,
+    ContourResult delta_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double eps,
                                 double log_value, const Strategy& strategy) {
         const double width = strategy.smoothing_width;
         const auto make_line = [&](int index) {
@@ -199,7 +199,7 @@ class Contour {
         return best;
     }
 
-    ContourResult complement_by_line(const TruncatedLedger& ledger, int tilt_index, double times, double eps,
+    ContourResult complement_by_line(TruncatedLedger& ledger, int tilt_index, double times, double eps,
                                      double log_value, const Strategy& strategy) {
         const double log_allowed = max(log_value, -40.0) - 3.0 + tolerance(strategy);
         const double smoothing = smoothing_for(ledger.at(tilt_index).c, strategy.smoothing_width);
@@ -208,7 +208,7 @@ class Contour {
         return complement_bracket(summer_, line, eps);
     }
 
-    Attempt epsilon_by_line(const TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
+    Attempt epsilon_by_line(TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
         const double log_delta = std::log(delta);
         const int best = ledger.best_tilt_for_delta(times, log_delta);
         const double upper = ledger.chernoff_epsilon(best, {times}, log_delta);
@@ -220,7 +220,7 @@ class Contour {
 
     // The first line is chosen for Chernoff's epsilon, which is too large to judge its errors by;
     // the second for the root of the first.
-    Attempt epsilon_at_tilt(const TruncatedLedger& ledger, int tilt_index, double times, double delta, double eps,
+    Attempt epsilon_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double delta, double eps,
                             const Strategy& strategy) {
         const double log_delta = std::log(delta), width = strategy.smoothing_width;
         // Rounding is about T e^growth 1e-13.
@@ -251,7 +251,7 @@ class Contour {
     }
 
     // Says only whether epsilon is 0: whether delta(0) is at most delta.
-    Attempt at_zero(const TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
+    Attempt at_zero(TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
         Attempt attempt = delta_by_line(ledger, times, 0.0, strategy);
         ContourResult& r = attempt.result;
         r.usable = r.usable && r.upper <= delta;

@@ -15,7 +15,7 @@ namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
 struct Line {
-    const TruncatedLedger* ledger;
+    TruncatedLedger* ledger;
     int tilt_index;
     Repeated repeated;
     int spacing_index = 0, cutoff_index = 0;
@@ -76,7 +76,7 @@ inline void choose_last_frequency(Line& line, double log_unit, double log_allowe
 
 // The coarsest line whose alias and truncation are each below e^{log_allowed}; of infinitely many
 // nodes where there is none.
-inline Line choose_line(const TruncatedLedger& ledger, int tilt_index, const Repeated& repeated, double eps,
+inline Line choose_line(TruncatedLedger& ledger, int tilt_index, const Repeated& repeated, double eps,
                         double log_allowed) {
     Line line{&ledger, tilt_index, repeated};
     const double period = needed_period({ledger, tilt_index, repeated, eps}, log_allowed);

@@ -40,12 +40,12 @@ struct TiltedMoment {
     bool known;
 };
 
-// K(s) is smoothed by a Gaussian step: the real part of what that adds to it on the line Re s = c.
+// What the smoothing step adds to K(c).
 inline double log_smoothing(double c, const Repeated& repeated) {
     return 0.5 * repeated.smoothing * repeated.smoothing * c * (c + 1.0);
 }
 
-// log of the unit e^{K(c) - c eps} in which a line's sum is taken, an upper end of it.
+// An upper end of the logarithm of e^{K(c) - c eps}, the unit in which a line's sum is taken.
 inline double log_unit(const TiltedMoment& m, const Repeated& repeated, double eps) {
     return repeated.times * (m.value + m.error) + log_smoothing(m.c, repeated) - m.c * eps;
 }
@@ -68,7 +68,7 @@ class TruncatedLedger {
         }
     }
 
-    const TiltedMoment& at(int tilt_index) const {
+    const TiltedMoment& at(int tilt_index) {
         TiltedMoment& known = cache_entry_at(tilt_index).moment;
         if (known.known) return known;
         const double c = TiltGrid::tilt(tilt_index);
@@ -84,14 +84,14 @@ class TruncatedLedger {
     }
 
     // Chernoff's bound of epsilon at delta.
-    double chernoff_epsilon(int tilt_index, const Repeated& repeated, double log_delta) const {
+    double chernoff_epsilon(int tilt_index, const Repeated& repeated, double log_delta) {
         const TiltedMoment& m = at(tilt_index);
         return (log_chernoff(m, repeated, 0.0) - log_delta) / m.c;
     }
 
     // A guess of epsilon by the saddle point, if this tilt is best for it: delta = e^{K - c eps}/(c
     // (c+1) sqrt(2 pi K'')).
-    double expected_epsilon(int tilt_index, const Repeated& repeated, double log_delta) const {
+    double expected_epsilon(int tilt_index, const Repeated& repeated, double log_delta) {
         if (tilt_index - 4 < TiltGrid::first_positive || tilt_index + 4 > TiltGrid::last_positive) return infinity;
         const TiltedMoment &below = at(tilt_index - 4), &m = at(tilt_index), &above = at(tilt_index + 4);
         const double rise = (above.value - m.value) / (above.c - m.c),
@@ -105,27 +105,27 @@ class TruncatedLedger {
     // The positive tilt of the smallest Chernoff bound of delta(eps), or one where enough(log of
     // the bound) holds.
     template <class Enough = bool (*)(double)>
-    int best_tilt(double times, double eps, const Enough& enough = never) const {
+    int best_tilt(double times, double eps, const Enough& enough = never) {
         const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
         const double spread = times * variance_, guess = max(eps / spread, 1.0 / std::sqrt(spread));
         return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
                                 enough);
     }
     // The positive tilt of the smallest Chernoff bound of epsilon at delta.
-    int best_tilt_for_delta(double times, double log_delta) const {
+    int best_tilt_for_delta(double times, double log_delta) {
         const auto bound = [&](int index) { return chernoff_epsilon(index, {times}, log_delta); };
         const double guess = std::sqrt(2.0 * (1.0 - log_delta) / (times * variance_));
         return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive);
     }
     // The negative tilt of the smallest Chernoff bound of 1 - delta(eps).
-    int best_negative_tilt(double times, double eps) const {
+    int best_negative_tilt(double times, double eps) {
         const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
         return minimising_index(bound, TiltGrid::middle, TiltGrid::lowest, TiltGrid::last_negative);
     }
 
     // The curvature K'' at a tilt, by its neighbours on the grid; that of small tilts where they do
     // not tell. A guess.
-    double variance_at(int tilt_index) const {
+    double variance_at(int tilt_index) {
         if (tilt_index <= TiltGrid::lowest || tilt_index >= TiltGrid::last_positive) return variance_;
         const TiltedMoment &left = at(tilt_index - 1), &m = at(tilt_index), &right = at(tilt_index + 1);
         const double before = (m.value - left.value) / (m.c - left.c),
@@ -135,7 +135,7 @@ class TruncatedLedger {
     }
 
     // An upper bound of log |phi(omega)| for all omega from frequency_at(cutoff_index) on.
-    double log_decay(int tilt_index, int cutoff_index) const {
+    double log_decay(int tilt_index, int cutoff_index) {
         double& known = decay_at(cache_entry_at(tilt_index), cutoff_index);
         if (known <= 0.0) return known;
         double sum = 0.0;
@@ -146,7 +146,7 @@ class TruncatedLedger {
     }
 
     // The nodes of a line, with a smoothing step of that shift. Good until the next call.
-    const LineNodes& nodes(int tilt_index, int spacing_index, int cutoff_index, double smoothing) const {
+    const LineNodes& nodes(int tilt_index, int spacing_index, int cutoff_index, double smoothing) {
         const NodeCache::Key key{loss_cutoff_, tilt_index, spacing_index, cutoff_index, smoothing};
         if (const LineNodes* known = cache_.find(key)) return *known;
         LineNodes made;
@@ -219,7 +219,7 @@ class TruncatedLedger {
         std::vector<double> decays;
     };
 
-    TiltEntry& cache_entry_at(int tilt_index) const {
+    TiltEntry& cache_entry_at(int tilt_index) {
         const auto place = static_cast<std::size_t>(tilt_index - TiltGrid::lowest);
         auto& page = pages_[place / page_size];
         if (page.empty()) {
@@ -229,7 +229,7 @@ class TruncatedLedger {
         return page[place % page_size];
     }
 
-    double& decay_at(TiltEntry& entry, int cutoff_index) const {
+    double& decay_at(TiltEntry& entry, int cutoff_index) {
         std::vector<double>& decays = entry.decays;
         const std::size_t before = decays.size();
         if (decays.empty()) entry.first_cutoff = cutoff_index;
@@ -250,8 +250,8 @@ class TruncatedLedger {
     const simd::Kernels& kernels_;
     NodeCache& cache_;
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
-    mutable std::vector<TiltEntry> pages_[(TiltGrid::last_positive - TiltGrid::lowest) / page_size + 1];
-    mutable std::size_t index_bytes_ = 0;
+    std::vector<TiltEntry> pages_[(TiltGrid::last_positive - TiltGrid::lowest) / page_size + 1];
+    std::size_t index_bytes_ = 0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

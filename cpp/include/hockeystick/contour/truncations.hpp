@@ -25,7 +25,7 @@ class Truncations {
         : make_(std::move(make)), kernels_(kernels), cache_(std::make_unique<NodeCache>()) {}
 
     // Good until `evict_cutoffs`.
-    const TruncatedLedger& at(int loss_cutoff) {
+    TruncatedLedger& at(int loss_cutoff) {
         if (loss_cutoff == default_cutoff && default_) return *default_;
         for (auto ledger = others_.begin(); ledger != others_.end(); ++ledger) {
             if ((*ledger)->loss_cutoff() != loss_cutoff) continue;
