@@ -27,8 +27,8 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
 }
 
 // Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
-hs::contour::IdleContours& idle_contours() {
-    static hs::contour::IdleContours& idle = *new hs::contour::IdleContours(8, 32000000);
+hs::contour::ContourCache& idle_contours() {
+    static hs::contour::ContourCache& idle = *new hs::contour::ContourCache(8, 32000000);
     return idle;
 }
 

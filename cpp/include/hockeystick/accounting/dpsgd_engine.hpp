@@ -20,7 +20,7 @@ using namespace pld;
 // Not for several threads at once. Throws Stopped once `stop` is true.
 class DpsgdEngine {
   public:
-    DpsgdEngine(const simd::Kernels& kernels, const std::atomic<bool>& stop, IdleContours* idle = nullptr)
+    DpsgdEngine(const simd::Kernels& kernels, const std::atomic<bool>& stop, ContourCache* idle = nullptr)
         : kernels_(kernels), stop_(stop), idle_(idle) {}
 
     double delta(double sigma, double rate, double steps, double eps) const {
@@ -49,7 +49,7 @@ class DpsgdEngine {
         if (!contours_) return;
         std::swap(*contours_->workspace, workspace_);
         work_ += contours_->work();
-        if (idle_) idle_->put(std::move(contours_));
+        if (idle_) idle_->release(std::move(contours_));
         contours_.reset();
     }
 
@@ -64,7 +64,7 @@ class DpsgdEngine {
         if (stop_) throw Stopped();
         if (contours_ && sigma == contours_->sigma && rate == contours_->rate) return;
         rest();
-        if (idle_) contours_ = idle_->take(sigma, rate);
+        if (idle_) contours_ = idle_->acquire(sigma, rate);
         if (!contours_) contours_ = std::make_unique<SampledContours>(sigma, rate, kernels_);
         work_ -= contours_->work();
         std::swap(*contours_->workspace, workspace_);
@@ -106,7 +106,7 @@ class DpsgdEngine {
 
     const simd::Kernels& kernels_;
     const std::atomic<bool>& stop_;
-    IdleContours* const idle_;
+    ContourCache* const idle_;
     mutable FourierWorkspace workspace_;  // lent to the contours at work
     mutable double work_ = 0.0;
     mutable bool covered_ = false;
