@@ -60,7 +60,7 @@ hs::hidden_state::DescentCell descent(const grid::Walk& w) {
 
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     const hs::batch::Lanes kernel = hs::batch::choose().hidden_lanes;
-    const auto run_lanes = [kernel](const hs::hidden_state::HiddenLanes& l, std::size_t lanes, double longest) {
+    const auto run_lanes = [kernel](const hs::simd::HiddenLanes& l, std::size_t lanes, double longest) {
         const double* const read[] = {l.eps, l.log_gap, l.g, l.reach, l.shrink, l.rounds};
         double* const written[] = {l.growth, l.spread, l.nonlinear, l.hybrid};
         kernel(read, written, lanes, longest);

@@ -11,7 +11,7 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// run_hidden_lanes of hidden_state/nonlinear_contraction.hpp: the members of HiddenLanes in their order, read and written.
+// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenLanes in their order, read and written.
 using Lanes = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 struct Kernels {

@@ -18,9 +18,12 @@
 
 #include <hockeystick/chain/mixture.hpp>
 #include <hockeystick/chain/scalar_map.hpp>
+#include <hockeystick/simd/sums.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
+
+using namespace simd;
 
 // Both sequences of maps, by their numbers in `maps`; `start` is where both chains begin.
 struct ScalarChain {
@@ -34,7 +37,7 @@ struct StepErrors {
     double local = 0.0, rounding = 0.0;
 };
 
-// What the formulas above charge for `steps` steps; `half_mixing` is 1 - eta.
+// What the formulas above charge for `steps` steps; `mixing` is 1 - eta.
 inline double accumulated_error(const StepErrors& e, double steps, double mixing, double gamma, double positive_mass) {
     const double memory = std::min(steps, 1.0 / mixing);
     const double contracted = (1.0 + gamma) * (e.local + e.rounding) * memory;
@@ -42,26 +45,6 @@ inline double accumulated_error(const StepErrors& e, double steps, double mixing
         (1.0 + gamma) * e.local * steps + 2.0 * (2.0 * e.rounding + e.local) * steps * positive_mass;
     return 1.01 * std::min(contracted, relative);
 }
-
-// Dot product of n terms in blocks of 64 with 8 running sums: the error is below dot_error(n) times the sum of
-// the terms' magnitudes.
-inline double blocked_dot(const double* a, const double* b, std::size_t n) {
-    double total = 0.0;
-    for (std::size_t begin = 0; begin < n; begin += 64) {
-        const std::size_t end = std::min(n, begin + 64);
-        double lanes[8] = {};
-        std::size_t j = begin;
-        for (; j + 8 <= end; j += 8) {
-            for (std::size_t k = 0; k < 8; ++k) lanes[k] += a[j + k] * b[j + k];
-        }
-        for (; j < end; ++j) lanes[0] += a[j] * b[j];
-        total += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-    }
-    return total;
-}
-
-// One rounding for the product, at most 15 for a running sum of a block, 3 across, one a block.
-inline double dot_error(std::size_t n) { return (20.0 + static_cast<double>(n) / 64.0) * 0x1.01p-53; }
 
 inline double smallest_scale(const ScalarChain& chain) {
     double scale = infinity;

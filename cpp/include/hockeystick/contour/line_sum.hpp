@@ -160,7 +160,7 @@ class ContourSummer {
                                 t.h,
                                 n};
         work_ += static_cast<double>(n);
-        kernels_.evaluate(nodes, line.of.times, eps, terms_.data(), slopes_.data(), errors_.data());
+        kernels_.fill_sum_terms(nodes, line.of.times, eps, terms_.data(), slopes_.data(), errors_.data());
         const double value = kernels_.sum(terms_.data(), n);
         const double slope = kernels_.sum(slopes_.data(), n);
         const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);

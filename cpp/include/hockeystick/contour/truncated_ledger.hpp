@@ -213,7 +213,7 @@ class ContourLevel {
     void set_factors(ContourTable& t, double smoothing) const {
         t.kernel = ContourTable::Factors(t.padded);
         ContourTable::Factors alone(t.padded);
-        kernels_.factors({t.c, t.h, smoothing * smoothing, t.n}, alone.pointers(), t.kernel.pointers());
+        kernels_.smoothing_factors({t.c, t.h, smoothing * smoothing, t.n}, alone.pointers(), t.kernel.pointers());
         if (smoothing > 0.0) t.density = std::move(alone);
     }
 

@@ -99,13 +99,13 @@ inline void iterate_cyclic(const CyclicCell& cell, const CyclicShift& shift, dou
     const double participations = cell.participations(), after = cell.after();
     const auto shifted_after = [&](double k) { return log_raised(log_theta(eps, shift.parameter(participations, k))); };
     const auto contracted = [&](double log_e) {
-        return log_e < gone ? log_e : log_contracted(gap, log_e, [reach](double e) { return log_theta(e, reach); });
+        return log_e < log_underflow ? log_e : log_contracted(gap, log_e, [reach](double e) { return log_theta(e, reach); });
     };
     // as many looks as keep a cell below a tenth of a second
     const double looks = std::max(1.0, 0x1p17 / std::min(participations, most_pooled));
     const double stride = std::max(1.0, std::floor(std::min(after, 2.0 * max_passes) / looks));
     double alone = composed, both = std::min(composed, shifted_after(0.0));
-    for (double pass = 1.0; pass <= std::min(after, 2.0 * max_passes) && alone >= gone; pass += 1.0) {
+    for (double pass = 1.0; pass <= std::min(after, 2.0 * max_passes) && alone >= log_underflow; pass += 1.0) {
         const double k = pass <= max_passes ? pass : std::max(pass, after - 2.0 * max_passes + pass);
         alone = contracted(alone);
         both = contracted(both);

@@ -30,32 +30,17 @@
 
 #include <hockeystick/hidden_state/contraction_sum.hpp>
 #include <hockeystick/hidden_state/projected_sgd.hpp>
+#include <hockeystick/simd/hidden_rounds.hpp>
 
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double gone = -750.0;        // exp of this is 0 in doubles
-inline constexpr double max_passes = 4096.0;  // rounds that are run one by one, at either end
+using namespace simd;
 
-// An upper bound of a logarithm that was computed to 4e-15 relative or 1e-14 absolute.
-inline double log_raised(double value) { return min(0.0, value * (1.0 - 1e-14) + 1e-14); }
+inline constexpr double max_passes = 4096.0;  // rounds that are run one by one, at either end
 
 // log(e^eps - 1), -inf for 0.
 inline double log_gap(double eps) { return eps > 1.0 ? eps + std::log1p(-std::exp(-eps)) : std::log(std::expm1(eps)); }
-
-// eps' = log(1 + (gamma - 1)/E), at most that, as a softplus of its logarithm; without branches, and so is all that is built
-// on it.
-inline double sharpened(double log_gamma_gap, double log_e) {
-    const double x = log_gamma_gap - max(log_e, -1e5);
-    const double y = exp_nonpositive(x < 0.0 ? x : -x);
-    const double u = 1.0 + y;
-    return (max(x, 0.0) + (log_positive(u) + (y - (u - 1.0)) / u)) * (1.0 - 0x1p-50);
-}
-
-// log(E eta), rounded up.
-inline double contracted_by(double log_e, double log_eta) {
-    return min(log_e, log_e * (1.0 - 1e-15) + log_raised(log_eta));
-}
 
 // log F(E) for a coefficient whose logarithm at eps' is log_eta(eps').
 template <class LogEta> double log_contracted(double log_gamma_gap, double log_e, const LogEta& log_eta) {
@@ -74,12 +59,6 @@ inline double log_projected_eta(double eps, double reach, double width, double d
     return std::min(whole, stay + std::log(error - std::expm1(std::min(0.0, leave - stay))));
 }
 
-// g/sqrt(s), raised by more than the sum of 2 max_passes terms and `skip_rounds` may have lost. Where s has overflowed, the most
-// that is known of it keeps the parameter above 0, which would claim perfect privacy.
-inline double shifted_parameter(double g, double spread) {
-    return g / std::sqrt(min(0x1p1000, spread)) * (1.0 + 0x1p-35);
-}
-
 // As if `rounds` more rounds with one Lipschitz constant had been added to s = `spread`, whose last term is `growth`.
 inline void skip_rounds(double rounds, double lipschitz, double& growth, double& spread) {
     if (rounds <= 0.0) return;
@@ -88,55 +67,6 @@ inline void skip_rounds(double rounds, double lipschitz, double& growth, double&
     spread +=
         decay <= 0.0 ? growth * std::exp(decay) * geometric_sum(decay, rounds) : last * geometric_sum(-decay, rounds);
     growth = last;
-}
-
-// Participations side by side, an array an item; `rounds` many rounds are still to be run in each.
-struct HiddenLanes {
-    const double *eps, *log_gap, *g, *reach, *shrink;  // shrink = c^{-2}
-    const double* rounds;
-    double *growth, *spread, *nonlinear, *hybrid;  // of s_k; bounds of log delta
-};
-
-inline constexpr std::size_t most_lanes = 64;
-
-// One place into which log_theta is inlined: three copies in a loop would not be, and then nothing vectorises.
-inline void log_thetas(const double* __restrict eps, const double* __restrict r, double* __restrict out,
-                       std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = log_theta(eps[i], r[i]);
-}
-
-inline void sharpen(const double* __restrict gap, const double* __restrict log_e, double* __restrict out,
-                    std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = sharpened(gap[i], log_e[i]);
-}
-
-// Runs up to most_lanes of them, by lanes, so that the compiler vectorises.
-inline void run_hidden_lanes(const HiddenLanes& l, std::size_t lanes, double longest) {
-    double at[most_lanes], mu[most_lanes], shift[most_lanes], alone[most_lanes], both[most_lanes];
-    double largest = 0.0;
-    for (double done = 0.0; done < longest && largest >= gone; done += 1.0) {
-        for (std::size_t i = 0; i < lanes; ++i) {
-            const bool running = done < l.rounds[i];
-            const double grown = l.growth[i] * l.shrink[i];
-            l.growth[i] = running ? grown : l.growth[i];
-            l.spread[i] = running ? l.spread[i] + grown : l.spread[i];
-            mu[i] = shifted_parameter(l.g[i], l.spread[i]);
-        }
-        log_thetas(l.eps, mu, shift, lanes);
-        sharpen(l.log_gap, l.nonlinear, at, lanes);
-        log_thetas(at, l.reach, alone, lanes);
-        sharpen(l.log_gap, l.hybrid, at, lanes);
-        log_thetas(at, l.reach, both, lanes);
-        largest = -infinity;
-        for (std::size_t i = 0; i < lanes; ++i) {
-            const bool running = done < l.rounds[i];
-            const double nonlinear = contracted_by(l.nonlinear[i], alone[i]);
-            const double hybrid = min(contracted_by(l.hybrid[i], both[i]), log_raised(shift[i]));
-            l.nonlinear[i] = running ? nonlinear : l.nonlinear[i];
-            l.hybrid[i] = running ? hybrid : l.hybrid[i];
-            largest = max(largest, running ? nonlinear : -infinity);
-        }
-    }
 }
 
 // Bounds of log delta after the later rounds.
@@ -167,7 +97,7 @@ class HiddenRounds {
         hybrid_ = together ? nonlinear_ : contracted(hybrid_, log_eta);
         growth_ /= lipschitz * lipschitz;
         spread_ += growth_;
-        if (hybrid_ >= gone) hybrid_ = std::min(hybrid_, shifted());
+        if (hybrid_ >= log_underflow) hybrid_ = std::min(hybrid_, shifted());
     }
 
     // As if `rounds` rounds with one Lipschitz constant had passed, in which nothing else was contracted.
@@ -182,7 +112,7 @@ class HiddenRounds {
     double nonlinear_, hybrid_;
 
     template <class LogEta> double contracted(double log_e, const LogEta& log_eta) const {
-        return log_e < gone ? log_e : log_contracted(gap_, log_e, log_eta);
+        return log_e < log_underflow ? log_e : log_contracted(gap_, log_e, log_eta);
     }
 };
 

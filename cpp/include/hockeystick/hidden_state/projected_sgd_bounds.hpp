@@ -71,7 +71,7 @@ struct DescentCell {
     double reach() const { return contraction() * width() * (1.0 + 0x1p-50); }
 };
 
-inline constexpr std::size_t hidden_block = most_lanes;
+inline constexpr std::size_t hidden_block = max_hidden_lanes;
 
 // The later rounds of up to hidden_block cells: all of them up to twice max_passes, else the first and the last ones.
 struct HiddenBlock {
@@ -121,7 +121,7 @@ inline double projected_bound(const DescentCell& cell) {
         return inward ? log_projected_eta(eps, reach, width, drift) : log_theta(eps, reach);
     };
     HiddenRounds rounds(cell.eps, cell.sensitivity());
-    for (double k = 0.0; k < std::min(cell.after(), 2.0 * max_passes) && rounds.bounds().hybrid >= gone; k += 1.0)
+    for (double k = 0.0; k < std::min(cell.after(), 2.0 * max_passes) && rounds.bounds().hybrid >= log_underflow; k += 1.0)
         rounds.advance(c, log_eta);
     return raised_delta(rounds.bounds().hybrid, cell.eps);
 }
@@ -145,7 +145,7 @@ inline HiddenDeltas gathered(const DescentCell& cell, double log_nonlinear, doub
     return deltas;
 }
 
-// All bounds of up to hidden_block cells; `run_lanes` is run_hidden_lanes, or a copy of it for another instruction set.
+// All bounds of up to hidden_block cells; `run_lanes` is run_hidden_rounds, or a copy of it for another instruction set.
 template <class RunLanes>
 void last_iterate_bounds(const DescentCell* cells, std::size_t n, const RunLanes& run_lanes, HiddenDeltas* out) {
     HiddenBlock block;
@@ -165,7 +165,7 @@ inline HiddenDeltas last_iterate_laplace_bounds(const DescentCell& cell) {
     };
     const double first = raised(log_laplace_eta(eps, cell.sensitivity()));
     double log_e = first;
-    for (double k = 0.0; k < std::min(after, 2.0 * max_passes) && log_e >= gone; k += 1.0)
+    for (double k = 0.0; k < std::min(after, 2.0 * max_passes) && log_e >= log_underflow; k += 1.0)
         log_e = log_contracted(gap, log_e, [reach](double at) { return log_laplace_eta(at, reach); });
     deltas[plain] = value(first);
     deltas[contraction] = value(after == 0.0 ? first : first + after * raised(log_laplace_eta(eps, reach)));

@@ -119,7 +119,7 @@ class PatternSum {
     double contracted(double weight, double sum) const {
         if (!(sum > 0.0) || weight < negligible_weight) return sum;
         const double log_e = std::log(sum / weight);
-        if (log_e < gone) return sum;
+        if (log_e < log_underflow) return sum;
         const auto log_eta = [reach = cell_.reach()](double e) { return log_theta(e, reach); };
         return weight * std::exp(std::min(log_e, log_contracted(gap_, std::min(log_e, 0.0), log_eta)));
     }

@@ -162,14 +162,14 @@ inline void cos_sin(double angle, double& cosine, double& sine) {
 inline double angle_of(double x, double y) {
     constexpr double tan_eighth = 0.41421356237309503, tan_sixteenth = 0.198912367379658,
                      tan_three = 0.66817863791929891;
-    const double across = x < 0.0 ? -x : x, up = y < 0.0 ? -y : y;
-    const double far = across > up ? across : up, near = across > up ? up : across;
+    const double across = x < 0.0 ? -x : x, height = y < 0.0 ? -y : y;
+    const double far = across > height ? across : height, near = across > height ? height : across;
     const bool small = near<tan_sixteenth * far, large = near> tan_three * far;
     const double tangent = small ? 0.0 : large ? 1.0 : tan_eighth;
     const double base = small ? 0.0 : large ? 0.78539816339744831 : 0.39269908169872415;
     const double t = (near - tangent * far) / (far + tangent * near);
     const double octant = base + (t - t * (t * t) * polynomial(atan_coefficients, -t * t));
-    const double quadrant = across > up ? octant : 1.5707963267948966 - octant;
+    const double quadrant = across > height ? octant : 1.5707963267948966 - octant;
     const double half = x < 0.0 ? 3.1415926535897931 - quadrant : quadrant;
     return y < 0.0 ? -half : half;
 }

@@ -21,5 +21,14 @@ inline constexpr double sixteen_roundings = 0x1p-49;
 inline constexpr double up = 1.0 + eight_roundings;
 inline constexpr double down = 1.0 - eight_roundings;
 
+// The unit roundoff, raised by a part of 2^-8: n of these are at least n u/(1 - n u), what n roundings in a row make, for n < 2^40.
+inline constexpr double nearly_unit_roundoff = 0x1.01p-53;
+
+// What a sum of up to 2^14 positive terms, each the product of up to 2^14 factors, loses at most, with room to spare for powers.
+inline constexpr double long_sum_of_rounds = 0x1p-35;
+
+// What is known of a positive sum that has overflowed, with room for a square and a product.
+inline constexpr double max_known_spread = 0x1p1000;
+
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric
