@@ -1,7 +1,7 @@
 // The cumulant of a pair of discrete distributions, M(s) = sum_i p_i (p_i/q_i)^s.
 //
-// Its atoms never decay, so that the contour engine smooths them (contour/contour.hpp). Sampled by Poisson, P = (1 - rate) Q + rate P0
-// has the losses log1p(rate (p0_i/q_i - 1)).
+// Its atoms never decay, so that the contour engine smooths them (contour/contour.hpp). Sampled by
+// Poisson, P = (1 - rate) Q + rate P0 has the losses log1p(rate (p0_i/q_i - 1)).
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,8 @@ class DiscreteCumulant final : public Cumulant {
             const double p = parameters[i], q = parameters[n + i];
             if (p == 0.0) continue;
             const double log_ratio = std::log(p) - std::log(q);
-            const double change = rate * (p / q - 1.0);  // near -1 it cancels, 1 - rate + rate p/q does not
+            // Near -1 the change cancels, but 1 - rate + rate p/q does not.
+            const double change = rate * (p / q - 1.0);
             const double log_mixed = change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * (p / q));
             const double mixed = rate < 1.0 ? log_mixed : log_ratio;
             losses_.push_back(forward ? mixed : -mixed);
@@ -63,7 +64,8 @@ class DiscreteCumulant final : public Cumulant {
         t.weights.resize(losses.size(), 0.0);
         FourierSums phi = characteristic_differences(losses, t.weights, mean, h, n, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
-        const double log_error = 2.0 * min(t.error, 100.0);  // what the logarithms of weight and total err by
+        // What the logarithms of a weight and of the total err by together.
+        const double log_error = 2.0 * min(t.error, 100.0);
         const double weight_error = std::exp(log_error) * std::expm1(log_error);
         for (std::size_t k = 1; k <= n; ++k) {
             const double omega = static_cast<double>(k) * h;

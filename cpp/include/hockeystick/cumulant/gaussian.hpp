@@ -1,4 +1,5 @@
-// The Gaussian mechanism's cumulant. With the shift r = sensitivity/noise, the loss is L = r x - r^2/2 for x ~ N(r, 1), and
+// The Gaussian mechanism's cumulant. With the shift r = sensitivity/noise, the loss is L = r
+// x - r^2/2 for x ~ N(r, 1), and
 //
 //   log M(s) = r^2 s (s + 1)/2.
 //

@@ -1,8 +1,10 @@
 // The Laplace mechanism's cumulant, for noise of scale 1 and means at distance r:
 //
-//   M(s) = ((s+1) e^{sr} + s e^{-(s+1)r})/(2s+1) = e^{-r/2} (cosh ur + sinh(ur)/(2u)),   u = s + 1/2.
+//   M(s) = ((s+1) e^{sr} + s e^{-(s+1)r})/(2s+1)
+//        = e^{-r/2} (cosh ur + sinh(ur)/(2u)),   u = s + 1/2.
 //
-// Both directions have the same cumulant. The losses have atoms at +-r, so that |phi| does not decay.
+// Both directions have the same cumulant. The losses have atoms at +-r, so that |phi| does not
+// decay.
 #pragma once
 
 #include <cmath>
@@ -28,7 +30,8 @@ class LaplaceCumulant final : public Cumulant {
             const std::complex<double> ratio = log_transform({c, omega}) - at_tilt;
             nodes.log_abs[k] += count * min(ratio.real(), 0.0);
             nodes.phase[k] += count * ratio.imag();
-            const double lost = min(std::exp(-ratio.real()), 1e15);  // M(s) is a sum of terms below M(c)
+            // M(s) is a sum of terms below M(c): its relative error grows as it falls.
+            const double lost = min(std::exp(-ratio.real()), 1e15);
             nodes.error[k] += count * 32.0 * u * (1.0 + shift_ * (1.0 + std::fabs(c) + omega)) * lost;
         }
         return true;
@@ -39,7 +42,8 @@ class LaplaceCumulant final : public Cumulant {
   private:
     static constexpr double u = unit_roundoff;
 
-    // M(s) = e^{-r/2 + ur} ((1 + E)/2 + (1 - E)/(4u)), E = e^{-2ur}; even in u, so Re u >= 0 will do.
+    // M(s) = e^{-r/2 + ur} ((1 + E)/2 + (1 - E)/(4u)), E = e^{-2ur}; even in u, so Re u >= 0 will
+    // do.
     std::complex<double> log_transform(std::complex<double> s) const {
         std::complex<double> v = s + 0.5;
         if (v.real() < 0.0) v = -v;

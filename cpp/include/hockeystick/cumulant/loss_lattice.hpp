@@ -1,9 +1,11 @@
-// The Poisson-sampled Gaussian's losses at the points of a lattice in x. They do not depend on the tilt: one lattice serves many tilts
-// (cumulant/sampled_gaussian_grid.hpp).
+// The Poisson-sampled Gaussian's losses at the points of a lattice in x. They do not depend on the
+// tilt: one lattice serves many tilts (cumulant/sampled_gaussian_grid.hpp).
 //
-// Cells have the width `step`. Boundary k lies at anchor + k step with |anchor| <= step/2, so that some boundary is at `end`, and a
-// point lies in the middle of each cell. Computed so, the x of a point errs by at most (2 |x| + |anchor|) u: it is as exact near 0 as
-// elsewhere, relatively. What is kept of a point is a function of its number alone: nothing depends on what was asked before.
+// Cells have the width `step`. Boundary k lies at anchor + k step with |anchor| <= step/2, so that
+// some boundary is at `end`, and a point lies in the middle of each cell. Computed so, the x of a
+// point errs by at most (|x| + |x - anchor|) u: it is as exact near 0 as elsewhere, relatively.
+// What is kept of a point is a function of its number alone: nothing depends on what was asked
+// before.
 #pragma once
 
 #include <cmath>
@@ -43,7 +45,8 @@ class LossLattice {
     double work() const { return work_; }  // points visited so far
 
   private:
-    // How many more points than asked for are computed on either side, and how many more are kept at most.
+    // How many more points than asked for are computed on either side, and how many more are kept
+    // at most.
     static constexpr double margin = 8.0, max_extra_points = 4096.0;
 
     void compute(double first, double end) {

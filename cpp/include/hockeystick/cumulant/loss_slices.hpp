@@ -1,20 +1,24 @@
-// The Poisson-sampled Gaussian's losses (cumulant/sampled_gaussian.hpp, remove) in slices of one scale each, for few steps of rare
-// samples: contour/sliced_contour.hpp says why.
+// The Poisson-sampled Gaussian's losses (cumulant/sampled_gaussian.hpp, remove) in slices of one
+// scale each, for few steps of rare samples: contour/sliced_contour.hpp says why.
 //
-// Slices. With x_p = 1/2 + sigma^2 (1.4 m - log q), m whole, falling in p, slice p is what the label x + w N(0,1), w = 0.15 sigma^2, puts
-// between x_p and x_{p-1}: where log(1 + z) is small, losses of one slice differ by factors up to e^1.4. The slice has the transform
+// Slices. With x_p = 1/2 + sigma^2 (1.4 m - log q), m whole, falling in p, slice p is what the
+// label x + w N(0,1), w = 0.15 sigma^2, puts between x_p and x_{p-1}: where log(1 + z) is small,
+// losses of one slice differ by factors up to e^1.4. The slice has the transform
 //   M_p(s) = E_Q[A (1 + z)^{s+1}],   A the window of cumulant/slice_grid.hpp.
-// What a slice lacks beyond the ends of its range, 14 w outside its interval, or -14 sigma and 1 + 22 sigma, is at most Q(14) at
-// each: it moves every delta by at most its mass, either way.
+// What a slice lacks beyond the ends of its range, 14 w outside its interval, or -14 sigma and
+// 1 + 22 sigma, is at most Q(14) at each: it moves every delta by at most its mass, either way.
 //
-// Decay. On x + i theta sigma^2, theta <= pi/2 and c + 1 >= 0, |A f (1 + z)^{c+1}| grows at most by e^{g theta^2}, g = SliceGrid::growth,
-// because |1 + z| falls; and e^{i omega log(1 + z)} falls by e^{-omega arg(1 + z)}, arg(1 + z) >= w(x) sin theta, w(x) the mixture weight.
-// Hence, with theta = 0.6,
-//   |M_p(c + i omega)| <= e^{g theta^2} int A f_c e^{-omega w(x) sin theta} dx + 2 y A f_c at both ends,   y = theta sigma^2.
+// Decay. On x + i theta sigma^2, theta <= pi/2 and c + 1 >= 0, |A f (1 + z)^{c+1}| grows at most by
+// e^{g theta^2}, g = SliceGrid::growth, because |1 + z| falls; and e^{i omega log(1 + z)} falls by
+// e^{-omega arg(1 + z)}, arg(1 + z) >= w(x) sin theta, w(x) the mixture weight. Hence, with
+// theta = 0.6,
+//   |M_p(c + i omega)| <= e^{g theta^2} int A f_c e^{-omega w(x) sin theta} dx
+//                         + 2 theta sigma^2 A f_c at both ends.
 //
-// The parts: the grid and its windows are in cumulant/slice_grid.hpp, masses and real transforms in cumulant/slice_moments.hpp, complex
-// transforms in cumulant/slice_nodes.hpp; this class keeps them by number. Tilts, frequencies and spacings are rounded, so that a value
-// is a function of its cell alone.
+// The parts: the grid and its windows are in cumulant/slice_grid.hpp, masses and real transforms in
+// cumulant/slice_moments.hpp, complex transforms in cumulant/slice_nodes.hpp; this class keeps them
+// by number. Tilts, frequencies and spacings are rounded, so that a value is a function of its cell
+// alone.
 #pragma once
 
 #include <cmath>
@@ -37,7 +41,8 @@ class LossSlices {
     using Moments = SliceMoments;
     using Table = SliceTable;
 
-    // Elsewhere slices are no help: either losses have one scale, or there would be too many slices.
+    // Elsewhere slices are no help: either losses have one scale, or there would be too many
+    // slices.
     static bool covers(double sigma, double rate) {
         return sigma >= 0.25 && sigma <= 4.0 && rate >= 1e-9 && rate <= 0.5;
     }
@@ -115,7 +120,8 @@ class LossSlices {
         return *tables_.emplace(key, std::move(made)).first->second;
     }
 
-    std::size_t generation() const { return generation_; }  // tables are valid while it stays the same
+    // Tables are valid while this stays the same.
+    std::size_t generation() const { return generation_; }
 
     double work() const { return grid_.work(); }  // points visited so far, times nodes
     std::size_t bytes() const { return static_cast<std::size_t>(80.0 * nodes_kept_) + decays_.size() * 80 + 200000; }

@@ -1,11 +1,13 @@
-// Fourier sums over points that lie anywhere, F(k) = sum_j w_j e^{i k theta_j}, k = 0..N, weights w_j >= 0, with a certified error.
+// Fourier sums over points that lie anywhere, F(k) = sum_j w_j e^{i k theta_j}, k = 0..N, weights
+// w_j >= 0, with a certified error.
 //
-// Gaussian gridding (Dutt and Rokhlin 1993; Greengard and Lee 2004): the points are spread onto R >= 4 N grid points by the
-// taps e^{-m^2/2 s^2}, m in grid steps, transformed by an FFT, and divided by the Gaussian's own transform,
-// s sqrt(2 pi) e^{-k^2 t}, t = 2 pi^2 s^2/R^2. docs/core/cumulant.md proves: with s^2 = 3.25 and k <= R/4, relatively to F(0),
+// Gaussian gridding (Dutt and Rokhlin 1993; Greengard and Lee 2004): the points are spread onto
+// R >= 4 N grid points by the taps e^{-m^2/2 s^2}, m in grid steps, transformed by an FFT, and
+// divided by the Gaussian's own transform, s sqrt(2 pi) e^{-k^2 t}, t = 2 pi^2 s^2/R^2.
+// docs/core/cumulant.md proves: with s^2 = 3.25 and k <= R/4, relatively to F(0),
 //
 //   aliases     and the taps that are left out err by at most 1.4e-14;
-//   rounding    by e^{k^2 t} (32 u + the transform's error), e^{k^2 t} <= 56: the bound of numeric/fft.hpp holds in the largest norm, too.
+//   rounding    by e^{k^2 t} (32 u + eps), e^{k^2 t} <= 56, eps that of numeric/fft.hpp.
 #pragma once
 
 #include <cmath>
@@ -31,7 +33,8 @@ struct FourierSums {
     }
 };
 
-// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at most for a contour.
+// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at
+// most for a contour.
 class FourierWorkspace {
   public:
     std::vector<double> sums, rests;
@@ -63,8 +66,8 @@ inline std::size_t nonuniform_length(std::size_t highest) {
     return length;
 }
 
-// For theta_j = step losses_j, j < n, n a multiple of simd::lanes; k up to `highest`. Beside `error`, every theta_j is off by less than
-// 3u of itself.
+// For theta_j = step losses_j, j < n, n a multiple of simd::lanes; k up to `highest`. Beside
+// `error`, every theta_j is off by less than 3u of itself.
 inline FourierSums nonuniform_transform(const double* losses, const double* weights, std::size_t n, double step,
                                         std::size_t highest, FourierWorkspace& workspace,
                                         const simd::Kernels& kernels) {
@@ -88,7 +91,8 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
     for (auto* array : {&f.real, &f.imag, &f.error}) array->resize(highest + 1);
     for (std::size_t k = 0; k <= highest; ++k) {
         const double growth = plan.growths[k];
-        const double factor = k % 2 == 0 ? scale * growth : -scale * growth;  // the signal starts at half a period
+        // The signal starts at half a period: hence the signs.
+        const double factor = k % 2 == 0 ? scale * growth : -scale * growth;
         f.real[k] = factor * signal[k == 0 ? 0 : 2 * k - 1];
         f.imag[k] = k == 0 ? 0.0 : -factor * signal[2 * k];
         f.error[k] = 1.4e-14 + growth * rounding;
@@ -111,7 +115,9 @@ inline FourierSums differences_by_fft(const std::vector<double>& losses, const s
     return f;
 }
 
-// The same by rotations, without cancellation: errors are proportional to what the sums are at most.
+// The same by rotations, without cancellation: errors are proportional to what the sums are at
+// most. docs/core/cumulant.md derives them up to 32u min(2, k h mean), which the callers charge.
+// Turns of more than half a radian a node are rare, and cost more.
 inline FourierSums differences_by_rotations(const std::vector<double>& losses, const std::vector<double>& weights,
                                             double mean, double h, std::size_t n, const simd::Kernels& kernels) {
     constexpr double u = unit_roundoff;
@@ -124,12 +130,14 @@ inline FourierSums differences_by_rotations(const std::vector<double>& losses, c
     for (std::size_t k = 1; k <= n; ++k) {
         const double order = static_cast<double>(k);
         f.error[k] = u * (static_cast<double>(points) / 8.0 + 6.0 * order) * min(2.0, order * h * mean);
+        if (h * mean > 0.5) f.error[k] += 20.0 * u * order;
     }
     return f;
 }
 
-// sum_j w_j (e^{i k h L_j} - 1), k = 0..n, and bounds of their errors relatively to sum w: by rotations, or by an FFT where that is less
-// work. Empty where it is too much. `mean` is that of |L|. Points are a multiple of simd::lanes; `work` counts on.
+// sum_j w_j (e^{i k h L_j} - 1), k = 0..n, and bounds of their errors relatively to sum w: by
+// rotations, or by an FFT where that is less work. Empty where it is too much. `mean` is that of
+// |L|. Points are a multiple of simd::lanes; `work` counts on.
 inline FourierSums characteristic_differences(const std::vector<double>& losses, const std::vector<double>& weights,
                                               double mean, double h, std::size_t n, FourierWorkspace& workspace,
                                               const simd::Kernels& kernels, double& work) {

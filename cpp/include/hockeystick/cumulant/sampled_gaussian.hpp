@@ -1,27 +1,38 @@
-// The Poisson-sampled Gaussian's cumulant, certified: quadrature in x, decay of its characteristic function.
+// The Poisson-sampled Gaussian's cumulant, certified: quadrature in x, decay of its characteristic
+// function.
 //
-// Q = N(0, sigma^2), 1 + z = dP/dQ = 1 - q + q e^{(2x-1)/2 sigma^2}; remove is (P, Q), add is (Q, P). In both
-// M(s) = E_Q[(1 + z)^p], p = s + 1 for remove and p = -s for add; a = p at s = c; f(x) = (1 + z)^a e^{-x^2/2 sigma^2} is the
-// tilted density; w = q e^t/(1 - q + q e^t), t = (2x-1)/2 sigma^2, so that d log(1 + z)/dx = w/sigma^2.
+// Notation. Q = N(0, sigma^2), and P is the mixture of Q and N(1, sigma^2) with the rate q:
+//   1 + z = dP/dQ = 1 - q + q e^t,   t = (2x - 1)/2 sigma^2.
+// Removing a record compares (P, Q), adding one (Q, P). In both M(s) = E_Q[(1 + z)^p], where
+// p = s + 1 for remove and p = -s for add. Let a be p at s = c. The tilted density is
+//   f(x) = (1 + z)^a e^{-x^2/2 sigma^2},
+// and d log(1 + z)/dx = w/sigma^2 with the mixture weight w = q e^t/(1 - q + q e^t).
 //
-// Cutoff. For remove, losses at x > x_c = 1 + cutoff sigma are left out, because losses that never happen may make up most of E e^{cL}: at
-// sigma = 10 and q = 1e-4, the mean of e^{2000 L} is made at 200 sigma. Their P-mass is (1-q) Q(x_c/sigma) + q Q(cutoff).
+// Cutoff. For remove, losses at x > x_c = 1 + cutoff sigma are left out, because losses that never
+// happen may make up most of E e^{cL}: at sigma = 10 and q = 1e-4, the mean of e^{2000 L} is made
+// at 200 sigma. Their P-mass is (1-q) Q(x_c/sigma) + q Q(cutoff).
 //
-// Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. On the path x + i eta(x), theta = eta/sigma^2 in [0, 1.4],
-//   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, e^{|a| w(1-w) theta^2/(2 (1 - w(1-w) theta^2))},
-//   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2}, and
-//   e^{i omega log(1+z)} falls by e^{-omega psi}, psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
-// theta = 1.4 v/(1 + v), v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a,0) w/sigma^2)), is near the best choice where omega is small.
-// The product of the three, the factor, is then at most 1 at every x, inside the range or not: the first two cost at most
-// omega w theta/2 together, and the third gains at least 2/3 of omega w theta. theta increases with w, so that each of the three has its
-// worst case at one end of a cell. A path chosen for omega serves all larger frequencies, since psi >= 0: the bound falls with omega. With
-// cell masses between `low` and `high`,
+// Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. The integral is moved to a path x + i
+// eta(x), eta = theta sigma^2 with theta in [0, 1.4]. There
+//   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, by
+//       e^{|a| S theta^2/(2 (1 - S theta^2))}, S = w(1 - w);
+//   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2};
+//   e^{i omega log(1+z)} falls by e^{-omega psi}, where
+//       psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
+// The choice theta = 1.4 v/(1 + v) with
+//   v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a, 0) w/sigma^2))
+// is near the best one where omega is small. The product of the three, the factor, is then at most
+// 1 at every x, inside the range or not: the first two cost at most omega w theta/2 together, and
+// the third gains at least 2/3 of omega w theta. theta increases with w, so that each of the three
+// has its worst case at one end of a cell. A path chosen for omega serves all larger frequencies,
+// since psi >= 0: the bound falls with omega. With cell masses between `low` and `high`,
 //   |phi| <= min(1 - sum low (1 - factor), sum high factor) + f(x_c) 1.4 sigma^2/int f + e^-50.
-// The last two terms are for the way down from the path's end, where the exponent is convex in the height, so that the integrand is at
-// most max(1, factor) f, and for the tails.
+// The last two terms are for the way down from the path's end, where the exponent is convex in the
+// height, so that the integrand is at most max(1, factor) f, and for the tails.
 //
-// Rounding. Losses and weights err as cumulant/sampled_gaussian_grid.hpp says. T steps multiply the error of log M by T. Where M is near
-// 1, log M comes from E[(1 + z)^a - 1 - a z], which errs by u times its own size and not by u; docs/core/cumulant.md has both bounds.
+// Rounding. Losses and weights err as cumulant/sampled_gaussian_grid.hpp says. T steps multiply the
+// error of log M by T. Where M is near 1, log M comes from E[(1 + z)^a - 1 - a z], which errs by u
+// times its own size and not by u; docs/core/cumulant.md has both bounds.
 #pragma once
 
 #include <limits>
@@ -35,7 +46,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 class SampledGaussianCumulant final : public Cumulant {
   public:
-    // Outside this range the grid would be too large, or intermediate values would overflow or underflow.
+    // Outside this range the grid would be too large, or intermediate values would overflow or
+    // underflow.
     static bool covers(double sigma, double rate) {
         return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= down;
     }
@@ -85,7 +97,7 @@ class SampledGaussianCumulant final : public Cumulant {
             characteristic_differences(points.losses, points.weights, mean.loss, h, last, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
         const double share = 1.0 / by.total, turned = remove_ ? share : -share;
-        const double summing = 32.0 + power_error + static_cast<double>(piece.n) / 8.0;  // of the total
+        const double summing = 32.0 + power_error + static_cast<double>(piece.n) / 8.0;
         for (std::size_t k = 1; k <= last; ++k) {
             phi.real[k] *= share;
             phi.imag[k] *= turned;
@@ -99,7 +111,8 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     double log_missing() const override { return log_missing_; }
-    double log_variance() const override {  // log log1p(q^2 (e^{1/sigma^2} - 1)), the loss's chi-square
+    // log log1p(q^2 (e^{1/sigma^2} - 1)), from the loss's chi-square.
+    double log_variance() const override {
         const double inverse = 1.0 / (sigma_ * sigma_);
         const double chi = inverse < 600.0 ? std::log(std::expm1(inverse)) : inverse;
         const double power = chi + 2.0 * std::log(rate_);
@@ -164,8 +177,9 @@ class SampledGaussianCumulant final : public Cumulant {
         return {by.top + std::log(by.total) + scale, u * (weight_error / by.total + summing) + 2.0 * by.quadrature};
     }
 
-    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate Q(k) and Q(k + 1/sigma), where
-    // k = (high - 1)/sigma; and a sum's end adds at most 0.64 phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
+    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate
+    // Q(k) and Q(k + 1/sigma), where k = (high - 1)/sigma; and a sum's end adds at most 0.64
+    // phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
     Moment centred_moment(const Piece& piece) const {
         const std::size_t n = piece.n;
         const double a = piece.exponent, k = (piece.high - 1.0) / sigma_;
@@ -186,8 +200,8 @@ class SampledGaussianCumulant final : public Cumulant {
         return {std::log1p(value), 1.2 * error};
     }
 
-    // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for how good the bound
-    // is, not for whether it holds.
+    // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for
+    // how good the bound is, not for whether it holds.
     const Fine& fine_grid(double c) const {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;

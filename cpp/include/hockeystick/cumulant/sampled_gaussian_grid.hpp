@@ -1,23 +1,30 @@
-// Grids in x on which the Poisson-sampled Gaussian's tilted density f(x) = (1 + z)^a e^{-x^2/2 sigma^2} is summed, with certified errors;
-// cumulant/sampled_gaussian.hpp has the notation, docs/core/cumulant.md the proofs.
+// Grids in x on which the Poisson-sampled Gaussian's tilted density f(x) = (1 + z)^a
+// e^{-x^2/2 sigma^2} is summed, with certified errors; cumulant/sampled_gaussian.hpp has the
+// notation, docs/core/cumulant.md the proofs.
 //
-// Quadrature. Points lie half a step inside both ends of the range. With y = theta sigma^2, theta < pi, let
+// Quadrature. Points lie half a step inside both ends of the range. With y = theta sigma^2,
+// theta < pi, let
 //   g(y) = y^2/2 sigma^2 + (a^-/2) |log(1 - S theta^2)| + omega W theta,
-// S the largest w (1 - w) of the range, and W the largest mixture weight w, or 1 if that is above 1/2. Then |f| grows by at most
-// e^{g(y)} between x and x + iy, and a step h <= 2 pi y/(depth + 1 + g(y)) errs by less than e^-depth M, and at each end by
-// 2 f(end)/(2 pi/h - g(y)/y). That is at most 4h/pi f(end) if g(y) <= (3/4) 2 pi y/h, which is seen to where f(end) matters.
-// The largest such h is near y^2 = 2 depth/(1/sigma^2 + a^- S/sigma^4); y is that, but for theta <= 3 and S theta^2 <= 0.8. For a >= 0
-// and omega = 0 neither y nor h depends on a, and g(y) <= depth.
+// S the largest w (1 - w) of the range, and W the largest mixture weight w, or 1 if that is above
+// 1/2. Then |f| grows by at most e^{g(y)} between x and x + iy, and a step h <= 2 pi
+// y/(depth + 1 + g(y)) errs by less than e^-depth M, and at each end by 2 f(end)/(2 pi/h - g(y)/y).
+// That is at most 4h/pi f(end) if g(y) <= (3/4) 2 pi y/h, which is seen to where f(end) matters.
+// The largest such h is near y^2 = 2 depth/(1/sigma^2 + a^- S/sigma^4); y is that, but for
+// theta <= 3 and S theta^2 <= 0.8. For a >= 0 and omega = 0 neither y nor h depends on a, and
+// g(y) <= depth.
 //
-// Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of N(0, sigma^2) left of 0. For a < 0, f is
-// log-concave, more curved than N(., sigma^2), with its mode at x = a w(x). R = sqrt(2 depth) sigma beyond that, f is below e^-depth of
-// its maximum: the range ends there, or at the cutoff. Only at the cutoff is f(end) charged for. What is left out elsewhere is less than
-// e^{7-depth} M, ends included, since 2 pi/h - g(y)/y >= depth/y.
+// Range. For a >= 0, log f is steeper than that of N(max(a,1), sigma^2) right of it and of
+// N(0, sigma^2) left of 0. For a < 0, f is log-concave, more curved than N(., sigma^2), with its
+// mode at x = a w(x). R = sqrt(2 depth) sigma beyond that, f is below e^-depth of its maximum: the
+// range ends there, or at the cutoff. Only at the cutoff is f(end) charged for. What is left out
+// elsewhere is less than e^{7-depth} M, ends included, since 2 pi/h - g(y)/y >= depth/y.
 //
-// Shared lattices. Moments are summed on lattices whose steps are 2^-k of the step for a >= 0, with a boundary at the cutoff, or at 0
-// where there is none: what tilts have in common is computed once. Ranges are whole cells of the coarsest lattice.
+// Shared lattices. Moments are summed on lattices whose steps are 2^-k of the step for a >= 0, with
+// a boundary at the cutoff, or at 0 where there is none: what tilts have in common is computed
+// once. Ranges are whole cells of the coarsest lattice.
 //
-// Rounding, in units of u: a loss errs by its loss_error (simd/sampled_gaussian.hpp), a weight by |a| loss_error + 5 x^2/sigma^2 + 12.
+// Rounding, in units of u: a loss errs by its loss_error (simd/sampled_gaussian.hpp), a weight by
+// |a| loss_error + 5 x^2/sigma^2 + 12.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +40,14 @@ inline namespace HOCKEYSTICK_ISA {
 
 class SampledGaussianGrids {
   public:
-    // e^{7-depth} of M is charged for what is left out. The rough depth is for sums where rounding counts more anyway.
+    // e^{7-depth} of M is charged for what is left out. The rough depth is for sums where rounding
+    // counts more anyway.
     static constexpr double fine = 62.0, rough = 46.0;
 
     struct Range {
         double exponent, depth, low, high;  // low and high are boundaries of cells
         double width;                       // of the mode
-        double log_end;                     // log f at the cutoff, if the range ends there, or else -infinity
+        double log_end;                     // log f at the cutoff, or -infinity
         bool small;                         // enough for a grid
     };
 
@@ -62,7 +70,8 @@ class SampledGaussianGrids {
         double quadrature;                       // relative to M
     };
 
-    // Tilted means of |loss|, and of rounding errors in units of u: of a loss, of a weight, and of a weight times |loss|.
+    // Tilted means of |loss|, and of rounding errors in units of u: of a loss, of a weight, and of
+    // a weight times |loss|.
     struct Means {
         double loss, loss_error, weight_error, product_error;
     };
@@ -176,7 +185,8 @@ class SampledGaussianGrids {
 
   private:
     static constexpr double max_points = 3e4;
-    static constexpr Range all_tilts{0.0, fine, 0.0, 0.0, 0.0, -infinity, true};  // as far as the step for a >= 0 goes
+    // Serves every a >= 0, as far as the step goes.
+    static constexpr Range all_tilts{0.0, fine, 0.0, 0.0, 0.0, -infinity, true};
 
     LossLattice& shared(int halvings) const {
         const auto known = shared_.find(halvings);
@@ -187,15 +197,16 @@ class SampledGaussianGrids {
         return shared_.emplace(halvings, std::move(made)).first->second;
     }
 
-    // log f at the right end, half a step from the last point: 1 + z = (1 + z_last)(1 - w_last + w_last e^{h/2 sigma^2}) there.
+    // log f at the right end, half a step from the last point:
+    // 1 + z = (1 + z_last)(1 - w_last + w_last e^{h/2 sigma^2}) there.
     double log_end(const simd::Points& points, const Range& range, std::size_t n) const {
         const double grown = std::expm1(0.5 * base_ / (sigma_ * sigma_)), x = range.high / sigma_;
         return range.exponent * (points.loss[n - 1] + std::log1p(points.mix[n - 1] * grown)) - 0.5 * x * x;
     }
 
-    // How many points are below e^-depth M on the right, as a large `a` has them between its two modes: at most 32 sigma of them.
-    // M >= 1 for a >= 1 by Jensen, as E_Q z = 0. Losses are convex in x: between two points, f is at most e^{h^2/8 sigma^2} <= e^{1/32}
-    // times the larger.
+    // How many points are below e^-depth M on the right, as a large `a` has them between its two
+    // modes: at most 32 sigma of them. M >= 1 for a >= 1 by Jensen, as E_Q z = 0. Losses are convex
+    // in x: between two points, f is at most e^{h^2/8 sigma^2} <= e^{1/32} times the larger.
     double tail(const simd::Points& points, const Range& range, std::size_t n) const {
         const double least = -range.depth - 4.0, a = range.exponent;
         if (!(range.log_end < least)) return 0.0;
@@ -208,7 +219,8 @@ class SampledGaussianGrids {
         return kept < n ? static_cast<double>(n - kept - 1) : 0.0;
     }
 
-    // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a decreasing function.
+    // Where f has its mode for a < 0, to a twentieth of sigma: x = a w(x), by bisection on a
+    // decreasing function.
     Interval mode(double a) const {
         double low = a, high = 0.0;
         for (int k = 0; k < 200 && high - low > 0.05 * sigma_; ++k) {

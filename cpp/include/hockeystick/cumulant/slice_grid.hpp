@@ -1,12 +1,15 @@
-// The base grid of cumulant/loss_slices.hpp: a lattice in x on which windows, tilted densities and masses of slices are sampled.
+// The base grid of cumulant/loss_slices.hpp: a lattice in x on which windows, tilted densities and
+// masses of slices are sampled.
 //
-// The window A of a slice is what the label x + w N(0,1), w = 0.15 sigma^2, puts between two cuts. A is a mean of Gaussians over an
-// interval, hence |A(x + iy)| <= e^{y^2/2w^2} A(x) and (log A)'' >= -1/w^2. With f_c = (1 + z)^{c+1} e^{-x^2/2 sigma^2}, the slice's
-// transform is an integral of A f_c.
+// The window A of a slice is what the label x + w N(0,1), w = 0.15 sigma^2, puts between two cuts.
+// A is a mean of Gaussians over an interval, hence |A(x + iy)| <= e^{y^2/2w^2} A(x) and
+// (log A)'' >= -1/w^2. With f_c = (1 + z)^{c+1} e^{-x^2/2 sigma^2}, the slice's transform is an
+// integral of A f_c.
 //
-// The grid has the step h0 = 0.4 w, from -14 sigma to 1 + 22 sigma. In a cell, log(A f_c) is at most h0^2 (1/w^2 + 1/sigma^2)/8 < 0.028
-// above the larger of its ends: an integral of A f_c is at most 2 e^0.028 < 2.1 times the sum over the grid. A slice has the points from
-// 14 w below its label's interval to 14 w above it.
+// The grid has the step h0 = 0.4 w, from -14 sigma to 1 + 22 sigma. In a cell, log(A f_c) is at
+// most h0^2 (1/w^2 + 1/sigma^2)/8 < 0.028 above the larger of its ends: an integral of A f_c is at
+// most 2 e^0.028 < 2.1 times the sum over the grid. A slice has the points from 14 w below its
+// label's interval to 14 w above it.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +24,9 @@ inline namespace HOCKEYSTICK_ISA {
 // Not for several threads at once.
 class SliceGrid {
   public:
-    static constexpr double reach = 14.0, right_reach = 22.0;  // of the slices in w, and of the grid in sigma
-    static constexpr double integral_per_sum = 2.1;            // see above
+    // How far slices reach beyond their cuts, in w; how far the grid does beyond 0 and 1, in sigma.
+    static constexpr double reach = 14.0, right_reach = 22.0;
+    static constexpr double integral_per_sum = 2.1;  // see above
 
     // A window on the points of the grid on which it is not negligible.
     struct Part {
@@ -86,25 +90,29 @@ class SliceGrid {
         return {base_.loss + j + 1,    base_.half_square + j + 1, base_.mix + j + 1,         base_.excess + j + 1,
                 base_.density + j + 1, base_.loss_error + j + 1,  base_.excess_error + j + 1};
     }
-    // Mixture weights one point to the left of the grid's j-th point on, where they are lower; and one to the right of it, higher.
+    // Mixture weights one point to the left of the grid's j-th point on, where they are lower; and
+    // one to the right of it, higher.
     const double* mix_left_of(std::size_t j) const { return base_.mix + j; }
     const double* mix_right_of(std::size_t j) const { return base_.mix + j + 2; }
 
-    // Relative rounding error of the tilted weight e^{power loss} e^{-x^2/2 sigma^2}, in units of u.
+    // Relative rounding error of the tilted weight e^{power loss} e^{-x^2/2 sigma^2}, in units of
+    // u.
     static double weight_error(const simd::Points& at, std::size_t j, double power) {
-        return std::fabs(power) * at.loss_error[j] + 8.0 * at.half_square[j] + 12.0;
+        return std::fabs(power) * at.loss_error[j] + 10.0 * at.half_square[j] + 12.0;
     }
 
-    // Error of replacing an integral over the range of a part by the sum over points `step` apart, from the two ends of the range, in
-    // units of the sum. `left` and `right` are the terms at the outermost points; the range ends half a step beyond. On the left A f_c
-    // falls towards the end. On the right, which is at point `end` of the grid, it may still grow, at a rate of at most
+    // Error of replacing an integral over the range of a part by the sum over points `step` apart,
+    // from the two ends of the range, in units of the sum. `left` and `right` are the terms at the
+    // outermost points; the range ends half a step beyond. On the left A f_c falls towards the end.
+    // On the right, which is at point `end` of the grid, it may still grow, at a rate of at most
     // power w(x)/sigma^2 per unit of x.
     double end_error(double left, double right, double power, double step, std::size_t end) const {
         const double variance = sigma_ * sigma_, rise = power * base_.mix[end + 1] / variance;
         return 3.0 * variance / step * (left + right * std::exp(0.5 * max(rise, 0.0) * step));
     }
 
-    // On x + i theta sigma^2, |A f_c| is at most e^{growth theta^2} times what it is on the real axis.
+    // On x + i theta sigma^2, |A f_c| is at most e^{growth theta^2} times what it is on the real
+    // axis.
     double growth() const {
         const double variance = sigma_ * sigma_;
         return 0.5 * variance * (variance / (width_ * width_) + 1.0);

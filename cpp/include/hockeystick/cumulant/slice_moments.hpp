@@ -1,12 +1,15 @@
-// The masses and real transforms of the slices of cumulant/loss_slices.hpp, M_p(c) at real c >= -1, by sums over the base grid.
+// The masses and real transforms of the slices of cumulant/loss_slices.hpp, M_p(c) at real c >= -1,
+// by sums over the base grid.
 //
-// Quadrature. The grid's step is 0.06 sigma^2. The shift of x by i sigma^2 certifies it for every tilt: A f_c grows by at most
-// e^{22.3 + sigma^2/2} on the shifted line, and 2 pi sigma^2/step > 104, so that the relative error is below e^-73 for sigma <= 4. What
-// the ends of a slice's range add to the error is added to the value.
+// Quadrature. The grid's step is 0.06 sigma^2. The shift of x by i sigma^2 certifies it for every
+// tilt: A f_c grows by at most e^{22.3 + sigma^2/2} on the shifted line, and 2 pi
+// sigma^2/step > 104, so that the relative error is below e^-73 for sigma <= 4. What the ends of a
+// slice's range add to the error is added to the value.
 //
-// Rounding. For c > 0 only upper ends are made of the moments, Chernoff's bounds: one bound serves all slices, all sigma and all rates
-// that are covered. docs/core/cumulant.md derives 3.71e4 u + 5.6e3 u (c + 1), and what is charged is more at every c > 0. For masses,
-// c = 0 and c = -1, the error is added up from the points.
+// Rounding. For c > 0 only upper ends are made of the moments, Chernoff's bounds: one bound serves
+// all slices, all sigma and all rates that are covered. docs/core/cumulant.md derives 3.8e4
+// u + 5.6e3 u (c + 1). What is charged, 3.6e4 u + 1.8e4 u (c + 1), is more at every c > 0. For
+// masses, c = 0 and c = -1, the error is added up from the points.
 #pragma once
 
 #include <cmath>
@@ -17,20 +20,23 @@
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
-// Logarithms of the transforms of every slice, and of it with all below, at a real c >= -1; and how far they may be off.
+// Logarithms of the transforms of every slice, and of it with all below, at a real c >= -1; and how
+// far they may be off.
 struct SliceMoments {
     double c, log_kappa;  // of Chernoff's bound (contour/contour.hpp)
     std::vector<double> slice, upto;
     double error;
 };
 
-// What a moment at c > 0 errs by: at least what is derived for sigma in [0.25, 4] and rates up to 1/2.
+// What a moment at c > 0 errs by: at least what is derived for sigma in [0.25, 4] and rates up to
+// 1/2.
 inline double slice_moment_error(double c) {
     constexpr double constant = 4e-12, for_each_power = 2e-12;
     return constant + for_each_power * (c + 1.0);
 }
 
-// The relative rounding error of a slice's mass, which is a sum of `weights` times windows; of `parts` slices' sums, too.
+// The relative rounding error of a slice's mass, which is a sum of `weights` times windows; of
+// `parts` slices' sums, too.
 inline double slice_mass_error(const SliceGrid& grid, const SliceGrid::Part& part, double c, const double* weights,
                                double sum, std::size_t parts) {
     const std::size_t size = part.window.size();
@@ -42,7 +48,8 @@ inline double slice_mass_error(const SliceGrid& grid, const SliceGrid::Part& par
     return 1.1 * unit_roundoff * (mean + static_cast<double>(size + 8 * parts) + 600.0);
 }
 
-// Weights are in units of e^top, and kept from one slice to the next while they stay in the doubles.
+// Weights are in units of e^top, and kept from one slice to the next while they stay in the
+// doubles.
 inline SliceMoments slice_moments(const SliceGrid& grid, const std::vector<SliceGrid::Part>& parts, double c) {
     const simd::Kernels& kernels = grid.kernels();
     const std::size_t n = grid.size();

@@ -1,12 +1,15 @@
-// The transforms of one slice of cumulant/loss_slices.hpp, and of all slices below it, at the nodes c + i k h of a contour.
+// The transforms of one slice of cumulant/loss_slices.hpp, and of all slices below it, at the nodes
+// c + i k h of a contour.
 //
-// Quadrature at frequency omega. With y = theta sigma^2 and a step h, the integral of A f_c e^{i omega log(1 + z)} over a slice's range
-// is off by at most
-//   2 e^{g theta^2} int A f_c e^{omega turn} dx/(e^{2 pi y/h} - 1)       for the rectangle's long sides, g = SliceGrid::growth,
-//   2 y A f_c (1 + e^{g theta^2 + omega turn - 2 pi y/h})                  for each end, A f_c as it is there,
-// where turn is at least the angle of 1 + z on x + i theta sigma^2 (simd/loss_windows.hpp). The step is chosen such that the first is less
-// than e^-depth of the sum. The last exponential is one of the first integral's terms, so that all of these are less than e^{4 - depth} of
-// the sum together; docs/core/cumulant.md has the proof. The 1 of the second line is charged as SliceGrid::end_error.
+// Quadrature at frequency omega. With y = theta sigma^2 and a step h, the sum over the points of
+// A f_c e^{i omega log(1 + z)} is off from the integral over the slice's range by at most
+//   2 e^{g theta^2} int A f_c e^{omega turn} dx/(e^{2 pi y/h} - 1)   on the long sides,
+//   2 y A f_c (1 + e^{g theta^2 + omega turn - 2 pi y/h})         at each end, A f_c taken there,
+// where g is SliceGrid::growth, and turn is at least the angle of 1 + z on x + i theta sigma^2
+// (simd/loss_windows.hpp). The step is chosen such that the first is less than e^-depth of the sum.
+// The last exponential is one of the first integral's terms, so that all of these are less than
+// e^{4 - depth} of the sum together; docs/core/cumulant.md has the proof. The 1 of the second line
+// is charged as SliceGrid::end_error.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +26,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 // What is known at the nodes of one slice.
 struct SliceTable {
-    double log_below, error;                              // of the total of what is below the slice, at c
-    std::vector<double> log_abs, phase, drift;            // of its phi; `drift` is the relative error
+    double log_below, error;                              // of the total below the slice, at c
+    std::vector<double> log_abs, phase, drift;            // of its phi, `drift` its relative error
     std::vector<double> ratio, ratio_phase, ratio_error;  // log(1 + slice/below)
     std::vector<double> real, imag, size;                 // 1/(s(s+1))
     double c, h;
@@ -84,18 +87,21 @@ class SliceTransformer {
 
   private:
     static constexpr double u = unit_roundoff;
-    // e^-depth of its largest terms is left out of a transform. The transform of a slice counts once, that of what is below T times.
+    // e^-depth of its largest terms is left out of a transform. The transform of a slice counts
+    // once, that of what is below T times.
     static constexpr double depth_of_slice = 32.0, depth_below = 38.0;
     static constexpr double max_points = 3e4, max_nodes = 20000.0;
 
-    // Points with their losses and weights; the mean of |loss|, and the means of rounding errors in units of u.
+    // Points with their losses and weights; the mean of |loss|, and the means of rounding errors in
+    // units of u.
     struct Sample {
         std::vector<double> losses, weights;
         double total = 0.0, loss = 0.0, loss_error = 0.0, weight_error = 0.0, product_error = 0.0;
         double end_error = 0.0, quadrature_error = 0.0;
     };
 
-    // A step that some shift of x certifies for `count` points of a part, from `start` on, at frequencies up to omega.
+    // A step that some shift of x certifies for `count` points of a part, from `start` on, at
+    // frequencies up to omega.
     double certified_step(const Part& part, const SliceGrid::Exponents& e, std::size_t start, std::size_t count,
                           double omega, double depth) const {
         std::vector<double> terms(count);
@@ -134,57 +140,75 @@ class SliceTransformer {
         return range;
     }
 
-    // Adds a part's points, in units of e^top: on a lattice of its own, or on the base grid where that is fine enough.
+    // Adds a part's points, in units of e^top: on the base grid, where that is fine enough, or on a
+    // lattice of its own.
     void add_part(const Part& part, double power, double omega, double top, double depth, Sample& to) const {
         const SliceGrid::Exponents e = grid_.exponents(part, power);
         const Range range = without_ends(e, depth);
-        const std::size_t count = range.end - range.first;
         const double base = grid_.step();
         to.end_error +=
             SliceGrid::integral_per_sum * base * range.left_out * std::exp(range.log_left_out + e.top - top);
-        const double low = part.low + static_cast<double>(range.first) * base;
-        const double high = part.low + static_cast<double>(range.end) * base;
-        const double certified = certified_step(part, e, range.first, count, omega, depth);
-        const double wanted = (high - low) / certified;
+        const double step = certified_step(part, e, range.first, range.end - range.first, omega, depth);
+        const double wanted = static_cast<double>(range.end - range.first) * base / step;
         to.quadrature_error = max(to.quadrature_error, wanted < max_points ? std::exp(4.0 - depth) : infinity);
-        const std::size_t n = (static_cast<std::size_t>(min(wanted - 0.5, max_points)) / simd::lanes + 1) * simd::lanes;
-        const double step = (high - low) / static_cast<double>(n);
-        std::vector<double> weights(n), errors(n);
-        LossLattice fine(grid_.sigma(), grid_.rate(), low, step, kernels_);
-        const bool on_base = n == count;
-        const double number = std::round(fine.number(low));
-        const simd::Points at = on_base ? grid_.points(part.start + range.first) : fine.points(number, n);
-        if (on_base) {
-            std::copy_n(part.window_error.begin() + static_cast<std::ptrdiff_t>(range.first), n, errors.begin());
-            kernels_.exponentiate(e.exponents.data() + range.first, top - e.top, weights.data(), n);
-            for (double& weight : weights) weight *= step;
-        } else {
-            std::vector<double> exponents(n), windows(n);
-            kernels_.fill_tilted_exponents(at, power, exponents.data(), n);
-            kernels_.exponentiate(exponents.data(), top, weights.data(), n);
-            kernels_.fill_window({grid_.sigma(), grid_.rate(), fine.boundary(0.0), step, number, n}, part.of,
-                                 windows.data(), errors.data());
-            for (std::size_t j = 0; j < n; ++j) weights[j] *= windows[j] * step;
-        }
-        for (std::size_t j = 0; j < n; ++j) errors[j] = SliceGrid::weight_error(at, j, power) + errors[j];
-        grid_.add_work(static_cast<double>(n));
-        to.end_error += 14.0 * grid_.end_error(weights[0], weights[n - 1], power, step, part.start + range.end);
-        add_points(at, weights, errors, to);
+        if (step == base) add_base_points(part, e, range, power, top, to);
+        else add_fine_points(part, range, power, top, static_cast<std::size_t>(std::ceil(min(wanted, max_points))), to);
     }
 
-    // Appends points, and adds up what their weights and losses err by.
-    void add_points(const simd::Points& at, const std::vector<double>& weights, const std::vector<double>& errors,
-                    Sample& to) const {
+    void add_base_points(const Part& part, const SliceGrid::Exponents& e, const Range& range, double power, double top,
+                         Sample& to) const {
+        const std::size_t n = range.end - range.first;
+        std::vector<double> weights(n), errors(n);
+        std::copy_n(part.window_error.begin() + static_cast<std::ptrdiff_t>(range.first), n, errors.begin());
+        kernels_.exponentiate(e.exponents.data() + range.first, top - e.top, weights.data(), n);
+        for (double& weight : weights) weight *= grid_.step();
+        const Terms terms{grid_.points(part.start + range.first), power, grid_.step(), part.start + range.end};
+        add_points(terms, weights, errors, to);
+    }
+
+    // At least `points` of them, so that their step is no larger than the one that asked for so
+    // many.
+    void add_fine_points(const Part& part, const Range& range, double power, double top, std::size_t points,
+                         Sample& to) const {
+        const std::size_t n = padded_to_lanes(points);
+        const double low = part.low + static_cast<double>(range.first) * grid_.step();
+        const double high = part.low + static_cast<double>(range.end) * grid_.step();
+        const double step = (high - low) / static_cast<double>(n);
+        LossLattice fine(grid_.sigma(), grid_.rate(), low, step, kernels_);
+        const double number = std::round(fine.number(low));
+        const simd::Points at = fine.points(number, n);
+        std::vector<double> exponents(n), weights(n), windows(n), errors(n);
+        kernels_.fill_tilted_exponents(at, power, exponents.data(), n);
+        kernels_.exponentiate(exponents.data(), top, weights.data(), n);
+        kernels_.fill_window({grid_.sigma(), grid_.rate(), fine.boundary(0.0), step, number, n}, part.of,
+                             windows.data(), errors.data());
+        for (std::size_t j = 0; j < n; ++j) weights[j] *= windows[j] * step;
+        add_points({at, power, step, part.start + range.end}, weights, errors, to);
+    }
+
+    // Points `step` apart, whose range ends at point `end` of the base grid.
+    struct Terms {
+        simd::Points at;
+        double power, step;
+        std::size_t end;
+    };
+
+    // Appends points with their weights, and adds up what weights and losses err by; `errors` come
+    // as those of the windows.
+    void add_points(const Terms& t, const std::vector<double>& weights, std::vector<double>& errors, Sample& to) const {
         const std::size_t n = weights.size();
         std::vector<double> sizes(n);
-        for (std::size_t j = 0; j < n; ++j) sizes[j] = weights[j] * std::fabs(at.loss[j]);
-        to.losses.insert(to.losses.end(), at.loss, at.loss + n);
+        for (std::size_t j = 0; j < n; ++j) errors[j] += SliceGrid::weight_error(t.at, j, t.power);
+        for (std::size_t j = 0; j < n; ++j) sizes[j] = weights[j] * std::fabs(t.at.loss[j]);
+        grid_.add_work(static_cast<double>(n));
+        to.losses.insert(to.losses.end(), t.at.loss, t.at.loss + n);
         to.weights.insert(to.weights.end(), weights.begin(), weights.end());
         to.total += kernels_.sum(weights.data(), n);
         to.loss += kernels_.sum(sizes.data(), n);
-        to.loss_error += kernels_.dot(weights.data(), at.loss_error, n);
+        to.loss_error += kernels_.dot(weights.data(), t.at.loss_error, n);
         to.weight_error += kernels_.dot(weights.data(), errors.data(), n);
         to.product_error += kernels_.dot(sizes.data(), errors.data(), n);
+        to.end_error += 14.0 * grid_.end_error(weights[0], weights[n - 1], t.power, t.step, t.end);
     }
 
     // From sums to means.

@@ -1,5 +1,6 @@
-// The loops over the nodes s_k = c + i k h, k = 0, 1, ..., of a contour (contour/line_sum.hpp): powers of the characteristic function
-// phi(k h) = M(s_k)/M(c), the factors 1/(s(s+1)), and the terms of the sum with bounds of their errors.
+// The loops over the nodes s_k = c + i k h, k = 0, 1, ..., of a contour (contour/line_sum.hpp):
+// powers of the characteristic function phi(k h) = M(s_k)/M(c), the factors 1/(s(s+1)), and the
+// terms of the sum with bounds of their errors.
 #pragma once
 
 #include <cmath>
@@ -10,7 +11,8 @@
 
 namespace hockeystick::simd {
 
-// phi(k h) - 1 of one kind of step at the nodes, a bound of its absolute error, and how many such steps there are.
+// phi(k h) - 1 of one kind of step at the nodes, a bound of its absolute error, and how many such
+// steps there are.
 struct StepTransform {
     const double *real, *imag, *error;
     double count;
@@ -33,7 +35,8 @@ struct NodeFactors {
     double *real, *imag, *size;
 };
 
-// What a sum is made of: powers, factors, and where the nodes are. The factor of node 0 has half weight.
+// What a sum is made of: powers, factors, and where the nodes are. The factor of node 0 has half
+// weight.
 struct Nodes {
     const double *log_abs, *phase, *error;
     const double *real, *imag, *size;
@@ -45,7 +48,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// Compilers believe `__restrict` of parameters, but not of local pointers or members: hence one argument for each array.
+// Compilers believe `__restrict` of parameters, but not of local pointers or members: hence one
+// argument for each array.
 inline void multiply_power_arrays(const double* __restrict real, const double* __restrict imag,
                                   const double* __restrict errors, double count, std::size_t n,
                                   double* __restrict log_abs, double* __restrict phase, double* __restrict error) {
@@ -56,7 +60,8 @@ inline void multiply_power_arrays(const double* __restrict real, const double* _
         const double size = std::sqrt(square);
         const double log_near = log1p_positive(re > -0.3 ? above_one : 0.0);
         const double log_far = log_positive(square), log_size = 0.5 * (re > -0.3 ? log_near : log_far);
-        // Where the error exceeds the value, |phi| <= 2 absolute, and nothing is known of the angle. `!` would not vectorise.
+        // Where the error exceeds the value, |phi| <= 2 absolute, and nothing is known of the
+        // angle. `!` would not vectorise.
         const bool known = size > absolute && absolute < 1.0;
         const double log_lost = log_positive(absolute), log_kept = known ? log_size : log_lost;
         const double angle = angle_of(1.0 + re, im);
@@ -66,7 +71,8 @@ inline void multiply_power_arrays(const double* __restrict real, const double* _
     }
 }
 
-// Multiplies the power at every node by phi^count. Logarithm and angle err by 8u of themselves, which the caller has in `step.error`.
+// Multiplies the power at every node by phi^count. Logarithm and angle err by 8u of themselves,
+// which the caller has in `step.error`.
 inline void multiply_powers(const StepTransform& step, const NodePowers& to) {
     multiply_power_arrays(step.real, step.imag, step.error, step.count, step.n, to.log_abs, to.phase, to.error);
 }
@@ -99,8 +105,8 @@ inline void smoothing_factors(const NodeLine& line, const NodeFactors& alone, co
                             divided.imag, divided.size);
 }
 
-// terms: the real parts of z = phi^times e^{-i k h eps} factor. slopes: those of s z. errors: bounds of the errors of the terms, which
-// pay for summing the terms, too.
+// terms: the real parts of z = phi^times e^{-i k h eps} factor. slopes: those of s z. errors:
+// bounds of the errors of the terms, which pay for summing the terms, too.
 inline void fill_sum_terms(const Nodes& at, double times, double eps, double* __restrict terms,
                            double* __restrict slopes, double* __restrict errors) {
     constexpr double u = unit_roundoff;

@@ -22,11 +22,12 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// Adds weight e^{-d^2/2 tap_variance} to the `taps` grid points around every point, d their distance; `rests` gets what rounding takes
-// from the sums.
+// Adds weight e^{-d^2/2 tap_variance} to the `taps` grid points around every point, d their
+// distance; `rests` gets what rounding takes from the sums.
 //
-// Entry m of the length + taps entries is point m - (length + taps)/2 of the grid: the last `taps` entries are the first ones once more,
-// a period on. `length` is a power of two, so that a place on the grid is as exact as the turns are.
+// Entry m of the length + taps entries is point m - (length + taps)/2 of the grid: the last `taps`
+// entries are the first ones once more, a period on. `length` is a power of two, so that a place on
+// the grid is as exact as the turns are.
 inline void spread_points(const PointSpread& p, double* __restrict sums, double* __restrict rests) {
     const auto length = static_cast<double>(static_cast<int>(p.length));
     for (std::size_t j = 0; j < p.n; ++j) {

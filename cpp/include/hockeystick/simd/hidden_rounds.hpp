@@ -1,5 +1,6 @@
-// What later rounds hide of one participation, for many participations side by side (hidden_state/nonlinear_contraction.hpp has the
-// theorems). Everything is kept as a logarithm and rounded up.
+// What later rounds hide of one participation, for many participations side by side
+// (hidden_state/nonlinear_contraction.hpp has the theorems). Everything is kept as a logarithm and
+// rounded up.
 #pragma once
 
 #include <cmath>
@@ -14,7 +15,8 @@ namespace hockeystick::simd {
 struct HiddenLanes {
     const double *eps, *log_gap, *g, *reach, *shrink;  // log_gap = log(e^eps - 1), shrink = c^{-2}
     const double* rounds;
-    double *growth, *spread, *nonlinear, *hybrid;  // the last term and the sum of s_k; bounds of log delta
+    double *growth, *spread;     // the last term of s_k, and their sum
+    double *nonlinear, *hybrid;  // bounds of log delta
 };
 
 inline constexpr std::size_t max_hidden_lanes = 64;
@@ -29,8 +31,8 @@ inline constexpr double log_underflow = -750.0;  // e^-750 is 0 in doubles
 // An upper bound of a logarithm that was computed to 4e-15 relative or 1e-14 absolute.
 inline double log_raised(double value) { return min(0.0, value * (1.0 - 1e-14) + 1e-14); }
 
-// eps' = log(1 + (e^eps - 1)/E) or a little less, from the logarithms of e^eps - 1 and of E. It is the softplus of their difference,
-// written without branches, so that the loops below vectorise.
+// eps' = log(1 + (e^eps - 1)/E) or a little less, from the logarithms of e^eps - 1 and of E. It is
+// the softplus of their difference, written without branches, so that the loops below vectorise.
 inline double sharpened(double log_gap, double log_e) {
     const double x = log_gap - max(log_e, -1e5);
     const double y = exp_nonpositive(x < 0.0 ? x : -x);
@@ -43,13 +45,15 @@ inline double contracted_by(double log_e, double log_eta) {
     return min(log_e, log_e * (1.0 - 1e-15) + log_raised(log_eta));
 }
 
-// g/sqrt(spread), raised by more than the sum that made `spread` may have lost. Where that has overflowed, the most that is known of it
-// keeps the parameter above 0, which would claim perfect privacy.
+// g/sqrt(spread), raised by more than the sum that made `spread` may have lost. Where that has
+// overflowed, the most that is known of it keeps the parameter above 0, which would claim perfect
+// privacy.
 inline double shifted_parameter(double g, double spread) {
     return g / std::sqrt(min(max_known_spread, spread)) * (1.0 + long_sum_of_rounds);
 }
 
-// There is one place into which log_theta is inlined: three copies in one loop would not be inlined, and nothing would vectorise.
+// There is one place into which log_theta is inlined: three copies in one loop would not be
+// inlined, and nothing would vectorise.
 inline void fill_log_thetas(const double* __restrict eps, const double* __restrict r, double* __restrict out,
                             std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = log_theta(eps[i], r[i]);
@@ -60,7 +64,8 @@ inline void fill_sharpened(const double* __restrict log_gap, const double* __res
     for (std::size_t i = 0; i < n; ++i) out[i] = sharpened(log_gap[i], log_e[i]);
 }
 
-// Runs n participations, n <= max_hidden_lanes, for up to `longest` rounds, or until all bounds are 0 in doubles.
+// Runs n participations, n <= max_hidden_lanes, for up to `longest` rounds, or until all bounds are
+// 0 in doubles.
 inline void run_hidden_rounds(const HiddenLanes& l, std::size_t n, double longest) {
     double eps[max_hidden_lanes], mu[max_hidden_lanes];
     double shifted[max_hidden_lanes], nonlinear_eta[max_hidden_lanes], hybrid_eta[max_hidden_lanes];

@@ -1,5 +1,6 @@
-// The loops of this room as one instruction set has them: a struct of function pointers, which src/batch_kernels.cpp fills once for each.
-// Callers take the struct as an argument; who compiles the headers only once passes `own_kernels`.
+// The loops of this room as one instruction set has them: a struct of function pointers, which
+// src/batch_kernels.cpp fills once for each. Callers take the struct as an argument; who compiles
+// the headers only once passes `own_kernels`.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The loops of cumulant/loss_slices.hpp and contour/sliced_contour.hpp: windows on a lattice in x, sums on paths above and below the
-// real axis, and the terms of a difference of two powers. Lengths are multiples of `lanes`.
+// The loops of cumulant/loss_slices.hpp and contour/sliced_contour.hpp: windows on a lattice in x,
+// sums on paths above and below the real axis, and the terms of a difference of two powers. Lengths
+// are multiples of `lanes`.
 #pragma once
 
 #include <cmath>
@@ -11,13 +12,14 @@
 
 namespace hockeystick::simd {
 
-// A(x) = P(low <= x + width N(0,1) <= high), a smooth window on the x between low and high. `low` may be -inf, `high` inf.
+// A(x) = P(low <= x + width N(0,1) <= high), a smooth window on the x between low and high. `low`
+// may be -inf, `high` inf.
 struct Window {
     double low, high, width;
 };
 
-// Transforms at the nodes c + i k h: that of a slice, and that of all slices below it less 1, both divided by the latter's total at c;
-// with bounds of their errors.
+// Transforms at the nodes c + i k h: that of a slice, and that of all slices below it less 1, both
+// divided by the latter's total at c; with bounds of their errors.
 struct SliceTransforms {
     const double *slice_real, *slice_imag, *slice_error;
     const double *below_real, *below_imag, *below_error;
@@ -29,8 +31,8 @@ struct LogRatios {
     double *real, *imag, *error;
 };
 
-// What a difference (slice + below)^T - below^T is made of at the nodes: phi, the transform of what is below; d; and factors, whose
-// sizes are bounds of them.
+// What a difference (slice + below)^T - below^T is made of at the nodes: phi, the transform of what
+// is below; d; and factors, whose sizes are bounds of them.
 struct SliceNodes {
     const double *log_abs, *phase, *error;
     const double *ratio_real, *ratio_imag, *ratio_error;
@@ -45,9 +47,10 @@ using namespace numeric;
 
 // The window at the points of a lattice, and bounds of its relative rounding errors in units of u.
 //
-// With v = max(low - x, x - high)/width, A = Q(v) - Q(v + gap). Q errs by 16u of itself and the difference by u. x errs by
-// (2.5 |x|) u and v by 2.5 |x|/width + 3 |v|, of which A makes at most (v^+ + 1) times as much: (log Q)' is at most v + 1. For v < 0,
-// |v| times that derivative is below 0.3, which the remaining 3 of the 20 pay.
+// With v = max(low - x, x - high)/width, A = Q(v) - Q(v + gap). Q errs by 16u of itself, and the
+// difference by u. x errs by at most 2.5 |x| u, hence v by 2.5 |x|/width + 3 |v|. |d log A/dv| is
+// at most v + 1 for v >= 0, and for v < 0 below 1 and below 0.3/|v|: that costs 0.9, which the
+// remaining 3 of the 20 pay.
 inline void fill_window(const Lattice& at, const Window& w, double* __restrict values, double* __restrict errors) {
     const double anchor = at.anchor, step = at.step, first = at.first + 0.5, scale = 1.0 / w.width;
     const double whole = (w.high - w.low) * scale, gap = whole < 120.0 ? whole : 120.0;
@@ -59,7 +62,7 @@ inline void fill_window(const Lattice& at, const Window& w, double* __restrict v
         const double v = nearer > -60.0 ? nearer : -60.0;
         values[j] = q(v) - q(v + gap);
         const double outside = v > 0.0 ? v : 0.0, size = x < 0.0 ? -x : x;
-        errors[j] = 20.0 + (outside + 1.0) * (3.0 * size * scale + 2.0 * (v < 0.0 ? -v : v));
+        errors[j] = 20.0 + (outside + 1.0) * 3.0 * (size * scale + outside);
     }
 }
 
@@ -68,7 +71,8 @@ inline void fill_logarithms(const double* __restrict x, double* __restrict logs,
     for (std::size_t j = 0; j < n; ++j) logs[j] = x[j] > 0.0 ? log_positive(x[j]) : -1e4;
 }
 
-// sum_j e^{exponents[j] - rate mix[j]}, exponents <= 0: a bound of a transform on a path above the real axis, where it decays.
+// sum_j e^{exponents[j] - rate mix[j]}, exponents <= 0: a bound of a transform on a path above the
+// real axis, where it decays.
 inline double sum_damped_above(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
                                double rate) {
     double sums[lanes] = {};
@@ -77,13 +81,14 @@ inline double sum_damped_above(const double* __restrict exponents, const double*
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// sum_j e^{exponents[j] + omega turn_j}, exponents <= 0: a bound of a transform on a path below the real axis, where it grows.
-// Infinite above e^600.
+// sum_j e^{exponents[j] + omega turn_j}, exponents <= 0: a bound of a transform on a path below the
+// real axis, where it grows. Infinite above e^600.
 //
-// turn_j is at least the angle by which 1 + z turns between x and x + i theta sigma^2 in cell j, where mix[j] is at least the mixture
-// weight w: tan(angle) = w sin theta/(1 - w + w cos theta). The loop takes that or w theta, whichever is larger, but no more than theta.
-// At a height t theta with t <= 1 the angle is at most t turn_j: as a function of theta, it grows by at most w if w <= 1/2
-// (cumulant/sampled_gaussian_grid.hpp), and faster and faster if w > 1/2.
+// turn_j is at least the angle by which 1 + z turns between x and x + i theta sigma^2 in cell j,
+// where mix[j] is at least the mixture weight w: tan(angle) = w sin theta/(1 - w + w cos theta).
+// The loop takes that or w theta, whichever is larger, but no more than theta. At a height t theta
+// with t <= 1 the angle is at most t turn_j: as a function of theta, it grows by at most w if
+// w <= 1/2 (cumulant/sampled_gaussian_grid.hpp), and faster and faster if w > 1/2.
 inline double sum_grown_below(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
                               double theta, double omega) {
     double sine, cosine;
@@ -123,7 +128,8 @@ inline void fill_log_ratio_arrays(const double* __restrict slice_real, const dou
     }
 }
 
-// d = log(1 + v), v = slice/below. Where v is not known well enough, log |d| is that of the error of v, and d may be off by 3.
+// d = log(1 + v), v = slice/below. Where v is not known well enough, log |d| is that of the error
+// of v, and d may be off by 3.
 inline void fill_log_ratios(const SliceTransforms& s, const LogRatios& to) {
     fill_log_ratio_arrays(s.slice_real, s.slice_imag, s.slice_error, s.below_real, s.below_imag, s.below_error, s.n,
                           to.real, to.imag, to.error);
@@ -135,12 +141,13 @@ inline double expm1_above(double x) {
     return x < 0.25 ? x + x * x : power_of_two(power + round_magic);
 }
 
-// terms: the real parts of z = (e^{times d} - 1) phi^times e^{-i k h eps - scale} factor. slopes: those of s z. errors: bounds of the
-// errors of the terms. `log_scale` is at least the logarithm of |e^{times d}| at node 0.
+// terms: the real parts of z = (e^{times d} - 1) phi^times e^{-i k h eps - scale} factor. slopes:
+// those of s z. errors: bounds of the errors of the terms. `log_scale` is at least the logarithm of
+// |e^{times d}| at node 0.
 inline void fill_difference_terms(const SliceNodes& at, double times, double eps, double log_scale,
                                   double* __restrict terms, double* __restrict slopes, double* __restrict errors) {
     constexpr double u = unit_roundoff;
-    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 40.0;  // of a sum of the terms
+    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 40.0;
     for (std::size_t k = 0; k < at.n; ++k) {
         const double omega = static_cast<double>(static_cast<int>(k)) * at.h;
         const double turn = omega * eps, spin = times * at.phase[k], fall = times * at.log_abs[k];

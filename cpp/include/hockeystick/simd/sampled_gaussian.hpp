@@ -1,8 +1,9 @@
-// The loops on the Poisson-sampled Gaussian, Q = N(0, sigma^2) and 1 + z = dP/dQ = 1 - rate + rate e^t with t = (2x - 1)/2 sigma^2:
-// its losses at the points of a lattice in x, its tilted density, and bounds of the mass of a lattice's cells.
+// The loops on the Poisson-sampled Gaussian, Q = N(0, sigma^2) and 1 + z = dP/dQ = 1 - rate + rate
+// e^t with t = (2x - 1)/2 sigma^2: its losses at the points of a lattice in x, its tilted density,
+// and bounds of the mass of a lattice's cells.
 //
-// cumulant/sampled_gaussian.hpp has the mathematics; docs/core/cumulant.md derives the rounding errors that are charged here, in
-// units of u. Lengths are multiples of `lanes`.
+// cumulant/sampled_gaussian.hpp has the mathematics; docs/core/cumulant.md derives the rounding
+// errors that are charged here, in units of u. Lengths are multiples of `lanes`.
 #pragma once
 
 #include <cmath>
@@ -21,16 +22,17 @@ struct Lattice {
     std::size_t n;
 };
 
-// What is known at points of a lattice under every tilt. Rounding errors are in units of u.
+// What is known at points of a lattice under every tilt. Rounding errors are in units of u; that of
+// a loss also pays for multiplying it with an exponent and subtracting from the product.
 struct Points {
-    const double *loss, *half_square;         // log(1 + z), x^2/2 sigma^2
-    const double* mix;                        // the mixture weight w = rate e^t/(1 - rate + rate e^t)
-    const double *excess, *density;           // z, e^{-half_square}
-    const double *loss_error, *excess_error;  // of the first also what rounding a product or a sum with it adds
+    const double *loss, *half_square;  // log(1 + z), x^2/2 sigma^2
+    const double* mix;                 // w = rate e^t/(1 - rate + rate e^t)
+    const double *excess, *density;    // z, e^{-half_square}
+    const double *loss_error, *excess_error;
 };
 
-// Points of a fine lattice with their weights under one tilt; a cell lies between two neighbours. `weights` and `mix` have an
-// (n + 1)-th entry, for a point behind the last one.
+// Points of a fine lattice with their weights under one tilt; a cell lies between two neighbours.
+// `weights` and `mix` have an (n + 1)-th entry, for a point behind the last one.
 struct TiltedPoints {
     const double *weights, *mix;
     double sigma, step, exponent;
@@ -50,8 +52,9 @@ using namespace numeric;
 
 // Fills the arrays of Points for a lattice.
 //
-// Where z is close to -1, because the rate is close to 1, 1 + z cancels, but (1 - rate) + rate e^t does not. `excess` is z for t < 600
-// only, and log(1 + z) comes from t + log(rate) beyond.
+// Where z is close to -1, because the rate is close to 1, 1 + z cancels, but (1 - rate) + rate e^t
+// does not. `excess` is z for t < 600 only, and log(1 + z) comes from t + log(rate) beyond. x errs
+// by u for each of its two roundings, of x and of x - anchor.
 inline void fill_privacy_losses(const Lattice& at, double* __restrict losses, double* __restrict half_squares,
                                 double* __restrict mixes, double* __restrict excesses, double* __restrict densities,
                                 double* __restrict loss_errors, double* __restrict excess_errors) {
@@ -60,6 +63,7 @@ inline void fill_privacy_losses(const Lattice& at, double* __restrict losses, do
     const std::size_t n = at.n;
     for (std::size_t j = 0; j < n; ++j) {
         const double x = anchor + (first + static_cast<double>(static_cast<int>(j))) * step;
+        const double place = x - anchor, x_error = (x < 0.0 ? -x : x) + (place < 0.0 ? -place : place);
         const double t = (x - 0.5) * inverse, size_of_t = t < 0.0 ? -t : t;
         const double small = exp_nonpositive(-size_of_t);
         const double z = rate * expm1_bounded(t < 600.0 ? t : 600.0);
@@ -71,7 +75,7 @@ inline void fill_privacy_losses(const Lattice& at, double* __restrict losses, do
         const double half_square = 0.5 * (x * x) * inverse;
         const double share = rate * (t < 0.0 ? small : 1.0), other = rest * (t < 0.0 ? 1.0 : small);
         const double mix = share / (share + other);
-        const double error_by_t = mix * (4.0 * size_of_t + 2.0 * (x < 0.0 ? -x : x) * inverse);
+        const double error_by_t = mix * (4.0 * size_of_t + x_error * inverse);
         losses[j] = loss;
         half_squares[j] = half_square;
         mixes[j] = mix;
@@ -82,7 +86,8 @@ inline void fill_privacy_losses(const Lattice& at, double* __restrict losses, do
     }
 }
 
-// exponents[j] = log f(x_j) = exponent log(1 + z) - x^2/2 sigma^2, the logarithm of the tilted density.
+// exponents[j] = log f(x_j) = exponent log(1 + z) - x^2/2 sigma^2, the logarithm of the tilted
+// density.
 inline void fill_tilted_exponents(const Points& p, double exponent, double* __restrict exponents, std::size_t n) {
     const double* __restrict losses = p.loss;
     const double* __restrict half_squares = p.half_square;
@@ -94,8 +99,9 @@ inline void exponentiate(const double* __restrict exponents, double top, double*
     for (std::size_t j = 0; j < n; ++j) weights[j] = exp_nonpositive(exponents[j] - top);
 }
 
-// The terms of E_Q[(1 + z)^a - 1 - a z], which is M - 1 because E_Q z = 0, and bounds of their rounding errors in units of u. A bound is
-// at least 6 times its term. The loop is right where |a losses[j]| <= 600 and t < 600.
+// The terms of E_Q[(1 + z)^a - 1 - a z], which is M - 1 because E_Q z = 0, and bounds of their
+// rounding errors in units of u. A bound is at least 6 times its term. The loop is right where
+// |a losses[j]| <= 600 and t < 600.
 inline void centred_moment_terms(const Points& p, double a, double* __restrict terms, double* __restrict errors,
                                  std::size_t n) {
     const double* __restrict losses = p.loss;
@@ -119,9 +125,10 @@ inline void centred_moment_terms(const Points& p, double a, double* __restrict t
 
 // low[j] <= mass of cell j <= high[j], in units of step times weight.
 //
-// Let c be the chord of log f between the cell's ends, where f is p and r: sqrt(p r) <= mean of e^c <= (p + r)/2. With
-// spread >= w (1 - w) in the cell, log f lies above c - (step^2/8) (a^+ spread/sigma^4 - 1/sigma^2)^+ and below
-// c + (step^2/8) (a^- spread/sigma^4 + 1/sigma^2). The cell of the last point has no other end.
+// Let c be the chord of log f between the cell's ends, where f is p and r: sqrt(p r) <= mean of
+// e^c <= (p + r)/2. With spread >= w (1 - w) in the cell, log f lies above c - (step^2/8)
+// (a^+ spread/sigma^4 - 1/sigma^2)^+ and below c + (step^2/8) (a^- spread/sigma^4 + 1/sigma^2). The
+// cell of the last point has no other end.
 inline void enclose_cell_masses(const TiltedPoints& p, double* __restrict low, double* __restrict high) {
     const double variance = p.sigma * p.sigma, lever = p.step * p.step / (8.0 * variance);
     const double more = lever * (p.exponent > 0.0 ? p.exponent : 0.0) / variance;
@@ -141,8 +148,8 @@ inline void enclose_cell_masses(const TiltedPoints& p, double* __restrict low, d
     }
 }
 
-// For the path x + i eta(x) of cumulant/sampled_gaussian.hpp, at every frequency from omega up: gains[j] is at most what cell j loses of
-// its mass, masses[j] at least what it keeps.
+// For the path x + i eta(x) of cumulant/sampled_gaussian.hpp, at every frequency from omega up:
+// gains[j] is at most what cell j loses of its mass, masses[j] at least what it keeps.
 inline void bound_on_path(const CellMasses& c, double omega, double* __restrict gains, double* __restrict masses) {
     const double variance = c.sigma * c.sigma;
     const double negative = c.exponent < 0.0 ? -c.exponent : 0.0;
@@ -171,7 +178,7 @@ inline void bound_on_path(const CellMasses& c, double omega, double* __restrict 
         const double scale = factor.low_scale * factor.high_scale;
         const double excess = (scale - 1.0) + scale * factor.fraction;  // factor - 1
         gains[j] = -excess * (excess < 0.0 ? low : high);
-        masses[j] = (scale + scale * factor.fraction) * high;  // 1 + excess would round a small factor to 0
+        masses[j] = (scale + scale * factor.fraction) * high;  // 1 + excess may round to 0
     }
 }
 

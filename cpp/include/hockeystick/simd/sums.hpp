@@ -1,8 +1,9 @@
 // Sums that do not depend on the width of a vector register.
 //
-// A sum of n terms runs in `lanes` independent partial sums, on every instruction set. Each partial sum has n/lanes terms, and adding
-// the partial sums takes log2(lanes) more additions: the result errs by at most (n/lanes + lanes) u times the sum of the absolute values
-// of the terms (Higham, Accuracy and Stability, 2002, section 4.2). A dot product adds one rounding for each product.
+// A sum of n terms runs in `lanes` independent partial sums, on every instruction set. Each partial
+// sum has n/lanes terms, and adding the partial sums takes log2(lanes) more additions: the result
+// errs by at most (n/lanes + lanes) u times the sum of the absolute values of the terms (Higham,
+// Accuracy and Stability, 2002, section 4.2). A dot product adds one rounding for each product.
 //
 // Lengths are multiples of `lanes`: callers pad their arrays with zeros.
 #pragma once
@@ -47,8 +48,9 @@ inline double dot(const double* x, const double* y, std::size_t n) {
     return total(sums);
 }
 
-// The dot product of n terms, any n, in blocks of 64 terms: its error is below dot_error(n) times the sum of the absolute values of
-// the terms, which grows eight times more slowly with n than that of `dot`.
+// The dot product of n terms, any n, in blocks of 64 terms: its error is below dot_error(n) times
+// the sum of the absolute values of the terms, which grows eight times more slowly with n than that
+// of `dot`.
 inline double blocked_dot(const double* a, const double* b, std::size_t n) {
     double result = 0.0;
     for (std::size_t begin = 0; begin < n; begin += 64) {
@@ -64,10 +66,12 @@ inline double blocked_dot(const double* a, const double* b, std::size_t n) {
     return result;
 }
 
-// One rounding for the product, at most 15 in a partial sum of a block, 3 across the partial sums, and one a block.
+// One rounding for the product, at most 15 in a partial sum of a block, 3 across the partial sums,
+// and one a block.
 inline double dot_error(std::size_t n) { return (20.0 + static_cast<double>(n) / 64.0) * nearly_unit_roundoff; }
 
-// Adds the terms of `groups` times `lanes` points to the sums of all nodes; the state of these points stays in registers.
+// Adds the terms of `groups` times `lanes` points to the sums of all nodes; the state of these
+// points stays in registers.
 template <std::size_t groups>
 inline void rotate_points(const double* losses, const double* weights, double h, std::size_t nodes, double* real,
                           double* imag) {
@@ -98,8 +102,9 @@ inline void rotate_points(const double* losses, const double* weights, double h,
 
 // real[k-1] + i imag[k-1] = sum_j weights[j] (e^{i k h losses[j]} - 1), k = 1..nodes.
 //
-// With r = e^{i h loss} - 1, the terms u_k of one point obey u_{k+1} = u_k + (weight + u_k) r: a complex multiplication and addition
-// for a point and a node. `scratch` has room for 2 lanes nodes doubles. docs/core/cumulant.md bounds the error.
+// With r = e^{i h loss} - 1, the terms u_k of one point obey u_{k+1} = u_k + (weight + u_k) r: a
+// complex multiplication and addition for a point and a node. `scratch` has room for 2 lanes nodes
+// doubles. docs/core/cumulant.md bounds the error.
 inline void characteristic_sums(const double* __restrict losses, const double* __restrict weights, std::size_t n,
                                 double h, std::size_t nodes, double* __restrict real, double* __restrict imag,
                                 double* __restrict scratch) {
