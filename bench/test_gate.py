@@ -84,6 +84,7 @@ def run_gate(built: Path, counts: dict[str, list[int]], change: str, monkeypatch
     return int(exit_code.value.code or 0)
 
 
+@pytest.mark.slow
 @needs_tools
 def test_slowed_kernel_is_caught(
     built: Path,
@@ -99,6 +100,7 @@ def test_slowed_kernel_is_caught(
     assert "1 of 2 workloads slower" in printed
 
 
+@pytest.mark.slow
 @needs_tools
 def test_same_kernel_passes(
     built: Path,
@@ -113,6 +115,7 @@ def test_same_kernel_passes(
     assert min(counts["base"]) > 20_000  # an instruction for each element at the least
 
 
+@pytest.mark.slow
 @needs_tools
 def test_times_are_taken_in_pairs(built: Path) -> None:
     """Every workload gets a positive ratio from each pair; what they say is the sign test's business."""
@@ -123,6 +126,7 @@ def test_times_are_taken_in_pairs(built: Path) -> None:
     assert all(len(row.ratios) == 2 and min(row.ratios) > 0 for row in rows)
 
 
+@pytest.mark.slow
 @needs_tools
 def test_workloads_of_one_version_are_told(built: Path) -> None:
     """A workload that the base does not know is no regression, and is told."""

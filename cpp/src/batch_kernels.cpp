@@ -1,6 +1,5 @@
-// Compiled once per instruction set with HOCKEYSTICK_ISA and HOCKEYSTICK_KERNELS defined. Raw
-// pointers only: a standard container would emit weak symbols, of which the linker keeps one copy
-// for all instruction sets.
+// Compiled once per instruction set with HOCKEYSTICK_ISA and HOCKEYSTICK_KERNELS defined. Raw pointers only: a
+// standard container would emit weak symbols, of which the linker keeps one copy for all instruction sets.
 #include "batch_kernels.hpp"
 
 #include <cstdint>
@@ -37,8 +36,8 @@ bool loop2(const double* __restrict x, const double* __restrict y, double* __res
     return any_nan(out, n);
 }
 
-// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512
-// and AVX2) and are rarely needed: look first.
+// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512 and AVX2) and are rarely
+// needed: look first.
 bool loop_theta(const double* __restrict eps, const double* __restrict r, double* __restrict out, std::size_t n) {
     std::int64_t special = 0;
     for (std::size_t i = 0; i < n; ++i) special |= moderate(eps[i], r[i]) ? 0 : 1;
@@ -47,10 +46,10 @@ bool loop_theta(const double* __restrict eps, const double* __restrict r, double
     return false;
 }
 
-void loop_hidden_rounds(const double* const* read, double* const* written, std::size_t n, double longest) {
-    const simd::HiddenLanes all{read[0], read[1],    read[2],    read[3],    read[4],
-                                read[5], written[0], written[1], written[2], written[3]};
-    simd::run_hidden_rounds(all, n, longest);
+void loop_hidden_rounds(const double* const* read, double* const* written, std::size_t lanes, double longest) {
+    const simd::HiddenRoundLanes all{read[0], read[1],    read[2],    read[3],    read[4],
+                                     read[5], written[0], written[1], written[2], written[3]};
+    simd::run_hidden_rounds(all, lanes, longest);
 }
 
 }  // namespace

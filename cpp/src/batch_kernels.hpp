@@ -11,22 +11,21 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenLanes in their order, read and
-// written.
-using Lanes = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
+// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read and written.
+using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
     Binary theta, log_theta, laplace_theta;
     simd::Kernels contour;
-    Lanes hidden_lanes;
+    HiddenRounds hidden_rounds;
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
 
-// The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA
-// names. Throws std::invalid_argument if that is unknown here.
+// The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA names.
+// Throws std::invalid_argument if that is unknown here.
 const Kernels& choose();
 
 }  // namespace hockeystick::batch

@@ -12,8 +12,8 @@
 // Theorem 24.2 of Higham (Accuracy and Stability of Numerical Algorithms, 2002) is the first of
 // these for radix 2 and a general error mu of the twiddle factors. docs/core/cumulant.md proves
 // both for pocketfft's stages and its twiddle factors, which are products of two table entries:
-// mu <= 8.9 u. The stages' errors add up to less than 6.9 t u. tests/test_pld.py finds errors at
-// least five times below the bound, on random, peaked and alternating signals.
+// mu <= 8.9 u. The stages' errors add up to less than 6.9 t u. The tests find errors at least five
+// times below the bound, on random, peaked and alternating signals.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,9 @@
-// What later rounds hide of one participation, for many participations side by side
-// (hidden_state/nonlinear_contraction.hpp has the theorems). Everything is kept as a logarithm and
-// rounded up.
+// The later rounds of many hidden-state cells at once: a loop that runs one round of up to
+// max_lanes cells at a time. hidden_state/nonlinear_contraction.hpp says what is bounded and runs a
+// single cell.
+//
+// Deltas are held as logarithms and rounded up. The formulas of a round have no branches, so that
+// the loops vectorise.
 #pragma once
 
 #include <cmath>
@@ -8,19 +11,9 @@
 
 #include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::simd {
-
-// Participations side by side, an array for each quantity. `rounds[i]` rounds are still to be run.
-struct HiddenLanes {
-    const double *eps, *log_gap, *g, *reach, *shrink;  // log_gap = log(e^eps - 1), shrink = c^{-2}
-    const double* rounds;
-    double *growth, *spread;     // the last term of s_k, and their sum
-    double *nonlinear, *hybrid;  // bounds of log delta
-};
-
-inline constexpr std::size_t max_hidden_lanes = 64;
-
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
@@ -28,69 +21,81 @@ using namespace divergence;
 
 inline constexpr double log_underflow = -750.0;  // e^-750 is 0 in doubles
 
-// An upper bound of a logarithm that was computed to 4e-15 relative or 1e-14 absolute.
-inline double log_raised(double value) { return min(0.0, value * (1.0 - 1e-14) + 1e-14); }
+// An upper bound of a logarithm that was computed to 4e-15 relative or 1e-14 absolute, as log_theta
+// is.
+inline double upper_log(double value) { return min(0.0, value * (1.0 - 1e-14) + 1e-14); }
 
-// eps' = log(1 + (e^eps - 1)/E) or a little less, from the logarithms of e^eps - 1 and of E. It is
-// the softplus of their difference, written without branches, so that the loops below vectorise.
-inline double sharpened(double log_gap, double log_e) {
-    const double x = log_gap - max(log_e, -1e5);
+// At most eps' = log(1 + (gamma - 1)/E), from log(gamma - 1) and log E: a softplus of their
+// difference.
+inline double conditional_eps(double log_gamma_minus_1, double log_e) {
+    const double x = log_gamma_minus_1 - max(log_e, -1e5);
     const double y = exp_nonpositive(x < 0.0 ? x : -x);
-    const double sum = 1.0 + y;
-    return (max(x, 0.0) + (log_positive(sum) + (y - (sum - 1.0)) / sum)) * down;
+    const double u = 1.0 + y;
+    return (max(x, 0.0) + (log_positive(u) + (y - (u - 1.0)) / u)) * down;
 }
 
-// log(E eta), rounded up.
-inline double contracted_by(double log_e, double log_eta) {
-    return min(log_e, log_e * (1.0 - 1e-15) + log_raised(log_eta));
+// At least log(E eta), from log E and a computed log eta.
+inline double upper_log_product(double log_e, double log_eta) {
+    return min(log_e, log_e * (1.0 - 1e-15) + upper_log(log_eta));
 }
 
-// g/sqrt(spread), raised by more than the sum that made `spread` may have lost. Where that has
-// overflowed, the most that is known of it keeps the parameter above 0, which would claim perfect
-// privacy.
-inline double shifted_parameter(double g, double spread) {
-    return g / std::sqrt(min(max_known_spread, spread)) * (1.0 + long_sum_of_rounds);
+// The Gaussian-DP parameter g/sqrt(S) that shifted interpolation leaves, rounded up: 2^-35 is more
+// than a sum S of 8192 terms, or a closed form for more, may have lost. Where S has overflowed, the
+// parameter is that of the largest S that doubles hold.
+inline double shifted_parameter(double sensitivity, double shift_sum) {
+    return sensitivity / std::sqrt(min(0x1p1000, shift_sum)) * (1.0 + 0x1p-35);
 }
 
-// There is one place into which log_theta is inlined: three copies in one loop would not be
-// inlined, and nothing would vectorise.
-inline void fill_log_thetas(const double* __restrict eps, const double* __restrict r, double* __restrict out,
-                            std::size_t n) {
+// Cells side by side, one array for each quantity. Lengths are in deviations of the noise.
+struct HiddenRoundLanes {
+    const double *eps, *log_gamma_minus_1, *sensitivity, *image_diameter;
+    const double* inverse_square_lipschitz;
+    const double* rounds;                        // that are still to be run
+    double *shift_term, *shift_sum;              // the last term of S, and S
+    double *nonlinear, *shift_then_contraction;  // bounds of log delta
+};
+
+inline constexpr std::size_t max_lanes = 64;
+
+// The one place into which log_theta is inlined. With three copies in one loop the compiler inlines
+// none, and then nothing vectorises.
+inline void log_thetas(const double* __restrict eps, const double* __restrict r, double* __restrict out,
+                       std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = log_theta(eps[i], r[i]);
 }
 
-inline void fill_sharpened(const double* __restrict log_gap, const double* __restrict log_e, double* __restrict out,
-                           std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = sharpened(log_gap[i], log_e[i]);
+inline void conditional_epsilons(const double* __restrict log_gamma_minus_1, const double* __restrict log_e,
+                                 double* __restrict out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = conditional_eps(log_gamma_minus_1[i], log_e[i]);
 }
 
-// Runs n participations, n <= max_hidden_lanes, for up to `longest` rounds, or until all bounds are
-// 0 in doubles.
-inline void run_hidden_rounds(const HiddenLanes& l, std::size_t n, double longest) {
-    double eps[max_hidden_lanes], mu[max_hidden_lanes];
-    double shifted[max_hidden_lanes], nonlinear_eta[max_hidden_lanes], hybrid_eta[max_hidden_lanes];
-    double largest_bound = 0.0;
-    for (double done = 0.0; done < longest && largest_bound >= log_underflow; done += 1.0) {
-        for (std::size_t i = 0; i < n; ++i) {
+// Runs `rounds[i]` rounds of cell i, at most `longest`; ends early where every delta has
+// underflowed.
+inline void run_hidden_rounds(const HiddenRoundLanes& l, std::size_t lanes, double longest) {
+    double eps[max_lanes], mu[max_lanes], log_shifted[max_lanes], log_eta[max_lanes], log_eta_after_shift[max_lanes];
+    double largest = 0.0;
+    for (double done = 0.0; done < longest && largest >= log_underflow; done += 1.0) {
+        for (std::size_t i = 0; i < lanes; ++i) {
             const bool running = done < l.rounds[i];
-            const double next = l.growth[i] * l.shrink[i];
-            l.growth[i] = running ? next : l.growth[i];
-            l.spread[i] = running ? l.spread[i] + next : l.spread[i];
-            mu[i] = shifted_parameter(l.g[i], l.spread[i]);
+            const double term = l.shift_term[i] * l.inverse_square_lipschitz[i];
+            l.shift_term[i] = running ? term : l.shift_term[i];
+            l.shift_sum[i] = running ? l.shift_sum[i] + term : l.shift_sum[i];
+            mu[i] = shifted_parameter(l.sensitivity[i], l.shift_sum[i]);
         }
-        fill_log_thetas(l.eps, mu, shifted, n);
-        fill_sharpened(l.log_gap, l.nonlinear, eps, n);
-        fill_log_thetas(eps, l.reach, nonlinear_eta, n);
-        fill_sharpened(l.log_gap, l.hybrid, eps, n);
-        fill_log_thetas(eps, l.reach, hybrid_eta, n);
-        largest_bound = -infinity;
-        for (std::size_t i = 0; i < n; ++i) {
+        log_thetas(l.eps, mu, log_shifted, lanes);
+        conditional_epsilons(l.log_gamma_minus_1, l.nonlinear, eps, lanes);
+        log_thetas(eps, l.image_diameter, log_eta, lanes);
+        conditional_epsilons(l.log_gamma_minus_1, l.shift_then_contraction, eps, lanes);
+        log_thetas(eps, l.image_diameter, log_eta_after_shift, lanes);
+        largest = -infinity;
+        for (std::size_t i = 0; i < lanes; ++i) {
             const bool running = done < l.rounds[i];
-            const double nonlinear = contracted_by(l.nonlinear[i], nonlinear_eta[i]);
-            const double hybrid = min(contracted_by(l.hybrid[i], hybrid_eta[i]), log_raised(shifted[i]));
+            const double nonlinear = upper_log_product(l.nonlinear[i], log_eta[i]);
+            const double both =
+                min(upper_log_product(l.shift_then_contraction[i], log_eta_after_shift[i]), upper_log(log_shifted[i]));
             l.nonlinear[i] = running ? nonlinear : l.nonlinear[i];
-            l.hybrid[i] = running ? hybrid : l.hybrid[i];
-            largest_bound = max(largest_bound, running ? nonlinear : -infinity);
+            l.shift_then_contraction[i] = running ? both : l.shift_then_contraction[i];
+            largest = max(largest, running ? nonlinear : -infinity);
         }
     }
 }

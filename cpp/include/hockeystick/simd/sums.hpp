@@ -48,28 +48,6 @@ inline double dot(const double* x, const double* y, std::size_t n) {
     return total(sums);
 }
 
-// The dot product of n terms, any n, in blocks of 64 terms: its error is below dot_error(n) times
-// the sum of the absolute values of the terms, which grows eight times more slowly with n than that
-// of `dot`.
-inline double blocked_dot(const double* a, const double* b, std::size_t n) {
-    double result = 0.0;
-    for (std::size_t begin = 0; begin < n; begin += 64) {
-        const std::size_t end = n - begin < 64 ? n : begin + 64;
-        double sums[lanes] = {};
-        std::size_t j = begin;
-        for (; j + lanes <= end; j += lanes) {
-            for (std::size_t k = 0; k < lanes; ++k) sums[k] += a[j + k] * b[j + k];
-        }
-        for (; j < end; ++j) sums[0] += a[j] * b[j];
-        result += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-    }
-    return result;
-}
-
-// One rounding for the product, at most 15 in a partial sum of a block, 3 across the partial sums,
-// and one a block.
-inline double dot_error(std::size_t n) { return (20.0 + static_cast<double>(n) / 64.0) * nearly_unit_roundoff; }
-
 // Adds the terms of `groups` times `lanes` points to the sums of all nodes; the state of these
 // points stays in registers.
 template <std::size_t groups>
