@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import gate
 import pytest
 import workloads
+
+import processes
 
 COMPILER = shutil.which("c++")
 needs_tools = pytest.mark.skipif(
@@ -20,7 +21,7 @@ needs_tools = pytest.mark.skipif(
 
 # The kernels of the core on an array. SLOWED plants one more exponential in one of them.
 KERNEL = """
-#include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/hockeystick.hpp>
 #include <cmath>
 extern "C" double theta_sum(int n) {
     double sum = 0;
@@ -58,7 +59,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         package.mkdir(parents=True)
         include = Path(__file__).parents[1] / "cpp" / "include"
         command = [str(COMPILER), "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{include}", *flags]
-        subprocess.run([*command, str(folder / "kernels.cpp"), "-o", str(package / "kernels.so")], check=True)
+        processes.run([*command, folder / "kernels.cpp", "-o", package / "kernels.so"])
     return folder
 
 

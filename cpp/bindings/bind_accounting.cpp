@@ -48,6 +48,13 @@ void bind_answer(py::module_& m) {
         .def_property_readonly("rounding", share(&hs::contour::ContourResult::rounding))
         .def_property_readonly("smoothing", share(&hs::contour::ContourResult::smoothing))
         .def_property_readonly("missing", share(&hs::contour::ContourResult::missing))
+        .def_property_readonly("tried",
+                               [](const Answer& self) {
+                                   std::vector<std::tuple<std::string, double, double, std::size_t>> rows;
+                                   for (const hs::contour::Tried& one : self.tried)
+                                       if (one.usable) rows.emplace_back(one.strategy, one.lower, one.upper, one.nodes);
+                                   return rows;
+                               })
         .def_readonly("interval", &Answer::interval)
         .def_readonly("coarsened", &Answer::coarsened);
 }

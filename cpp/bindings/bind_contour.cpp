@@ -9,22 +9,33 @@ namespace {
 
 namespace hs = hockeystick;
 
+// What was tried, in order, as (strategy, (lower, upper) or None where it has no answer, nodes).
+py::list tried(const hs::contour::StrategyLog& log) {
+    py::list rows;
+    for (const hs::contour::Tried& one : log) {
+        const py::object bracket = one.usable ? py::object(py::make_tuple(one.lower, one.upper)) : py::none();
+        rows.append(py::make_tuple(one.strategy, bracket, one.nodes));
+    }
+    return rows;
+}
+
 // Returns a dictionary of what one direction gives, or None where the engine does not apply.
 py::object contour_bracket(const steps::Counted& entries, bool forward, bool for_epsilon, double value,
                            const hs::simd::Kernels& kernels) {
     const hs::mechanism::Steps ledger = steps::counted(entries);
     if (ledger.empty() || !hs::contour::has_contour(ledger)) return py::none();
     hs::contour::ContourResult r;
+    hs::contour::StrategyLog log;
     grid::run_in_worker([&](const std::atomic<bool>&) {
         hs::contour::Contour contour = hs::contour::make_contour(ledger, steps::direction_of(forward), kernels);
-        r = for_epsilon ? contour.epsilon(1.0, value) : contour.delta(1.0, value);
+        r = for_epsilon ? contour.epsilon(1.0, value, &log) : contour.delta(1.0, value, &log);
     });
     if (!r.usable) return py::none();
     return py::dict(py::arg("lower") = r.lower, py::arg("upper") = r.upper, py::arg("log_lower") = r.log_lower,
                     py::arg("log_upper") = r.log_upper, py::arg("alias") = r.alias,
                     py::arg("truncation") = r.truncation, py::arg("rounding") = r.rounding,
                     py::arg("smoothing") = r.smoothing, py::arg("missing") = r.missing, py::arg("nodes") = r.nodes,
-                    py::arg("slices") = r.slices, py::arg("tilt") = r.tilt);
+                    py::arg("slices") = r.slices, py::arg("tilt") = r.tilt, py::arg("tried") = tried(log));
 }
 
 using NodeRow = std::tuple<double, double, double, double>;

@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import hockeystick as hs
-from hockeystick import last_iterate
+from hockeystick import _core, last_iterate
 
 CHAIN = {
     "gradient_map": "logistic",
@@ -326,3 +326,32 @@ def test_misuse(change: dict, error: type[Exception], match: str) -> None:
     arguments = {"eps": 1.0} | CHAIN | change
     with pytest.raises(error, match=match):
         last_iterate.chain_delta(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"first": []}, "must have the same rounds"),
+        ({"second": [0]}, "must have the same rounds"),
+        ({"second": [0, 2]}, "must name one of the maps"),
+        ({"radius": math.nan}, "radius must be positive"),
+        ({"start": math.inf}, "start must be finite"),
+        ({"points": 0}, "points must be positive"),
+        ({"maps": [("linear", 1.0, 0.0, 0.0, 0.5, 0.0, [])] * 2}, "noise must be positive"),
+    ],
+)
+@pytest.mark.parametrize("laplace", [False, True])
+def test_core_refuses_what_it_cannot_run(change: dict, match: str, laplace: bool) -> None:
+    """The compiled function checks what would make it read beyond its arrays or never end."""
+    chain = {
+        "eps": [1.0],
+        "maps": [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)],
+        "first": [0, 0],
+        "second": [1, 0],
+        "radius": 1.0,
+        "start": 0.0,
+        "laplace": laplace,
+        "points": 100,
+    }
+    with pytest.raises(ValueError, match=match):
+        _core.scalar_chain(**(chain | change))

@@ -255,6 +255,25 @@ def test_what_has_no_cumulant_here_is_left_to_others():
         assert pairs.contour_bracket(ledger, True, True, 1e-5) is None
 
 
+@pytest.mark.parametrize(
+    ("ledger", "names"),
+    [
+        (sampled(1.0, 0.01, 1000), ["line"]),
+        (sampled(1.0, 0.01, 10), ["line", "slices"]),
+        ([("laplace", [2.0], 1.0, 2.0)], ["line", "smoothed line"]),
+        (sampled(1.0, 1e-4, 1), ["line", "slices"]),
+    ],
+    ids=["usual", "few steps with rare samples", "atoms", "one rare step"],
+)
+def test_strategies_are_tried_in_order(ledger, names):
+    """The log has what was tried, up to the first narrow bracket, which is the answer; no other contradicts it."""
+    found = _core.contour_bracket(ledger, True, True, 1e-5)
+    assert [name for name, _, _ in found["tried"]] == names
+    assert found["tried"][-1][1:] == ((found["lower"], found["upper"]), found["nodes"])
+    for _, bracket, _ in found["tried"]:
+        assert bracket is None or (bracket[0] <= found["upper"] and found["lower"] <= bracket[1])
+
+
 @pytest.mark.parametrize("forward", [True, False])
 def test_many_nodes_are_right_within_their_own_errors(forward):
     """Where nodes are many an FFT sums them: log phi against 30 digits, within the errors it states, which are small."""

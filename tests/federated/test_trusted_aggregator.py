@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import hockeystick as hs
 import theorems
 from federations import AGGREGATOR
-from hockeystick import federated
+from hockeystick import _core, federated
 from theorems import log_close
 
 
@@ -148,3 +149,22 @@ def test_step_size_on_error_nan() -> None:
     for function in (federated.trusted_aggregator, federated.trusted_aggregator_random_stop):
         grid = AGGREGATOR | {"learning_rate": np.array([[0.5], [0.6], [0.4]])}
         assert np.isnan(function(1.0, **grid, smoothness=4.0, on_error="nan")).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        (_core.trusted_aggregator, 5),
+        (_core.trusted_aggregator_random_stop, 5),
+        (_core.trusted_aggregator_bounds, 6),
+    ],
+)
+def test_core_refuses_arrays_that_end_before_the_rounds(function: Callable[..., np.ndarray], rows: int) -> None:
+    """The compiled functions need a value for each of the ten rounds, or a constant."""
+    cells = [np.array([value]) for value in (1.0, 100.0, 10.0, 1.0)]
+    for length in (1, 10):
+        assert 0 <= function(cells, [np.full((1, length), 0.5)] * rows, True, 1).flat[0] <= 1
+    with pytest.raises(ValueError, match="must hold all rounds"):
+        function(cells, [np.full((1, 9), 0.5)] * rows, True, 1)
+    with pytest.raises(ValueError, match="wrong number of arrays"):
+        function(cells, [np.full((1, 10), 0.5)] * (rows - 1), True, 1)

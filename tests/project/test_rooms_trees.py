@@ -38,27 +38,33 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
     "accounting/test_dpsgd": "dpsgd_engine",
     "allocation/test_random_allocation": "ratio_grid ratio_law",
     "chain/test_markov": (
-        "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence laplace_chain laplace_mixture_divergence "
-        "mixture panels scalar_chain scalar_map"
+        "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
+        "laplace_mixture_divergence mixture panels projected_kernel scalar_chain scalar_map"
     ),
     "contour/test_contour": "alias_error ledger_contour line_sum result truncated_ledger truncations",
     "contour/test_idle_contours": "contour_cache node_cache",
     "contour/test_sliced_contour": "slice_plan",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_last_iterate": "loss_curve projected_sgd",
-    "hidden_state/test_repeated": "cyclic_bounds cyclic_shift projected_sgd_bounds random_participation_bounds",
-    "loss/test_mechanism": "bounded_range discrete_gaussian gaussian_mixture labelled privacy_loss sampled_loss",
+    "hidden_state/test_repeated": (
+        "bounds cyclic_bounds cyclic_shift participation_patterns projected_sgd_bounds random_participation_bounds split_noise"
+    ),
+    "hidden_state/test_shifted_interpolation": "shift_certificate",
+    "loss/test_mechanism": "bounded_range discrete discrete_gaussian fixed_size_sampled gaussian gaussian_mixture labelled laplace poisson_sampled privacy_loss",
     "loss/test_replaced_loss": "replaced_gaussian",
     "numeric/test_gaussian_tail": "elementary",
     "pld/test_composition": "composed_pair read_off tilted_composition tilted_step",
-    "pld/test_grid_plan": "cumulant_sketch discretise sparse_convolution spectrum_power",
+    "pld/test_grid_plan": "cumulant_sketch discretise grid_limits sparse_convolution spectrum_power",
 }
 TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds against anything, and what does
     "cumulant/*": "contour/test_contour: nodes and moments against thirty digits; they are the contour's integrand",
     "divergence/chernoff": "contour/test_contour: tails that no line reaches",
     "federated/published_fedavg": "published/test_published: printed formulas",
     "federated/trusted_aggregator_bounds": "hidden_state/test_repeated: chains by quadrature",
+    "numeric/binomial": "hidden_state/test_repeated: records drawn at random",
+    "numeric/blocked_dot": "chain/test_markov: chains against quadrature",
     "numeric/coefficients": "project/test_codebase: the script that writes them writes the same",
+    "numeric/compensated_sum": "pld/test_composition: brackets that hold exact values",
     "numeric/domain": "every test of what is refused",
     "numeric/feasible_search": "accounting/test_calibration: the feasible end",
     "numeric/fft": "pld/test_grid_plan: round trips against their bound",
@@ -113,3 +119,10 @@ def test_public_rooms_have_a_page(room: str) -> None:
     pages = re.findall(r"\]\(([\w/]+\.md)\)", lines[0])
     assert pages
     assert all((DOCS / page).exists() for page in pages)
+
+
+def test_pages_are_listed_once() -> None:
+    """Every folder of pages stands in the contents of docs/index.md, once; the guides are listed one by one."""
+    folders = {page.parent.name for page in DOCS.glob("*/*.md")} - {"guide"}
+    listed = re.findall(r"^(\w+)/\*$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(folders)

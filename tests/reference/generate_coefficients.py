@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mpmath as mp
 
-HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "numeric" / "numeric/coefficients.hpp"
+HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "numeric" / "coefficients.hpp"
 
 # Mills ratio: m(x) = u R(t), u = 1/(x + SHIFT), t = 1 - 2u/U_MAX, for x >= -REACH.
 SHIFT = 5

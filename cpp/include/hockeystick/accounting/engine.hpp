@@ -56,11 +56,11 @@ class DirectedContours {
         return true;
     }
 
-    contour::ContourResult ask(Direction direction, const Question& question) {
+    contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log) {
         contour::Contour& contour = of(direction);
         broken_ = true;  // until the answer is there: an exception may leave a contour half made
-        const contour::ContourResult found =
-            question.for_epsilon ? contour.epsilon(times_, question.value) : contour.delta(times_, question.value);
+        const contour::ContourResult found = question.for_epsilon ? contour.epsilon(times_, question.value, log)
+                                                                  : contour.delta(times_, question.value, log);
         broken_ = false;
         return found;
     }
@@ -156,7 +156,7 @@ class Engine {
         }
         if (options.engine != EngineChoice::pld)
             best = both_ends(best, steps, options,
-                             [&](const Steps& side) { return by_contour(side, direction, question); });
+                             [&](const Steps& side) { return by_contour(side, direction, question, options); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > known)
             best = by_losses(best, steps, direction, question, options, known);
         if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
@@ -176,11 +176,12 @@ class Engine {
         return better(best, found);
     }
 
-    Answer by_contour(const Steps& steps, Direction direction, const Question& question) {
+    Answer by_contour(const Steps& steps, Direction direction, const Question& question, const Options& options) {
         Answer answer;
         answer.upper = question.largest_answer();
         if (!contour::has_contour(steps) || !is_inside(question)) return answer;
-        const contour::ContourResult found = contours_of(steps).ask(direction, question);
+        const contour::ContourResult found =
+            contours_of(steps).ask(direction, question, options.upper_only ? nullptr : &answer.tried);
         if (!found.usable) return answer;
         answer.method = Method::contour, answer.contour = found;
         answer.lower = found.lower, answer.upper = found.upper;

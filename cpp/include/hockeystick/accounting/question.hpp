@@ -97,6 +97,7 @@ struct Answer {
     Direction direction = Direction::remove;
     bool both_directions = false;    // they leak the same
     contour::ContourResult contour;  // where method is contour: nodes, tilt, shares of the error, ends of log delta
+    contour::StrategyLog tried;      // by the contour engine, in order, where lower ends were asked for
     double interval = 0.0;           // where method is pld: the grid's step, 0 if there was no grid
     bool coarsened = false;          // where method is pld: memory, work or rounding kept it from being narrower
 

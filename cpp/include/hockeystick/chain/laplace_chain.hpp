@@ -9,9 +9,11 @@
 //   second order   (h^2/8) (2 (1 + lambda + lambda^2)/b^2 + kappa/b)
 //
 // Besides, a step's densities are right to a factor e^{+-tau}, tau = (h/2) (1 + lambda)/b. So the
-// computed law, normalised, is right to e^{+-2 T tau}, and E_eps(P||Q) <= e^{2 T tau} E_{eps - 4 T
-// tau}(computed). Only this bound knows that pure privacy is exact. docs/core/chain.md has the
-// proofs.
+// computed law, normalised, is right to e^{+-2 T tau}, and
+//
+//   E_eps(P||Q) <= e^{2 T tau} E_{eps - 4 T tau}(computed).
+//
+// Only this bound knows that pure privacy is exact. docs/core/chain.md has the proofs.
 //
 // The sum over j takes O(n): two sweeps over the sorted centres and cells, each multiplying by
 // e^{-gap/b}.

@@ -7,9 +7,11 @@
 //
 //   a (64/15) r^{-2N}/(1 - r^{-2}) e^{(1 + c^2) B^2/2s^2}/(s sqrt(2 pi)) (1 + 2 c A/(s sqrt(2 pi)))
 //
-// a panel, minimised over r. Interpolating f at the nodes misses at most (1 + Lambda) 2 M
-// r^{1-N}/(r - 1) on a panel, M = e^{B^2/2s^2}/(s sqrt(2 pi)), with Lambda the nodes' Lebesgue
-// constant.
+// a panel, minimised over r. Interpolating f at the nodes misses at most
+//
+//   (1 + Lambda) 2 M r^{1-N}/(r - 1),   M = e^{B^2/2s^2}/(s sqrt(2 pi)),
+//
+// with Lambda the nodes' Lebesgue constant.
 #pragma once
 
 #include <algorithm>

@@ -98,9 +98,12 @@ void tighten_by_tilt(double tilt, const std::vector<double>& eps, const Pair& pa
 // An upper bound of the largest privacy loss under Laplace noise.
 //
 // A gap z between two runs costs z/b_s where round s's noise hides it; until then it has grown by
-// the Lipschitz constants on the way. So it costs z price_t, price_t = min(1/b_t, lambda_{t+1}
-// price_{t+1}). Either all gaps are paid, or those after a round at whose map the gap was at most
-// its image's width.
+// the Lipschitz constants on the way. So it costs z price_t with
+//
+//   price_t = min(1/b_t, lambda_{t+1} price_{t+1}).
+//
+// Either all gaps are paid, or those after a round at whose map the gap was at most its image's
+// width.
 inline double largest_loss(const ScalarChain& chain, std::size_t points) {
     double later = 0.0, best = infinity, price = infinity, lipschitz = 1.0;
     const double between = chain.radius / static_cast<double>(points);

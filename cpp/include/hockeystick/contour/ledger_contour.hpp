@@ -27,7 +27,10 @@ inline Contour make_contour(const Steps& steps, Direction direction, const simd:
             parts.push_back({step.pair->cumulant(1.0, direction, cutoff, tools), step.count});
         return parts;
     };
-    return {make, has_cutoff, kernels};
+    if (steps.size() > 1 || !has_cutoff) return {make, has_cutoff, kernels};
+    const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
+    return {make, true, kernels,
+            OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, kernels, tools.workspace)};
 }
 
 }  // namespace HOCKEYSTICK_ISA

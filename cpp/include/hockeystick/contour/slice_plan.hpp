@@ -1,225 +1,194 @@
-// Which slices of the losses a contour needs (contour/sliced_contour.hpp), and for each its line: tilt, spacing, last frequency.
+// The plan of a sliced composition (contour/sliced_contour.hpp): which parts are summed and which
+// only bounded, and for each summed part the line of its sum, by tilt, spacing and last frequency.
 //
-// Chernoff's bounds of the slices say where delta is made, and what is too light for a line; a line's tilt is that with the shortest
-// period. Plans are made for T and eps - T l, l the least loss, rounded up to parts of powers of 2: they depend on nothing else.
+// Chernoff's bounds of the parts say which of them make delta, and which are too light for a sum. A
+// part's tilt is that of the shortest period. Plans are made for T and eps - T l, l the least loss,
+// rounded up to parts of powers of 2. They depend on nothing else, so that an answer depends on its
+// question alone.
 #pragma once
 
-#include <cstdint>
-#include <unordered_map>
+#include <memory>
+#include <vector>
 
-#include <hockeystick/contour/truncated_ledger.hpp>
-#include <hockeystick/cumulant/loss_slices.hpp>
+#include <hockeystick/contour/slice_bounds.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace cumulant;
-
+// A part that is summed, on the grids of LossSlices.
 struct SliceLine {
-    int p, k, j, i;                                    // slice, tilt, spacing, last frequency
-    double log_last;                                   // of the slice's decay beyond the last node
-    mutable const LossSlices::Table* table = nullptr;  // the nodes, while the slices are of this generation
+    int slice, tilt_index, spacing_index, cutoff_index;
+    double log_decay;  // of the slice's transform beyond the last node
+    // The nodes, good while the slices are of this generation.
+    mutable const LossSlices::Table* table = nullptr;
     mutable std::size_t generation = 0;
 };
 
-// A slice that is only bounded, and the tilt of its bound.
-struct LightSlice {
-    int p, k;
+// A part that is only bounded, and the tilt of its bound.
+struct BoundedSlice {
+    int slice, tilt_index;
 };
 
 struct SlicePlan {
+    // What it is made for: T <= 2^{steps_index/8}, eps - T l <= 2^{distance_index/16}, and by how
+    // much, in natural logarithms, delta is below what Chernoff's bounds let expect.
+    int steps_index = 0, distance_index = 0, lowered_by = 0;
     bool usable = false;
-    int lowered = 0;
-    double log_value = 0.0;  // what is expected, roughly
-    int rest = 0;            // the first slice that is only bounded, with all below it
-    std::vector<SliceLine> lines;
-    std::vector<LightSlice> light;  // that from `rest` on last
+    double log_value = 0.0;       // of delta, roughly
+    int first_bounded_slice = 0;  // it and all below are bounded together
+    std::vector<SliceLine> summed;
+    // The last one stands for `first_bounded_slice` and all below.
+    std::vector<BoundedSlice> bounded;
 };
 
-// Not for several threads at once.
+// Makes the plans of one question. Not for several threads at once.
+//
+// A question asks for the same plan two or three times. To keep plans for later questions would
+// save less than 3 % of these (measured on 60 questions about one cell), so they are not kept.
 class SlicePlanner {
   public:
-    explicit SlicePlanner(const LossSlices& slices) : slices_(slices) {}
+    explicit SlicePlanner(const LossSlices& slices) : slices_(slices), bounds_(slices) {}
 
-    static constexpr double sharp = -20.5;  // what alias, truncation and rest may be, each, relatively
+    // References to earlier plans end here.
+    void begin_question() { plans_.clear(); }
 
-    // Of the transform of what the slices from p on make that those from p + 1 on do not, or, with `rest`, of all from p on.
-    double log_transform(int p, int k, double times, bool rest) const {
-        const LossSlices::Moments& m = slices_.at(k);
-        const auto at = static_cast<std::size_t>(p);
-        const double slack = times * (m.error + 4.0 * unit_roundoff * std::fabs(m.upto[at])) + 1e-9;
-        const double whole = times * m.upto[at];
-        return slack + (rest ? whole : min(whole, std::log(times) + m.slice[at] + (times - 1.0) * m.upto[at]));
-    }
-    double log_chernoff(int p, int k, double times, double eps, bool rest = false) const {
-        const LossSlices::Moments& m = slices_.at(k);
-        return log_transform(p, k, times, rest) - m.c * eps + m.log_kappa;
-    }
-    int best_tilt(int p, double times, double eps, bool rest = false) const {
-        const auto bound = [&](int k) { return log_chernoff(p, k, times, eps, rest); };
-        return lowest_point(bound, 4, LossSlices::first_tilt, slices_.last_tilt());
-    }
-    double least_chernoff(int p, double times, double eps, bool rest = false) const {
-        return log_chernoff(p, best_tilt(p, times, eps, rest), times, eps, rest);
-    }
-    double log_mass(int p, double times) const {
-        const LossSlices::Moments& m = slices_.mass(true);
-        return min(std::log(times) + m.slice[static_cast<std::size_t>(p)], 0.0) + 1e-9;
-    }
-
-    // Where the slices' bounds together are delta, to a few per cent, by secants of the logarithm over that of eps.
-    double guess(double times, double log_delta) const {
-        double low = std::log(1e-6), high = std::log(1e3), x = 0.0;
-        double before = 0.0, excess_before = 0.0;
-        for (int step = 0; step < 40 && high - low > 0.02; ++step) {
-            const double excess = log_estimate(times, std::exp(x)) - log_delta;
-            (excess > 0.0 ? low : high) = x;
-            const double slope = step > 0 ? (excess - excess_before) / (x - before) : -5.0;
-            const double move = -excess / slope;
-            if (step > 0 && std::fabs(move) < 0.02) return std::exp(x + move);
-            before = x;
-            excess_before = excess;
-            x += min(max(move, -2.0), 2.0);
-            if (!(x > low && x < high)) x = 0.5 * (low + high);
-        }
-        return std::exp(x);
-    }
-
-    // Good until forget(); `lowered` as far as a first answer was below what had been expected.
-    const SlicePlan& plan_for(double times, double eps, int lowered) {
-        const double above = max(eps, 0.0) - times * slices_.least_loss();
-        const int steps = static_cast<int>(std::ceil(8.0 * std::log2(times)));
-        const int far = static_cast<int>(std::ceil(16.0 * std::log2(above)));
-        const auto key = (static_cast<std::uint64_t>(steps) << 40) ^
-                         (static_cast<std::uint64_t>(far + (1 << 15)) << 24) ^
-                         static_cast<std::uint64_t>(lowered + (1 << 23));
-        auto& plan = plans_[key];
-        if (!plan)
-            plan = std::make_unique<SlicePlan>(make_plan(std::exp2(0.125 * steps), std::exp2(0.0625 * far), lowered));
-        return *plan;
-    }
-
-    void forget() {
-        if (plans_.size() > most_plans) plans_.clear();
-    }
-    std::size_t bytes() const { return plans_.size() * bytes_of_plan; }
-
-  private:
-    static constexpr std::size_t most_plans = 10000, bytes_of_plan = 600;
-    static constexpr double most_growth = 12.5;  // of the terms beyond the value: rounding takes e^12.5 1e-15
-
-    // Chernoff's bounds of the slices, rather too large than too small.
-    double log_estimate(double times, double eps) const {
-        double sum = -infinity;
-        for (int p = 0; p < slices_.size(); ++p) {
-            const double bound = least_chernoff(p, times, eps);
-            if (bound < sum - 8.0) break;
-            sum = log_sum(sum, bound);
-        }
-        return sum - 0.5;
-    }
-    // For T up to `times` and eps - T l up to `above`.
-    SlicePlan make_plan(double times, double above, int lowered) const {
-        const double eps = max(above + times * slices_.least_loss(), 0.0);
-        SlicePlan plan;
-        plan.lowered = lowered;
-        double most = -infinity;
-        std::vector<double> bounds;
-        for (;; ++plan.rest) {
-            if (plan.rest == slices_.size()) return plan;
-            bounds.push_back(least_chernoff(plan.rest, times, eps));
-            most = max(most, bounds.back());
-            if (least_chernoff(plan.rest + 1, times, eps, true) < most + lowered - 3.0 + sharp) break;
-        }
-        ++plan.rest;
-        plan.log_value = most + lowered - 3.0;
-        for (int p = 0; p < plan.rest; ++p) {
-            if (bounds[static_cast<std::size_t>(p)] < plan.log_value + sharp) {
-                plan.light.push_back({p, best_tilt(p, times, eps)});
-                continue;
-            }
-            SliceLine line{p, 0, 0, 0, 0.0, nullptr, 0};
-            if (!choose(line, times, eps, above, plan.log_value)) return plan;
-            plan.lines.push_back(line);
-        }
-        plan.light.push_back({plan.rest, best_tilt(plan.rest, times, eps, true)});
-        plan.usable = !plan.lines.empty();
+    const SlicePlan& plan_for(double times, double eps, int lowered_by) {
+        const double distance = max(eps, 0.0) - times * slices_.least_loss();
+        const int steps_index = static_cast<int>(std::ceil(8.0 * std::log2(times)));
+        const int distance_index = static_cast<int>(std::ceil(16.0 * std::log2(distance)));
+        for (const auto& plan : plans_)
+            if (plan->steps_index == steps_index && plan->distance_index == distance_index &&
+                plan->lowered_by == lowered_by)
+                return *plan;
+        plans_.push_back(std::make_unique<SlicePlan>());
+        SlicePlan& plan = *plans_.back();
+        plan.steps_index = steps_index;
+        plan.distance_index = distance_index;
+        plan.lowered_by = lowered_by;
+        fill(plan);
         return plan;
     }
 
-    // Some tilt of slice p: the period that it needs, and what that costs.
+    const SliceBounds& bounds() const { return bounds_; }
+
+  private:
+    // What alias, truncation and bounded parts may be, each, relative to delta.
+    static constexpr double log_tolerance = -20.5;
+    // Terms may exceed delta by e^12.5: rounding grows by that.
+    static constexpr double max_growth = 12.5;
+    static constexpr int log2_max_nodes_of_slice = 14;
+
+    // T and eps as large as the plan is made for.
+    struct Cell {
+        double times, eps, distance;
+    };
+
+    void fill(SlicePlan& plan) const {
+        Cell cell{std::exp2(0.125 * plan.steps_index), 0.0, std::exp2(0.0625 * plan.distance_index)};
+        cell.eps = max(cell.distance + cell.times * slices_.least_loss(), 0.0);
+        double largest = -infinity;
+        std::vector<double> log_bounds;
+        int& slice = plan.first_bounded_slice;
+        for (;; ++slice) {
+            if (slice == slices_.size()) return;
+            log_bounds.push_back(bounds_.least_log_chernoff(slice, cell.times, cell.eps));
+            largest = max(largest, log_bounds.back());
+            const double all_below = bounds_.least_log_chernoff(slice + 1, cell.times, cell.eps, true);
+            if (all_below < largest + plan.lowered_by - 3.0 + log_tolerance) break;
+        }
+        ++slice;
+        plan.log_value = largest + plan.lowered_by - 3.0;
+        for (int p = 0; p < plan.first_bounded_slice; ++p) {
+            if (log_bounds[static_cast<std::size_t>(p)] < plan.log_value + log_tolerance) {
+                plan.bounded.push_back({p, bounds_.best_tilt(p, cell.times, cell.eps)});
+                continue;
+            }
+            SliceLine line{p, 0, 0, 0, 0.0, nullptr, 0};
+            if (!choose_line(line, cell, plan.log_value)) return;
+            plan.summed.push_back(line);
+        }
+        plan.bounded.push_back({slice, bounds_.best_tilt(slice, cell.times, cell.eps, true)});
+        plan.usable = !plan.summed.empty();
+    }
+
+    // The period that a part needs at some tilt, and a measure of the nodes for that; digits lost
+    // count as nodes, too.
     struct Choice {
         double period, cost;
     };
-    Choice choice(int p, int k, double times, double eps, double above, double log_value) const {
-        const LossSlices::Moments& m = slices_.at(k);
-        const double unit = log_transform(p, k, times, false) - m.c * eps, allowed = log_value + sharp;
-        if (!(unit < log_value + most_growth)) return {0.0, infinity};
-        double needed[2] = {(log_mass(p, times) - allowed) / m.c, infinity};  // for the terms n < 0 and n > 0
+    Choice choice_at(int slice, int tilt_index, const Cell& cell, double log_value) const {
+        const LossSlices::Moments& m = slices_.at(tilt_index);
+        const double log_allowed = log_value + log_tolerance, log_mass = bounds_.log_mass(slice, cell.times);
+        const double log_unit = bounds_.log_transform(slice, tilt_index, cell.times, false) - m.c * cell.eps;
+        if (!(log_unit < log_value + max_growth)) return {0.0, infinity};
+        // For the aliases n < 0, and for n > 0.
+        double needed[2] = {(log_mass - log_allowed) / m.c, infinity};
         for (const int side : {0, 1}) {
             for (int away = 1; away <= 16; away *= 2) {
-                const int other = side == 1 ? k + away : k - away;
+                const int other = side == 1 ? tilt_index + away : tilt_index - away;
                 if (other < LossSlices::first_tilt || other > slices_.last_tilt()) break;
-                const double excess = log_chernoff(p, other, times, eps) - allowed;
+                const double excess = bounds_.log_chernoff(slice, other, cell.times, cell.eps) - log_allowed;
                 const double next = max(excess, 1.0) / std::fabs(slices_.at(other).c - m.c);
                 if (away > 1 && next > needed[side]) break;
                 needed[side] = min(needed[side], next);
             }
         }
-        const double known = max(1.001 * above, 2.0 / m.c);
-        const bool cancels = log_mass(p, times) - m.c * known > log_value + most_growth;
+        // From that period on the aliases n < 0 are known.
+        const double known = max(1.001 * cell.distance, 2.0 / m.c);
+        const bool cancels = log_mass - m.c * known > log_value + max_growth;
         const double period = max(needed[1], cancels ? needed[0] : min(needed[0], known));
-        const double digits_lost = max(unit - log_value - 9.0, 0.0);
-        return {period, period * (1.0 + 0.025 * (unit - allowed) + 0.15 * digits_lost)};
+        const double digits_lost = max(log_unit - log_value - 9.0, 0.0);
+        return {period, period * (1.0 + 0.025 * (log_unit - log_allowed) + 0.15 * digits_lost)};
     }
 
-    // The tilt with the shortest period, the spacing for that, and the last frequency.
-    bool choose(SliceLine& line, double times, double eps, double above, double log_value) const {
-        const auto at = [&](int k) { return choice(line.p, k, times, eps, above, log_value); };
-        line.k = best_tilt(line.p, times, eps);
-        Choice best = at(line.k);
+    // The tilt of least cost, the spacing that its period asks for, and the last frequency.
+    bool choose_line(SliceLine& line, const Cell& cell, double log_value) const {
+        const auto at = [&](int index) { return choice_at(line.slice, index, cell, log_value); };
+        line.tilt_index = bounds_.best_tilt(line.slice, cell.times, cell.eps);
+        Choice best = at(line.tilt_index);
         for (const int stride : {4, 1}) {
             for (const int direction : {1, -1}) {
-                for (int next = line.k + direction * stride;
+                for (int next = line.tilt_index + direction * stride;
                      next >= LossSlices::first_tilt && next <= slices_.last_tilt(); next += direction * stride) {
                     const Choice there = at(next);
                     if (!(there.cost < best.cost)) break;
                     best = there;
-                    line.k = next;
+                    line.tilt_index = next;
                 }
             }
         }
-        // Where a tilt is too much for the slice's largest losses, its ends do not decay: then a lower one.
+        // Under a tilt too large for the slice's largest losses its ends carry weight, which does
+        // not decay: lower it.
         for (int tries = 0; tries < 8 && best.cost < infinity; ++tries) {
-            line.j = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
-            if (choose_last(line, times, eps, log_value + sharp)) return true;
-            if (--line.k < LossSlices::first_tilt) return false;
-            best = at(line.k);
+            line.spacing_index = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
+            if (choose_last_frequency(line, cell, log_value + log_tolerance)) return true;
+            if (--line.tilt_index < LossSlices::first_tilt) return false;
+            best = at(line.tilt_index);
         }
         return false;
     }
 
-    bool choose_last(SliceLine& line, double times, double eps, double allowed) const {
-        const LossSlices::Moments& m = slices_.at(line.k);
-        const auto at = static_cast<std::size_t>(line.p);
-        const double unit =
-            log_transform(line.p, line.k, times, true) - slices_.at(line.k).c * eps - m.upto[at] + std::log(times);
-        const auto enough = [&](int i) {
-            return unit + slices_.log_decay(line.p, line.k, i) - std::log(pi * LossSlices::frequency(i)) <= allowed;
+    bool choose_last_frequency(SliceLine& line, const Cell& cell, double log_allowed) const {
+        const double log_scale =
+            bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.at(line.tilt_index).c * cell.eps;
+        const auto enough = [&](int index) {
+            const double log_decay = slices_.log_decay(line.slice, line.tilt_index, index);
+            return log_scale + log_decay - std::log(pi * LossSlices::frequency(index)) <= log_allowed;
         };
-        const int first = -line.j, last = first + 4 * 14;
-        int i = first + 4 * 5;
-        while (i <= last && !enough(i)) i += 4;
-        if (i > last) return false;
-        while (i - 4 >= first && enough(i - 4)) i -= 4;
-        while (i - 1 >= first && enough(i - 1)) --i;
-        line.i = i;
-        line.log_last = slices_.log_decay(line.p, line.k, i);
+        const int first = -line.spacing_index, last = first + 4 * log2_max_nodes_of_slice;
+        int index = first + 4 * 5;
+        while (index <= last && !enough(index)) index += 4;
+        if (index > last) return false;
+        while (index - 4 >= first && enough(index - 4)) index -= 4;
+        while (index - 1 >= first && enough(index - 1)) --index;
+        line.cutoff_index = index;
+        line.log_decay = slices_.log_decay(line.slice, line.tilt_index, index);
         return true;
     }
 
     const LossSlices& slices_;
-    std::unordered_map<std::uint64_t, std::unique_ptr<SlicePlan>> plans_;
+    SliceBounds bounds_;
+    std::vector<std::unique_ptr<SlicePlan>> plans_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

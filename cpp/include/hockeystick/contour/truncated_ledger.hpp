@@ -1,12 +1,14 @@
-// A ledger of cumulants under one cut, with all that was computed for its tilts (contour/contour.hpp): moments, decays, nodes.
+// A ledger whose largest losses are cut off: its moments, the decay of its characteristic function,
+// the nodes of its lines.
 //
-// Tilts, frequencies and node spacings lie on fixed grids, so that what is kept for a tilt depends on nothing else.
+// The contour engine (contour/contour.hpp, docs/core/contour.md) composes cumulants. Those of
+// sampled mechanisms leave out the outcomes beyond a loss cutoff; `log_missing` bounds their mass.
 #pragma once
 
-#include <complex>
 #include <memory>
 #include <utility>
 
+#include <hockeystick/contour/line_grid.hpp>
 #include <hockeystick/contour/node_cache.hpp>
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/divergence/chernoff.hpp>
@@ -16,7 +18,6 @@ namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace divergence;
-
 using namespace simd;
 using namespace cumulant;
 
@@ -26,38 +27,39 @@ struct ContourPart {
     double count;
 };
 
-// What is composed: a ledger `times` over, and one Gaussian step of shift `smoothing`, if that is not 0.
+// What a question is about: the ledger `times` over, and one more Gaussian step of shift
+// `smoothing`, if that is not 0.
 struct Repeated {
     double times, smoothing = 0.0;
 };
 
-inline bool never(double) { return false; }
+// K(c) at one tilt c, and what Chernoff's bound needs beside it.
+struct TiltedMoment {
+    double c, value, error;
+    double log_constant;  // log kappa(c) for c > 0; 0 for c < 0, where the bound is one of 1 - delta
+    bool known;
+};
 
-// Smallest f(k) over integers, for f that falls and then rises; or the first found with enough(f(k)).
-template <class Function, class Enough = bool (*)(double)>
-int lowest_point(const Function& f, int start, int first, int last, const Enough& enough = never) {
-    int at = start < first ? first : start > last ? last : start;
-    double value = f(at);
-    while (!(value < infinity) && at - 16 >= first) value = f(at -= 16);  // from where moments do not exist
-    for (const int stride : {16, 4, 1}) {
-        for (const int direction : {1, -1}) {
-            for (int next = at + direction * stride; next >= first && next <= last; next += direction * stride) {
-                if (enough(value)) return at;
-                const double there = f(next);
-                if (!(there < value)) break;
-                at = next;
-                value = there;
-            }
-        }
-    }
-    return at;
+// What the smoothing step adds to K(c).
+inline double log_smoothing(double c, const Repeated& repeated) {
+    return 0.5 * repeated.smoothing * repeated.smoothing * c * (c + 1.0);
 }
 
-// A ledger under one cut, with all that was computed for its tilts.
-class ContourLevel {
+// An upper end of the logarithm of e^{K(c) - c eps}, the unit in which a line's sum is taken.
+inline double log_unit(const TiltedMoment& m, const Repeated& repeated, double eps) {
+    return repeated.times * (m.value + m.error) + log_smoothing(m.c, repeated) - m.c * eps;
+}
+
+// log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
+inline double log_chernoff(const TiltedMoment& m, const Repeated& repeated, double eps) {
+    return log_unit(m, repeated, eps) + m.log_constant;
+}
+
+// Not for several threads at once: it keeps the moments and decays that it computes.
+class TruncatedLedger {
   public:
-    ContourLevel(std::vector<ContourPart> parts, const simd::Kernels& kernels)
-        : parts_(std::move(parts)), kernels_(kernels) {
+    TruncatedLedger(int loss_cutoff, std::vector<ContourPart> parts, const simd::Kernels& kernels, NodeCache& cache)
+        : loss_cutoff_(loss_cutoff), parts_(std::move(parts)), kernels_(kernels), cache_(cache) {
         for (const ContourPart& part : parts_) {
             log_missing_ = log_sum(log_missing_, std::log(part.count) + part.cumulant->log_missing());
             highest_ += part.count * part.cumulant->highest();
@@ -66,109 +68,97 @@ class ContourLevel {
         }
     }
 
-    // Tilts by number: k >= first_positive are 2^{k/8}, below that -1/(1 + 2^{(k - middle)/8}).
-    static constexpr int first_positive = -800, last_positive = 800, middle = -2000, reach = 800;
-    static constexpr int lowest = middle - reach, log2_most_nodes = 17;
-    static double tilt(int k) {
-        return k >= first_positive ? std::exp2(0.125 * k) : -1.0 / (1.0 + std::exp2(0.125 * (k - middle)));
-    }
-
-    // K(c) and what Chernoff's bound needs beside it.
-    struct Tilt {
-        double c, value, error;
-        double log_constant;  // of delta; 0 for c < 0, where it is 1 - delta
-        bool known;
-    };
-
-    const Tilt& at(int k) const {
-        Tilt& kept = kept_at(k).tilt;
-        if (kept.known) return kept;
-        Tilt t{tilt(k), 0.0, 0.0, k >= first_positive ? log_kappa(tilt(k)) : 0.0, true};
-        const auto entries = static_cast<double>(parts_.size());  // a sum of n terms errs by n u of their sizes
+    const TiltedMoment& at(int tilt_index) {
+        TiltedMoment& known = cache_entry_at(tilt_index).moment;
+        if (known.known) return known;
+        const double c = TiltGrid::tilt(tilt_index);
+        TiltedMoment m{c, 0.0, 0.0, tilt_index >= TiltGrid::first_positive ? log_kappa(c) : 0.0, true};
+        // A sum of n terms errs by n u of their sizes.
+        const auto entries = static_cast<double>(parts_.size());
         for (const ContourPart& part : parts_) {
-            const Cumulant::Moment m = part.cumulant->log_moment(t.c);
-            t.value += part.count * m.value;
-            t.error += part.count * (m.error + entries * 2e-16 * std::fabs(m.value));
+            const Cumulant::Moment moment = part.cumulant->log_moment(c);
+            m.value += part.count * moment.value;
+            m.error += part.count * (moment.error + entries * two_roundings * std::fabs(moment.value));
         }
-        return kept = t;
+        return known = m;
     }
 
-    double log_unit(int k, const Repeated& of, double eps) const { return log_unit(at(k), of, eps); }
-    static double log_unit(const Tilt& t, const Repeated& of, double eps) {
-        return of.times * (t.value + t.error) + of_smoothing(t.c, of) - t.c * eps;
-    }
-    static double of_smoothing(double c, const Repeated& of) {
-        return 0.5 * of.smoothing * of.smoothing * c * (c + 1.0);
-    }
-
-    // log of Chernoff's bound of delta(eps) (c > 0), or of 1 - delta(eps) (c < 0).
-    double log_chernoff(int k, const Repeated& of, double eps) const { return log_chernoff(at(k), of, eps); }
-    static double log_chernoff(const Tilt& t, const Repeated& of, double eps) {
-        return log_unit(t, of, eps) + t.log_constant;
-    }
     // Chernoff's bound of epsilon at delta.
-    double chernoff_epsilon(int k, const Repeated& of, double log_delta) const {
-        return (log_chernoff(k, of, 0.0) - log_delta) / at(k).c;
+    double chernoff_epsilon(int tilt_index, const Repeated& repeated, double log_delta) {
+        const TiltedMoment& m = at(tilt_index);
+        return (log_chernoff(m, repeated, 0.0) - log_delta) / m.c;
     }
 
-    // Where delta is expected if tilt k is best for it, by the saddle point: e^{K - c eps}/(c (c+1) sqrt(2 pi K'')). A guess.
-    double expected_epsilon(int k, const Repeated& of, double log_delta) const {
-        if (k - 4 < first_positive || k + 4 > last_positive) return infinity;
-        const Tilt &below = at(k - 4), &t = at(k), &above = at(k + 4);
-        const double rise = (above.value - t.value) / (above.c - t.c),
-                     before = (t.value - below.value) / (t.c - below.c);
-        const double variance = 2.0 * of.times * (rise - before) / (above.c - below.c) + of.smoothing * of.smoothing;
-        const double spread = t.c * (t.c + 1.0) * std::sqrt(2.0 * pi * variance);
-        return (log_unit(t, of, 0.0) - log_delta - std::log(spread)) / t.c;
+    // A guess of epsilon by the saddle point, if this tilt is best for it: delta = e^{K - c eps}/(c
+    // (c+1) sqrt(2 pi K'')).
+    double expected_epsilon(int tilt_index, const Repeated& repeated, double log_delta) {
+        if (tilt_index - 4 < TiltGrid::first_positive || tilt_index + 4 > TiltGrid::last_positive) return infinity;
+        const TiltedMoment &below = at(tilt_index - 4), &m = at(tilt_index), &above = at(tilt_index + 4);
+        const double rise = (above.value - m.value) / (above.c - m.c),
+                     before = (m.value - below.value) / (m.c - below.c);
+        const double variance =
+            2.0 * repeated.times * (rise - before) / (above.c - below.c) + repeated.smoothing * repeated.smoothing;
+        const double spread = m.c * (m.c + 1.0) * std::sqrt(2.0 * pi * variance);
+        return (log_unit(m, repeated, 0.0) - log_delta - std::log(spread)) / m.c;
     }
 
-    template <class Enough = bool (*)(double)>
-    int best_tilt(double times, double eps, const Enough& enough = never) const {
-        const auto bound = [&](int k) { return log_chernoff(k, {times}, eps); };
-        const double spread = times * variance_;
-        return lowest_point(bound, number(max(eps / spread, 1.0 / std::sqrt(spread))), first_positive, last_positive,
-                            enough);
+    // The positive tilt of the smallest Chernoff bound of delta(eps), or one where enough(log of
+    // the bound) holds.
+    template <class Enough = bool (*)(double)> int best_tilt(double times, double eps, const Enough& enough = never) {
+        const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
+        const double spread = times * variance_, guess = max(eps / spread, 1.0 / std::sqrt(spread));
+        return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
+                                enough);
     }
-    int best_tilt_for(double times, double log_delta) const {
-        const auto bound = [&](int k) { return chernoff_epsilon(k, {times}, log_delta); };
+    // The positive tilt of the smallest Chernoff bound of epsilon at delta.
+    int best_tilt_for_delta(double times, double log_delta) {
+        const auto bound = [&](int index) { return chernoff_epsilon(index, {times}, log_delta); };
         const double guess = std::sqrt(2.0 * (1.0 - log_delta) / (times * variance_));
-        return lowest_point(bound, number(guess), first_positive, last_positive);
+        return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive);
     }
-    int best_complement(double times, double eps) const {
-        const auto bound = [&](int k) { return log_chernoff(k, {times}, eps); };
-        return lowest_point(bound, middle, lowest, middle + reach);
-    }
-
-    // Frequencies on a ladder.
-    static double frequency(int i) {
-        constexpr double quarters[] = {1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429};  // 2^{r/4}
-        return quarters[i & 3] * power_of_two(round_magic + (i >> 2));
+    // The negative tilt of the smallest Chernoff bound of 1 - delta(eps).
+    int best_negative_tilt(double times, double eps) {
+        const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
+        return minimising_index(bound, TiltGrid::middle, TiltGrid::lowest, TiltGrid::last_negative);
     }
 
-    double log_decay(int k, int i) const {
-        double& kept = decay_at(kept_at(k), i);
-        if (kept <= 0.0) return kept;
+    // The curvature K'' at a tilt, by its neighbours on the grid; that of small tilts where they do
+    // not tell. A guess.
+    double variance_at(int tilt_index) {
+        if (tilt_index <= TiltGrid::lowest || tilt_index >= TiltGrid::last_positive) return variance_;
+        const TiltedMoment &left = at(tilt_index - 1), &m = at(tilt_index), &right = at(tilt_index + 1);
+        const double before = (m.value - left.value) / (m.c - left.c),
+                     after = (right.value - m.value) / (right.c - m.c);
+        const double found = 2.0 * (after - before) / (right.c - left.c);
+        return found > 0.0 && found < infinity ? found : variance_;
+    }
+
+    // An upper bound of log |phi(omega)| for all omega from frequency_at(cutoff_index) on.
+    double log_decay(int tilt_index, int cutoff_index) {
+        double& known = decay_at(cache_entry_at(tilt_index), cutoff_index);
+        if (known <= 0.0) return known;
         double sum = 0.0;
         for (const ContourPart& part : parts_)
-            sum += part.count * part.cumulant->log_decay(tilt(k), frequency(i)) * (1.0 - 1e-12);
-        return kept = sum;
+            sum += part.count * part.cumulant->log_decay(TiltGrid::tilt(tilt_index), frequency_at(cutoff_index)) *
+                   (1.0 - decay_slack);
+        return known = sum;
     }
 
-    // Nodes of spacing 2^{-j/2} up to frequency(i); the smoothing is in what they are multiplied by. Good until the next call.
-    const ContourTable& table(int k, int j, int i, double smoothing) const {
-        const ContourTable::Place place{k, j, i, smoothing};
-        if (const ContourTable* kept = tables_.find(place)) return *kept;
-        ContourTable made;
-        fill(made, tilt(k), std::exp2(-0.5 * j), frequency(i));
-        if (!made.usable) return tables_.keep(place, {});
+    // The nodes of a line, with a smoothing step of that shift. Good until the next call.
+    const LineNodes& nodes(int tilt_index, int spacing_index, int cutoff_index, double smoothing) {
+        const NodeCache::Key key{loss_cutoff_, tilt_index, spacing_index, cutoff_index, smoothing};
+        if (const LineNodes* known = cache_.find(key)) return *known;
+        LineNodes made;
+        fill(made, TiltGrid::tilt(tilt_index), spacing_at(spacing_index), frequency_at(cutoff_index));
+        if (!made.usable) return cache_.insert(key, {});
         set_factors(made, smoothing);
-        return tables_.keep(place, std::move(made));
+        return cache_.insert(key, std::move(made));
     }
 
-    // What is kept, nearly; and what a cumulant may keep, cells for its decay.
+    // What is kept, nearly, without the nodes; a cumulant may keep cells for its decay.
     std::size_t bytes() const {
-        constexpr std::size_t of_cumulant = 100000;
-        return tables_.bytes() + tilt_bytes_ + parts_.size() * of_cumulant;
+        constexpr std::size_t cumulant_bytes = 100000;
+        return index_bytes_ + parts_.size() * cumulant_bytes;
     }
 
     double count() const {
@@ -181,79 +171,87 @@ class ContourLevel {
         for (const ContourPart& part : parts_) sum += part.cumulant->work();
         return sum;
     }
-    double log_missing() const { return log_missing_; }
-    double highest() const { return highest_; }  // of the losses, all together
+    int loss_cutoff() const { return loss_cutoff_; }
+    double log_missing() const { return log_missing_; }  // of all steps together, as the next three
+    double highest() const { return highest_; }          // the largest loss
     double least_loss() const { return least_loss_; }
-    double variance() const { return variance_; }
+    double variance() const { return variance_; }  // of the loss at small tilts, roughly
 
   private:
-    static int number(double c) { return static_cast<int>(8.0 * std::log2(min(max(c, 1e-25), 1e25))); }
+    static constexpr double two_roundings = 2e-16;  // of a product and of its addition
+    static constexpr double decay_slack = 1e-12;    // for the roundings of log_decay and of the sum
 
-    void fill(ContourTable& t, double c, double h, double last) const {
+    void fill(LineNodes& line, double c, double h, double last) const {
         const double wanted = std::ceil(last / h);
-        t.c = c;
-        t.h = h;
-        t.usable = wanted <= std::exp2(log2_most_nodes);
-        if (!t.usable) return;
-        const std::size_t n = t.n = static_cast<std::size_t>(wanted) + 1;
-        t.padded = (n + simd::lanes - 1) / simd::lanes * simd::lanes;
-        t.nodes = NodeTable(t.padded);
+        line.c = c;
+        line.h = h;
+        line.usable = wanted <= std::exp2(log2_max_nodes);
+        if (!line.usable) return;
+        const std::size_t n = line.n = static_cast<std::size_t>(wanted) + 1;
+        line.padded = (n + simd::lanes - 1) / simd::lanes * simd::lanes;
+        line.phi = NodeTable(line.padded);
         for (const ContourPart& part : parts_) {
-            if (!part.cumulant->add_nodes(c, h, n - 1, part.count, t.nodes)) {
-                t.usable = false;
+            if (!part.cumulant->add_nodes(c, h, n - 1, part.count, line.phi)) {
+                line.usable = false;
                 return;
             }
         }
-        const double summing = static_cast<double>(parts_.size()) * 4e-16;  // twice that, lest phases cancel
+        // Twice, because phases may cancel.
+        const double summing = static_cast<double>(parts_.size()) * 2.0 * two_roundings;
         for (std::size_t k = 0; k < n; ++k)
-            t.nodes.error[k] += summing * (std::fabs(t.nodes.log_abs[k]) + std::fabs(t.nodes.phase[k]));
+            line.phi.error[k] += summing * (std::fabs(line.phi.log_abs[k]) + std::fabs(line.phi.phase[k]));
     }
 
-    // Nodes at the end, up to a multiple of `lanes`, have no weight.
-    void set_factors(ContourTable& t, double smoothing) const {
-        t.kernel = ContourTable::Factors(t.padded);
-        ContourTable::Factors alone(t.padded);
-        kernels_.factors({t.c, t.h, smoothing * smoothing, t.n}, alone.pointers(), t.kernel.pointers());
-        if (smoothing > 0.0) t.density = std::move(alone);
+    // The nodes beyond n, up to a multiple of `lanes`, keep weight 0.
+    void set_factors(LineNodes& line, double smoothing) const {
+        line.kernel = LineNodes::Factors(line.padded);
+        LineNodes::Factors alone(line.padded);
+        kernels_.smoothing_factors({line.c, line.h, smoothing * smoothing, line.n}, alone.pointers(),
+                                   line.kernel.pointers());
+        if (smoothing > 0.0) line.density = std::move(alone);
     }
 
-    struct KeptTilt {
-        Tilt tilt;
-        int first;                   // decay's frequency
-        std::vector<double> decays;  // positive where not known
+    // What is known at one tilt: its moment, and its decays at consecutive cutoff indices, positive
+    // where not known.
+    struct TiltEntry {
+        TiltedMoment moment;
+        int first_cutoff;
+        std::vector<double> decays;
     };
 
-    KeptTilt& kept_at(int k) const {
-        auto& page = tilts_[static_cast<std::size_t>(k - lowest) / page_size];
+    TiltEntry& cache_entry_at(int tilt_index) {
+        const auto place = static_cast<std::size_t>(tilt_index - TiltGrid::lowest);
+        auto& page = pages_[place / page_size];
         if (page.empty()) {
             page.resize(page_size);
-            tilt_bytes_ += page_size * sizeof(KeptTilt);
+            index_bytes_ += page_size * sizeof(TiltEntry);
         }
-        return page[static_cast<std::size_t>(k - lowest) % page_size];
+        return page[place % page_size];
     }
 
-    double& decay_at(KeptTilt& at, int i) const {
-        std::vector<double>& decays = at.decays;
+    double& decay_at(TiltEntry& entry, int cutoff_index) {
+        std::vector<double>& decays = entry.decays;
         const std::size_t before = decays.size();
-        if (decays.empty()) at.first = i;
-        if (i < at.first) {
-            decays.insert(decays.begin(), static_cast<std::size_t>(at.first - i), infinity);
-            at.first = i;
+        if (decays.empty()) entry.first_cutoff = cutoff_index;
+        if (cutoff_index < entry.first_cutoff) {
+            decays.insert(decays.begin(), static_cast<std::size_t>(entry.first_cutoff - cutoff_index), infinity);
+            entry.first_cutoff = cutoff_index;
         }
-        const auto place = static_cast<std::size_t>(i - at.first);
+        const auto place = static_cast<std::size_t>(cutoff_index - entry.first_cutoff);
         if (place >= decays.size()) decays.resize(place + 1, infinity);
-        tilt_bytes_ += (decays.size() - before) * sizeof(double);
+        index_bytes_ += (decays.size() - before) * sizeof(double);
         return decays[place];
     }
 
     static constexpr std::size_t page_size = 64;
 
+    int loss_cutoff_;
     std::vector<ContourPart> parts_;
     const simd::Kernels& kernels_;
+    NodeCache& cache_;
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
-    mutable std::vector<KeptTilt> tilts_[(last_positive - lowest) / page_size + 1];
-    mutable std::size_t tilt_bytes_ = 0;
-    mutable ContourTables tables_;
+    std::vector<TiltEntry> pages_[(TiltGrid::last_positive - TiltGrid::lowest) / page_size + 1];
+    std::size_t index_bytes_ = 0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,8 +1,13 @@
-// A ledger's levels: its cumulants under every cut that was asked for, and how much of them is kept.
+// A ledger under several loss cutoffs: the default one, and the few that the last question used.
+//
+// The other truncations are rebuilt when a later question needs them. That costs nothing that can
+// be measured: their nodes, which are the expensive part, stay in the cache that all truncations
+// share.
 #pragma once
 
+#include <algorithm>
 #include <functional>
-#include <map>
+#include <list>
 #include <memory>
 
 #include <hockeystick/contour/truncated_ledger.hpp>
@@ -10,46 +15,58 @@
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
-class ContourLevels {
+class Truncations {
   public:
-    // The ledger's cumulants with a cut, in the cumulants' own unit.
-    using Factory = std::function<std::vector<ContourPart>(double cut)>;
-    static constexpr int usual_cut = 26;  // missing: e^-341 a step
+    // Makes the ledger's cumulants under a loss cutoff, in the unit that these cumulants use.
+    using Factory = std::function<std::vector<ContourPart>(double loss_cutoff)>;
+    static constexpr int default_cutoff = 26;  // e^-341 is missing in each step
 
-    ContourLevels(Factory make, const simd::Kernels& kernels) : make_(std::move(make)), kernels_(kernels) {}
+    Truncations(Factory make, const simd::Kernels& kernels)
+        : make_(std::move(make)), kernels_(kernels), cache_(std::make_unique<NodeCache>()) {}
 
-    const ContourLevel& at(int cut) {
-        auto& level = levels_[cut];
-        if (!level) level = std::make_unique<ContourLevel>(make_(static_cast<double>(cut)), kernels_);
-        return *level;
+    // Good until `evict_cutoffs`.
+    TruncatedLedger& at(int loss_cutoff) {
+        if (loss_cutoff == default_cutoff && default_) return *default_;
+        for (auto ledger = others_.begin(); ledger != others_.end(); ++ledger) {
+            if ((*ledger)->loss_cutoff() != loss_cutoff) continue;
+            others_.splice(others_.begin(), others_, ledger);
+            return *others_.front();
+        }
+        auto made =
+            std::make_unique<TruncatedLedger>(loss_cutoff, make_(static_cast<double>(loss_cutoff)), kernels_, *cache_);
+        if (loss_cutoff == default_cutoff) return *(default_ = std::move(made));
+        others_.push_front(std::move(made));
+        return *others_.front();
     }
 
-    // Forgets all cuts but the usual one where they are more than `most` bytes; references to them end here.
-    void forget_cuts(std::size_t most) {
-        if (levels_.size() <= 1 || bytes() <= most) return;
-        for (auto level = levels_.begin(); level != levels_.end();) {
-            const bool usual = level->first == usual_cut;
-            if (!usual) done_ += level->second->work();
-            level = usual ? std::next(level) : levels_.erase(level);
-        }
+    // Forgets all but the default and the `max_count` cutoffs that were asked for last.
+    void evict_cutoffs(std::size_t max_count) {
+        for (; others_.size() > max_count; others_.pop_back()) evicted_work_ += others_.back()->work();
     }
 
     std::size_t bytes() const {
-        std::size_t sum = 0;
-        for (const auto& level : levels_) sum += level.second->bytes();
+        std::size_t sum = cache_->bytes();
+        for_each([&](const TruncatedLedger& ledger) { sum += ledger.bytes(); });
         return sum;
     }
     double work() const {
-        double sum = done_;
-        for (const auto& level : levels_) sum += level.second->work();
+        double sum = evicted_work_;
+        for_each([&](const TruncatedLedger& ledger) { sum += ledger.work(); });
         return sum;
     }
 
   private:
+    template <class Visit> void for_each(const Visit& visit) const {
+        if (default_) visit(*default_);
+        for (const auto& ledger : others_) visit(*ledger);
+    }
+
     Factory make_;
     const simd::Kernels& kernels_;
-    std::map<int, std::unique_ptr<ContourLevel>> levels_;
-    double done_ = 0.0;  // by those forgotten
+    std::unique_ptr<NodeCache> cache_;  // on the heap, since ledgers refer to it and owners may move
+    std::unique_ptr<TruncatedLedger> default_;
+    std::list<std::unique_ptr<TruncatedLedger>> others_;  // latest first
+    double evicted_work_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

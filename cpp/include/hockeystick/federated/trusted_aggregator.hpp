@@ -4,8 +4,8 @@
 //
 //   Theorem 2    delta = (m/n) sum_t theta(2L/(sqrt(m) sigma_t)) prod_{j>t} eta_j,
 //                eta_j = theta(d_j sqrt(m)/(lr_j sigma_j))
-//   Corollary 3  stop after tau rounds, tau uniform on the last S of them: delta = (m/n) mean_tau
-//                sum_{t<=tau} theta(2L/(sqrt(m) sigma_t)) prod_{t<j<=tau} eta_j
+//   Corollary 3  stop after tau rounds, tau uniform on the last S of them: the mean over tau of
+//                (m/n) sum_{t<=tau} theta(2L/(sqrt(m) sigma_t)) prod_{t<j<=tau} eta_j
 //
 // d_j is the diameter of the image of round j's map on the ball of the round before: 2 rho_{j-1}
 // for convex losses with lr_j <= 2/beta, and 2 (rho_{j-1} + lr_j L) without convexity or smoothness

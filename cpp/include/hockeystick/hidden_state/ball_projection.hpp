@@ -8,7 +8,7 @@
 //   I(m) = int_R^inf rho^{d-1} e^{-(rho - m)^2/2} d rho,
 //
 // and E_gamma of two laws whose loss stays within [-l, l] is at most (e^l - gamma)_+/(e^l + 1).
-// Proof: docs/core/hidden_state.md. The bound is not attained: which pair of means is worst is not
+// Proof: docs/core/hidden_state.md. Something smaller may hold: which pair of means is worst is not
 // known.
 //
 // I has a log-concave integrand. Chords of its logarithm bound it from below, tangents from above.

@@ -1,7 +1,7 @@
 // The list of bounds of a hidden-state release: their names, and what all of them share.
 //
-// docs/hidden_state/hidden_states.md says when each bound is the smallest, docs/core/hidden_state.md
-// proves them.
+// docs/hidden_state/hidden_states.md says when each bound is the smallest.
+// docs/core/hidden_state.md proves them.
 #pragma once
 
 #include <algorithm>

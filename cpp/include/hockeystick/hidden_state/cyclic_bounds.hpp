@@ -6,11 +6,10 @@
 //   contraction             that times theta(eps, r)^k
 //   nonlinear               F applied k times to no_amplification
 //   shifted                 shifted interpolation over all rounds (hidden_state/cyclic_shift.hpp)
-//   shift_then_contraction  shifted interpolation up to the last use or some later round, F from
-//                           there
+//   shift_then_contraction  shifted interpolation up to the last use or some later round, then F
 //   renyi                   the Rényi route from the parameter of `shifted`, for comparison
-//   split_noise             the loss curve through the last rounds (hidden_state/split_noise.hpp),
-//                           J > 1
+//   split_noise             for J > 1, the loss curve through the last rounds
+//                           (hidden_state/split_noise.hpp)
 //
 // Lengths are in noise deviations. Where F would be applied more than 2 max_passes times, the bound
 // is held in between.

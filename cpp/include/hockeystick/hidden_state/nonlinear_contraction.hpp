@@ -1,16 +1,16 @@
 // What the rounds after a record's use hide, tighter than a product of contraction coefficients.
 // docs/core/hidden_state.md has the theorems and proofs; this header computes, as upper bounds:
 //
-//   nonlinear               a kernel K maps E = E_gamma(mu||nu) to at most F(E) = E sup_{x, x'}
-//                           E_{gamma'}(K(x)||K(x')), gamma' = 1 + (gamma - 1)/E. For a map with an
-//                           image of diameter d before noise of deviation s, the supremum is
-//                           theta(log gamma', d/s).
+//   nonlinear               a kernel K maps E = E_gamma(mu||nu) to at most
+//                           F(E) = E sup_{x, x'} E_{gamma'}(K(x)||K(x')),
+//                           gamma' = 1 + (gamma - 1)/E. For a map with an image of diameter d
+//                           before noise of deviation s, the supremum is theta(log gamma', d/s).
 //   shifted                 one use of sensitivity g (in deviations), then k rounds with Lipschitz
 //                           constants c_j, leaves the Gaussian-DP parameter g/sqrt(S_k),
 //                           S_k = sum_{i <= k} prod_{j <= i} c_j^{-2}.
 //   shift_then_contraction  shifted interpolation for j rounds, F for the rest, with the best j.
-//                           One pass finds it, since F increases: v_0 = theta(eps, g), v_k =
-//                           min(F(v_{k-1}), theta(eps, g/sqrt(S_k))).
+//                           One pass finds it, since F increases: v_0 = theta(eps, g),
+//                           v_k = min(F(v_{k-1}), theta(eps, g/sqrt(S_k))).
 //
 // Deltas are held as logarithms and rounded up: log theta is right to 4e-15 relative or 1e-14
 // absolute (divergence/hockey_stick.hpp), and an error of some ulps in eps' moves it by some ulps.

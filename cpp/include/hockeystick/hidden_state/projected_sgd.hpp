@@ -1,13 +1,13 @@
 // Projected noisy SGD that releases its last iterate only: the published bounds of Asoodeh, Diaz
-// and Calmon (2020) for the record used in step i = `index` of n = `num_records`. A step is y ->
-// Pi(y - eta (grad l(y, x) + Z)).
+// and Calmon (2020) for the record used in step i = `index` of n = `num_records`. A step is
+// y -> Pi(y - eta (grad l(y, x) + Z)).
 //
 //   Theorem 3      Laplace noise of scale v, one dimension:
 //                  delta = l(2L/v) l(M D/(eta v))^{n-i},  l = laplace_theta
 //   Theorem 4      Gaussian noise of deviation sigma:
 //                  delta = theta(2L/sigma) theta(M D/(eta sigma))^{n-i}
-//   Theorem 5      a stop at a uniform step (as the finite sum, at the worst index, that its proof
-//                  gives): delta = theta(2L/sigma)/n sum_{k<n} theta(M D/(eta sigma))^k
+//   Theorem 5      a stop at a uniform step, at the worst index (the proof's finite sum):
+//                  delta = theta(2L/sigma)/n sum_{k<n} theta(M D/(eta sigma))^k
 //   Proposition 1  the Rényi route (Balle et al. 2019):
 //                  delta = exp(-(eps - kappa)^2/(4 kappa)), 1 for eps <= kappa,
 //                  kappa = 2 L^2 M^{n-i+1}/((n-i) sigma^2), 2 L^2/sigma^2 for i = n

@@ -8,8 +8,7 @@
 //
 // and, for the composition engines,
 //
-//   sampled_mechanisms      the last K rounds as K sampled Gaussian mechanisms and one Gaussian
-//                           one.
+//   sampled_mechanisms      the last K rounds as K sampled Gaussian mechanisms, and a Gaussian one.
 //
 // docs/core/hidden_state.md has the proofs. A record in one of two batches counts as two gradients
 // of norm at most L, so the sensitivity is 2L, whether the record is added or takes another's

@@ -3,7 +3,7 @@
 // Renyi divergence of order a: a r^2/2. Compositions of Gaussian steps are Gaussian, r^2 being additive.
 #pragma once
 
-#include <hockeystick/cumulant/cumulant.hpp>
+#include <hockeystick/cumulant/gaussian.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/mechanism/poisson_sampled.hpp>

@@ -3,7 +3,7 @@
 // Renyi divergence (Mironov 2017), with A = e^{(a-1) r} and B = e^{-a r}: log((a A + (a - 1) B)/(2a - 1))/(a - 1).
 #pragma once
 
-#include <hockeystick/cumulant/cumulant.hpp>
+#include <hockeystick/cumulant/laplace.hpp>
 #include <hockeystick/loss/laplace.hpp>
 #include <hockeystick/mechanism/poisson_sampled.hpp>
 #include <hockeystick/mechanism/renyi.hpp>

@@ -1,0 +1,115 @@
+// The contour sums of the parts of a sliced composition (contour/sliced_contour.hpp), and what
+// truncation and rounding add to them.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include <hockeystick/contour/slice_plan.hpp>
+#include <hockeystick/simd/kernel_table.hpp>
+
+namespace hockeystick::contour {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace simd;
+
+// All parts together.
+struct SliceSum {
+    double log_unit;  // everything else is in units of e^{log_unit}
+    double value = 0.0, slope = 0.0, truncation = 0.0, rounding = 0.0;
+    std::size_t nodes = 0, slices = 0;
+    double tilt = 0.0;  // of the last part
+};
+
+// Whether the aliases n < 0 of a part are known: eps - D lies below all losses.
+inline bool aliases_are_known(const LossSlices& slices, const LossSlices::Table& line, double times, double eps) {
+    return 2.0 * pi / line.h >= (eps - times * slices.least_loss()) * (1.0 + 1e-12);
+}
+
+// The nodes of a part, made where they are not kept.
+inline const LossSlices::Table& nodes_of(const LossSlices& slices, const SliceLine& line) {
+    if (line.generation != slices.generation()) {
+        line.table = &slices.table(line.slice, line.tilt_index, line.spacing_index, line.cutoff_index);
+        line.generation = slices.generation();
+    }
+    return *line.table;
+}
+
+// Takes one sum after the other in the same memory. Not for several threads at once.
+class SliceSummer {
+  public:
+    SliceSummer(const LossSlices& slices, const SliceBounds& bounds, const simd::Kernels& kernels)
+        : slices_(slices), bounds_(bounds), kernels_(kernels) {}
+
+    SliceSum operator()(const SlicePlan& plan, double times, double eps) {
+        SliceSum s{plan.log_value};
+        for (const SliceLine& line : plan.summed) add(line, times, eps, s);
+        return s;
+    }
+
+    double work() const { return work_; }  // nodes visited so far
+
+  private:
+    void add(const SliceLine& line, double times, double eps, SliceSum& s) {
+        const LossSlices::Table& t = nodes_of(slices_, line);
+        if (!t.usable) {
+            s.rounding = infinity;
+            return;
+        }
+        const std::size_t n = t.real.size();
+        for (auto* array : {&terms_, &slopes_, &errors_}) array->resize(n);
+        work_ += static_cast<double>(n);
+        const double log_raise = times * t.ratio[0], power = times * t.log_below;
+        kernels_.fill_difference_terms(t.nodes(), times, eps, log_raise, terms_.data(), slopes_.data(), errors_.data());
+        const double scale = t.h / pi, log_scale = power + log_raise - t.c * eps - s.log_unit;
+        const double unit = scale * std::exp(log_scale);
+        const double value = unit * kernels_.sum(terms_.data(), n), slope = -unit * kernels_.sum(slopes_.data(), n);
+        const double error = unit * kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
+        const double sizes = std::fabs(power) + log_raise + std::fabs(t.c * eps) + std::fabs(s.log_unit) + 8.0;
+        const double unit_error = times * t.error + 4.0 * unit_roundoff * sizes;
+        s.value += value;
+        s.slope += slope;
+        s.rounding += error + 1.01 * std::expm1(unit_error) * (std::fabs(value) + error);
+        const double log_last = bounds_.log_other_steps(line.slice, line.tilt_index, times) + line.log_decay;
+        const double last = static_cast<double>(t.n - 1) * t.h;
+        s.truncation += std::exp(log_last - t.c * eps - s.log_unit) / (pi * last);
+        s.nodes += t.n;
+        ++s.slices;
+        s.tilt = t.c;
+        if (aliases_are_known(slices_, t, times, eps)) subtract_known_aliases(line, t, times, eps, s);
+    }
+
+    // Takes out the aliases n < 0, sum_{n >= 1} e^{-c n D} (P-mass - e^{eps - n D} Q-mass), both
+    // masses those of the part: upto^T - below^T = below^T ((1 + slice/below)^T - 1).
+    void subtract_known_aliases(const SliceLine& line, const LossSlices::Table& t, double times, double eps,
+                                SliceSum& s) const {
+        const double period = 2.0 * pi / t.h;
+        double parts[2], errors[2];
+        for (const bool under_p : {true, false}) {
+            const LossSlices::Moments& m = slices_.mass(under_p);
+            const auto at = static_cast<std::size_t>(line.slice);
+            const double below = m.upto[at + 1], log_ratio = times * std::log1p(std::exp(m.slice[at] - below));
+            const double mass = std::exp(times * below) * std::expm1(log_ratio);
+            const double c = under_p ? t.c : t.c + 1.0, growth = under_p ? 0.0 : eps;
+            const double sum = std::exp(growth - c * period - s.log_unit) / -std::expm1(-c * period);
+            const double sizes =
+                times * std::fabs(below) + log_ratio + std::fabs(growth) + c * period + std::fabs(s.log_unit) + 32.0;
+            const double mass_error =
+                (2.0 + times + 2.0 * log_ratio) * m.error;  // e^x - 1 errs by 1 + x times x's error
+            parts[under_p ? 0 : 1] = mass * sum;
+            errors[under_p ? 0 : 1] = mass * sum * (1.1 * mass_error + 8.0 * unit_roundoff * sizes);
+        }
+        s.value -= parts[0] - parts[1];
+        s.slope += parts[1];
+        s.rounding += errors[0] + errors[1];
+    }
+
+    const LossSlices& slices_;
+    const SliceBounds& bounds_;
+    const simd::Kernels& kernels_;
+    std::vector<double> terms_, slopes_, errors_;
+    double work_ = 0.0;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::contour
