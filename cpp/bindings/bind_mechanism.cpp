@@ -140,6 +140,14 @@ void bind_mechanism(py::module_& m) {
         "discrete_gaussian",
         [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
         py::arg("sigma"), py::arg("sensitivity"));
+    make(
+        "discrete_laplace",
+        [](double parameter, double moved) { return steps::held(mechanism::discrete_laplace(parameter, moved)); },
+        py::arg("parameter"), py::arg("sensitivity"));
+    make(
+        "randomized_response",
+        [](double noise, double buckets) { return steps::held(mechanism::randomized_response(noise, buckets)); },
+        py::arg("noise_parameter"), py::arg("num_buckets"));
     make("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
     make(
         "gaussian_mixture",

@@ -3,13 +3,12 @@ Compiled core of hockeystick; use the functions of the package instead.
 """
 from __future__ import annotations
 import collections.abc
-import enum
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Accountant', 'Answer', 'DiscretePair', 'EngineChoice', 'LaplacePair', 'Method', 'Pair', 'approximate_dp', 'ball_contraction', 'bounded_range', 'composed_pair', 'constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'cyclic_bounds', 'discrete', 'discrete_gaussian', 'discrete_pairs', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_epsilon_work', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'fixed_size_sampled', 'gaussian', 'gaussian_epsilon', 'gaussian_mixture', 'gaussian_of_shift', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'hidden_methods', 'instruction_set', 'labelled_gaussian', 'labelled_laplace', 'laplace', 'laplace_of_shift', 'laplace_theta', 'last_iterate_bounds', 'last_iterate_laplace_bounds', 'last_iterate_random_stop_bounds', 'log_q', 'log_theta', 'max_scheduled_rounds', 'nothing', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'poisson_sampled', 'projected_contraction', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'random_allocation', 'replaced_gaussian', 'sampled_bounds', 'sampled_gaussian_nodes', 'sampled_splits', 'scalar_chain', 'shift_certificate', 'shift_start', 'theta', 'theta_inverse', 'truncated_poisson', 'trusted_aggregator', 'trusted_aggregator_bounds', 'trusted_aggregator_random_stop']
+__all__: list[str] = ['Accountant', 'Answer', 'DiscretePair', 'LaplacePair', 'Pair', 'approximate_dp', 'ball_contraction', 'bounded_range', 'composed_pair', 'constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'cyclic_bounds', 'discrete', 'discrete_gaussian', 'discrete_laplace', 'discrete_pairs', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_epsilon_work', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'fixed_size_sampled', 'gaussian', 'gaussian_epsilon', 'gaussian_mixture', 'gaussian_of_shift', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'hidden_methods', 'instruction_set', 'labelled_gaussian', 'labelled_laplace', 'laplace', 'laplace_of_shift', 'laplace_theta', 'last_iterate_bounds', 'last_iterate_laplace_bounds', 'last_iterate_random_stop_bounds', 'log_q', 'log_theta', 'max_scheduled_rounds', 'nothing', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'poisson_sampled', 'projected_contraction', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'random_allocation', 'randomized_response', 'replaced_gaussian', 'sampled_bounds', 'sampled_gaussian_nodes', 'sampled_splits', 'scalar_chain', 'shift_certificate', 'shift_start', 'theta', 'theta_inverse', 'truncated_poisson', 'trusted_aggregator', 'trusted_aggregator_bounds', 'trusted_aggregator_random_stop']
 class Pair:
-    def __eq__(self, arg0: Pair) -> bool:
+    def __eq__(self, arg0: typing.Any) -> bool:
         ...
     def __hash__(self) -> int:
         ...
@@ -59,23 +58,6 @@ class DiscretePair(Pair):
     @property
     def q(self) -> list[float]:
         ...
-class Method(enum.Enum):
-    beyond_largest_loss: typing.ClassVar[Method]
-    contour: typing.ClassVar[Method]
-    gaussian: typing.ClassVar[Method]
-    gaussian_without_sampling: typing.ClassVar[Method]
-    infinite_mass: typing.ClassVar[Method]
-    largest_loss: typing.ClassVar[Method]
-    near_largest_loss: typing.ClassVar[Method]
-    none: typing.ClassVar[Method]
-    nothing_composed: typing.ClassVar[Method]
-    one_step: typing.ClassVar[Method]
-    one_step_between_pairs: typing.ClassVar[Method]
-    pld: typing.ClassVar[Method]
-    total_variation: typing.ClassVar[Method]
-    @classmethod
-    def __new__(cls, value):
-        ...
 class Answer:
     @property
     def alias(self) -> float:
@@ -99,7 +81,7 @@ class Answer:
     def lower(self) -> float:
         ...
     @property
-    def method(self) -> Method:
+    def method(self) -> str:
         ...
     @property
     def missing(self) -> float:
@@ -120,22 +102,18 @@ class Answer:
     def tilt(self) -> float:
         ...
     @property
+    def tried(self) -> list[tuple[str, float, float, int]]:
+        ...
+    @property
     def truncation(self) -> float:
         ...
     @property
     def upper(self) -> float:
         ...
-class EngineChoice(enum.Enum):
-    auto: typing.ClassVar[EngineChoice]
-    contour: typing.ClassVar[EngineChoice]
-    pld: typing.ClassVar[EngineChoice]
-    @classmethod
-    def __new__(cls, value):
-        ...
 class Accountant:
     def __init__(self) -> None:
         ...
-    def answers(self, for_epsilon: bool, value: typing.SupportsFloat | typing.SupportsIndex, engine: EngineChoice, upper_only: bool) -> list[Answer]:
+    def answers(self, for_epsilon: bool, value: typing.SupportsFloat | typing.SupportsIndex, engine: str, upper_only: bool) -> list[Answer]:
         ...
     def compose(self, pair: Pair, count: typing.SupportsFloat | typing.SupportsIndex, upper: bool) -> None:
         ...
@@ -162,6 +140,8 @@ def cyclic_bounds(arguments: collections.abc.Sequence[typing.Annotated[numpy.typ
 def discrete(p: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], q: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> Pair:
     ...
 def discrete_gaussian(sigma: typing.SupportsFloat | typing.SupportsIndex, sensitivity: typing.SupportsFloat | typing.SupportsIndex) -> Pair:
+    ...
+def discrete_laplace(parameter: typing.SupportsFloat | typing.SupportsIndex, sensitivity: typing.SupportsFloat | typing.SupportsIndex) -> Pair:
     ...
 def discrete_pairs(p: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], q: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], added_p: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], added_q: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> Pair:
     ...
@@ -242,6 +222,8 @@ def published_fedavg_gdp(schedule: str, arguments: collections.abc.Sequence[typi
 def published_fedprox_gdp(arguments: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float64]], threads: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...
 def random_allocation(shift: typing.SupportsFloat | typing.SupportsIndex, num_steps: typing.SupportsInt | typing.SupportsIndex, upper: bool) -> Pair:
+    ...
+def randomized_response(noise_parameter: typing.SupportsFloat | typing.SupportsIndex, num_buckets: typing.SupportsFloat | typing.SupportsIndex) -> Pair:
     ...
 def replaced_gaussian(shift: typing.SupportsFloat | typing.SupportsIndex, sampling_rate: typing.SupportsFloat | typing.SupportsIndex) -> Pair:
     ...

@@ -267,7 +267,7 @@ def test_what_has_no_cumulant_here_is_left_to_others():
 )
 def test_strategies_are_tried_in_order(ledger, names):
     """The log has what was tried, up to the first narrow bracket, which is the answer; no other contradicts it."""
-    found = _core.contour_bracket(ledger, True, True, 1e-5)
+    found = pairs.contour_bracket(ledger, True, True, 1e-5)
     assert [name for name, _, _ in found["tried"]] == names
     assert found["tried"][-1][1:] == ((found["lower"], found["upper"]), found["nodes"])
     for _, bracket, _ in found["tried"]:

@@ -45,10 +45,7 @@ class RandomizedResponse(Mechanism):
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
             raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
-        other = self.noise_parameter / self.num_buckets
-        true = (1.0 - self.noise_parameter) + other
-        rest = other * (self.num_buckets - 2)
-        return core.discrete([true, other, rest], [other, true, rest])
+        return core.randomized_response(self.noise_parameter, float(self.num_buckets))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import hockeystick._core as core
@@ -83,12 +82,7 @@ class DiscreteLaplace(Mechanism):
             raise ValueError(msg)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        moved = _moved(self.sensitivity, adjacency)
-        end = 1.0 / (1.0 + math.exp(-self.parameter))  # of 0 and all below
-        middle = -math.expm1(-self.parameter) * end
-        inner = [middle * math.exp(-self.parameter * k) for k in range(1, moved)]
-        q = [end, *inner, end * math.exp(-self.parameter * moved)]
-        return core.discrete(q[::-1], q)
+        return core.discrete_laplace(self.parameter, float(_moved(self.sensitivity, adjacency)))
 
 
 def _sensitivity(value: int, most: int) -> int:

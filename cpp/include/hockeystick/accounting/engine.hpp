@@ -141,6 +141,7 @@ class Engine {
     void release() { forget(0); }
 
   private:
+    static constexpr double rough = 1.0;        // a tolerance that any bracket meets
     static constexpr std::size_t max_warm = 2;  // compositions: one for upper ends, one for lower ends
 
     Answer of_direction(const StepsBetween& steps, Direction direction, const Question& question,
@@ -191,25 +192,21 @@ class Engine {
     // Discretised losses always answer. Where the other direction is known to leak more, a rough bracket will do.
     Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
                      const Options& options, double known) {
-        const auto ask = [&](double tolerance, double floor) {
-            return both_ends(best, steps, options, [&](const Steps& side) {
-                return compose_losses(side, direction, question, tolerance, floor);
-            });
+        const auto ask = [&](double tolerance) {
+            return both_ends(best, steps, options,
+                             [&](const Steps& side) { return compose_losses(side, direction, question, tolerance); });
         };
-        if (options.upper_only) return ask(good_enough, known);
-        if (known > 0.0) best = ask(1.0, 0.0);
-        return best.upper > known && !best.narrow(question) ? ask(good_enough, 0.0) : best;
+        if (known > 0.0) best = ask(rough);
+        return best.upper > known && !best.narrow(question) ? ask(good_enough) : best;
     }
 
-    // An upper end at or below `floor` is not made narrower.
-    Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance,
-                          double floor) {
+    Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance) {
         pld::PldBracket found{};
         const auto compose = [&](const std::atomic<bool>* stop) {
             std::vector<pld::Step> losses;
             for (const CountedPair& step : steps) losses.push_back({step.pair->loss(direction), step.count});
             pld::PldSettings settings;
-            settings.tolerance = tolerance, settings.floor = floor, settings.stop = stop;
+            settings.tolerance = tolerance, settings.stop = stop;
             const pld::Composition composition(std::move(losses), settings);
             found = question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
         };

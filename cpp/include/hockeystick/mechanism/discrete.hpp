@@ -143,5 +143,27 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
     return discrete({delta, high, low, 0.0}, {0.0, low, high, delta});
 }
 
+// Two-sided geometric noise of mass proportional to e^{-parameter |k|}, the query moving by `sensitivity`: all outcomes
+// beyond either end are one (Ghosh, Roughgarden and Sundararajan 2009).
+inline PairPointer discrete_laplace(double parameter, double sensitivity) {
+    require(positive(parameter), "parameter", "be positive and finite", parameter);
+    require(count(sensitivity) && sensitivity <= 2e4, "sensitivity", "be an integer in [1, 20000]", sensitivity);
+    require(parameter * sensitivity <= 600.0, "parameter", "be at most 600/sensitivity", parameter);
+    const double end = 1.0 / (1.0 + std::exp(-parameter)), middle = -std::expm1(-parameter) * end;
+    std::vector<double> q{end};  // first what lies at 0 and below
+    for (double k = 1.0; k < sensitivity; ++k) q.push_back(middle * std::exp(-parameter * k));
+    q.push_back(end * std::exp(-parameter * sensitivity));
+    return discrete({q.rbegin(), q.rend()}, q);
+}
+
+// With probability `noise_parameter` a uniform bucket, else the true one; one answer replaced by another.
+inline PairPointer randomized_response(double noise_parameter, double num_buckets) {
+    require_probability("noise_parameter", noise_parameter);
+    require(count(num_buckets) && num_buckets >= 2.0, "num_buckets", "be an integer of at least 2", num_buckets);
+    const double other = noise_parameter / num_buckets, true_one = (1.0 - noise_parameter) + other;
+    const double rest = other * (num_buckets - 2.0);
+    return discrete({true_one, other, rest}, {other, true_one, rest});
+}
+
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism
