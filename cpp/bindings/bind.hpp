@@ -1,4 +1,5 @@
-// What module.cpp calls: one function for each room of the core, two where one file would be too long.
+// What module.cpp calls: one function for each room of the core, two where one file would be too
+// long.
 #pragma once
 
 #include "batch_kernels.hpp"

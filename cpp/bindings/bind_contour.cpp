@@ -40,8 +40,9 @@ py::object contour_bracket(const steps::Counted& entries, bool forward, bool for
 
 using NodeRow = std::tuple<double, double, double, double>;
 
-// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log M(c), its error), and
-// for each node (log |phi|, arg phi, relative error, bound of log |phi| from there on); no rows where that is too much work.
+// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log
+// M(c), its error), and for each node (log |phi|, arg phi, relative error, bound of log |phi| from
+// there on); no rows where that is too much work.
 std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_nodes(double sigma, double rate,
                                                                                   bool forward, double c, double h,
                                                                                   std::size_t nodes,

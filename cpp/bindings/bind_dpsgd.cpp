@@ -94,7 +94,8 @@ void bind_dpsgd(py::module_& m, const hs::simd::Kernels& kernels) {
             },
             py::arg("arguments"), py::arg("threads"));
     };
-    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the time.
+    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the
+    // time.
     m.def(
         "dpsgd_epsilon_work",
         [&kernels](double sigma, double rate, double steps, double delta) {

@@ -18,7 +18,8 @@ std::vector<hs::pld::Step> steps_of(const steps::Counted& entries, bool forward)
     return result;
 }
 
-// Returns (lower, upper, interval, coarsened, work) of one direction. An upper end not above `floor` is not narrowed.
+// Returns (lower, upper, interval, coarsened, work) of one direction. An upper end not above
+// `floor` is not narrowed.
 std::tuple<double, double, double, bool, double> pld_bracket(const steps::Counted& entries, bool forward,
                                                              bool for_epsilon, double value, double interval,
                                                              double tolerance, double floor) {
@@ -36,7 +37,8 @@ std::tuple<double, double, double, bool, double> pld_bracket(const steps::Counte
     return {result.lower, result.upper, result.interval, result.coarsened, result.work};
 }
 
-// Returns the outcomes' masses (p, q) of a pair that leaks at least, or at most, what one direction of a composition does.
+// Returns the outcomes' masses (p, q) of a pair that leaks at least, or at most, what one direction
+// of a composition does.
 std::pair<std::vector<double>, std::vector<double>> composed_pair(const steps::Counted& entries, bool forward,
                                                                   bool raised, double points) {
     hs::pld::DiscretePair pair;
@@ -46,7 +48,8 @@ std::pair<std::vector<double>, std::vector<double>> composed_pair(const steps::C
     return {pair.p, pair.q};
 }
 
-// Returns (forward transform of the signal, transform of that back, relative error promised for each).
+// Returns (forward transform of the signal, transform of that back, relative error promised for
+// each).
 std::tuple<std::vector<std::complex<double>>, std::vector<double>, double> fft_round_trip(std::vector<double> signal) {
     const std::size_t n = signal.size();
     const hs::numeric::RealTransform transform(n);

@@ -10,7 +10,8 @@
 
 namespace steps {
 
-// pybind11 holds what it did not make by a pointer to a non-constant; pairs are immutable all the same.
+// pybind11 holds what it did not make by a pointer to a non-constant; pairs are immutable all the
+// same.
 using Held = std::shared_ptr<hockeystick::mechanism::Pair>;
 using Counted = std::vector<std::pair<Held, double>>;
 

@@ -1,4 +1,5 @@
-// The mechanisms of the C API: each function checks nothing that its pair's constructor checks, and composes the pair.
+// The mechanisms of the C API: each function checks nothing that its pair's constructor checks, and
+// composes the pair.
 #include "c_api_support.hpp"
 
 namespace {
@@ -28,7 +29,8 @@ std::vector<double> distribution(const double* x, size_t n, const char* name) {
     return {x, x + n};
 }
 
-// Under replacement, of a batch drawn without replacement: dominated by one pair, and attained by another.
+// Under replacement, of a batch drawn without replacement: dominated by one pair, and attained by
+// another.
 template <class Noise>
 hs_status fixed_size(hs_accountant* accountant, const Noise& noise, double multiplier, double dataset_size,
                      double batch_size, double count) noexcept {

@@ -1,5 +1,7 @@
-// The front door: everything that an embedder may include without pocketfft. accounting/accountant.hpp and pld/composition.hpp, which need pocketfft on
-// the include path, are doors of their own. A room's further names are found in its namespace, such as hockeystick::chain.
+// The front door: everything that an embedder may include without pocketfft.
+// accounting/accountant.hpp and pld/composition.hpp, which need pocketfft on the include path, are
+// doors of their own. A room's further names are found in its namespace, such as
+// hockeystick::chain.
 #pragma once
 
 #include <hockeystick/allocation/random_allocation.hpp>

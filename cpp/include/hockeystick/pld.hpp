@@ -1,4 +1,5 @@
-// A door: compositions of discretised privacy losses (pld/composition.hpp). Needs pocketfft on the include path.
+// A door: compositions of discretised privacy losses (pld/composition.hpp). Needs pocketfft on the
+// include path.
 #pragma once
 
 #include <hockeystick/pld/composition.hpp>

@@ -1,4 +1,5 @@
-// What a ledger of mechanisms leaks in all, between certified ends: the accountant of C++ and C, and the core of Python's.
+// What a ledger of mechanisms leaks in all, between certified ends: the accountant of C++ and C,
+// and the core of Python's.
 //
 // Needs pocketfft on the include path. Throws std::invalid_argument, std::bad_alloc.
 #pragma once

@@ -1,8 +1,9 @@
 // What is known of one direction of a composition without composing: limits and simple bounds.
 //
-// Total variation   delta(0) <= 1 - prod_j (1 - delta_j(0))^{T_j}, by coupling the steps one by one.
-// No sampling       sampled Gaussian steps leak no more than the noise without sampling: mixing is jointly convex.
-// Largest loss      the total loss is at most sum_j T_j l_j, l_j the largest finite loss of a step; just below that sum
+// Total variation   delta(0) <= 1 - prod_j (1 - delta_j(0))^{T_j}, by coupling the steps one by
+// one. No sampling       sampled Gaussian steps leak no more than the noise without sampling:
+// mixing is jointly convex. Largest loss      the total loss is at most sum_j T_j l_j, l_j the
+// largest finite loss of a step; just below that sum
 //                   every single step must be near its own largest loss.
 #pragma once
 
@@ -58,7 +59,8 @@ inline Limits limits(const Steps& steps, Direction direction) {
     return result;
 }
 
-// The Gaussian step that dominates the composition, if all of it is Gaussian noise, sampled or not; else infinity.
+// The Gaussian step that dominates the composition, if all of it is Gaussian noise, sampled or not;
+// else infinity.
 inline double dominating_shift(const Steps& steps) {
     Steps gaussians;
     for (const CountedPair& step : steps) {

@@ -1,12 +1,14 @@
-// DP-SGD, from five numbers each: Gaussian noise on a Poisson sample, add-or-remove adjacency, a count of equal steps.
+// DP-SGD, from five numbers each: Gaussian noise on a Poisson sample, add-or-remove adjacency, a
+// count of equal steps.
 //
-// Delta and epsilon are the upper ends of the accountant's own engine (accounting/engine.hpp). They rise in the rate and in
-// the steps, and fall in sigma.
+// Delta and epsilon are the upper ends of the accountant's own engine (accounting/engine.hpp). They
+// rise in the rate and in the steps, and fall in sigma.
 //
-// Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do not exceed the targets.
-// They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which only chooses
-// where to look, and take secants of log delta. Cost: about 8 deltas and one epsilon; steps are exact integers. Functions
-// return NaN outside their domains.
+// Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do
+// not exceed the targets. They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1)
+// (Bu, Dong, Long and Su 2020), which only chooses where to look, and take secants of log delta.
+// Cost: about 8 deltas and one epsilon; steps are exact integers. Functions return NaN outside
+// their domains.
 #pragma once
 
 #include <limits>
@@ -46,8 +48,8 @@ inline double dpsgd_epsilon(Engine& engine, double sigma, double rate, double st
     return engine.upper_end(dpsgd_ledger(sigma, rate, steps), {true, delta});
 }
 
-// Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which `low` and `high`
-// have opposite known verdicts. model(delta) is where x is expected for a delta.
+// Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which
+// `low` and `high` have opposite known verdicts. model(delta) is where x is expected for a delta.
 template <class Function, class Model, class Tolerance>
 double last_feasible(const Function& log_delta, const Model& model, double delta, const Evaluation& low,
                      const Evaluation& high, const Tolerance& tolerance, bool whole, double slack) {
@@ -56,7 +58,8 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     const double guess = model(delta);
     const double x = inside(guess) ? guess : 0.5 * (low.x + high.x);
     const Evaluation start{whole ? std::floor(x) : x, log_delta(whole ? std::floor(x) : x)};
-    // The model is off by a factor in delta that changes slowly: correct it by that, and a little more.
+    // The model is off by a factor in delta that changes slowly: correct it by that, and a little
+    // more.
     const double corrected = model(min(std::exp(2.0 * level - start.f), 0.5 * (1.0 + delta)));
     double stride = inside(corrected) ? 1.3 * std::fabs(corrected - start.x) : 0.0;
     stride = max(stride, 2.0 * tolerance(start.x));
@@ -66,8 +69,8 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
-// Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which differs from that of
-// delta by the width of the engine's brackets.
+// Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which
+// differs from that of delta by the width of the engine's brackets.
 template <class Solve, class Epsilon>
 double settle(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe) {
     double strict_eps = eps, strict_delta = delta, margin = 1e-9;
@@ -81,7 +84,8 @@ double settle(const Solve& solve, const Epsilon& epsilon, double eps, double del
     return safe;
 }
 
-// Whether delta(0) of the samples themselves is allowed: 1 - (1 - rate)^steps, that of no noise at all.
+// Whether delta(0) of the samples themselves is allowed: 1 - (1 - rate)^steps, that of no noise at
+// all.
 inline bool any_noise_will_do(double rate, double steps, double delta) {
     return min(-std::expm1(steps * std::log1p(-rate)) * up, 1.0) <= delta;
 }
@@ -110,7 +114,8 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
     return settle(solve, epsilon, eps, delta, infinity);
 }
 
-// The largest number of steps: 0 if not even one, infinity where there is no limit; 2^53 - 1 at most otherwise.
+// The largest number of steps: 0 if not even one, infinity where there is no limit; 2^53 - 1 at
+// most otherwise.
 inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps, double delta) {
     if (!(sigma > 0.0 && probability(rate) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || sigma == infinity || eps == infinity || delta == 1.0) return infinity;

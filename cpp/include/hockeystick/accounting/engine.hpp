@@ -1,14 +1,16 @@
-// Which engine answers for a composition: the only place that chooses, for Python, C, C++ and the grids of DP-SGD alike.
+// Which engine answers for a composition: the only place that chooses, for Python, C, C++ and the
+// grids of DP-SGD alike.
 //
-// In this order: nothing composed; one step, by its exact formula (all Gaussian steps are one); what lies beyond the
-// largest loss, or below the total variation; the contour engine, where every pair has a cumulant; discretised privacy
-// losses, where the contour's bracket is not narrow. At the end the closed forms of closed_forms.hpp cap the upper end.
-// Each direction is answered alone, and the larger one counts; of the second one, no more is found out than whether it is
-// larger than the first.
+// In this order: nothing composed; one step, by its exact formula (all Gaussian steps are one);
+// what lies beyond the largest loss, or below the total variation; the contour engine, where every
+// pair has a cumulant; discretised privacy losses, where the contour's bracket is not narrow. At
+// the end the closed forms of closed_forms.hpp cap the upper end. Each direction is answered alone,
+// and the larger one counts; of the second one, no more is found out than whether it is larger than
+// the first.
 //
-// The contours of equal sampled Gaussian steps come from a ContourCache, if there is one, and go back to it; those of
-// other compositions stay here, so that a second question about the same composition finds them warm. No answer depends
-// on what was asked before.
+// The contours of equal sampled Gaussian steps come from a ContourCache, if there is one, and go
+// back to it; those of other compositions stay here, so that a second question about the same
+// composition finds them warm. No answer depends on what was asked before.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +20,7 @@
 #include <vector>
 
 #include <hockeystick/accounting/closed_forms.hpp>
-#include <hockeystick/contour/contour_cache.hpp>
-#include <hockeystick/contour/ledger_contour.hpp>
+#include <hockeystick/accounting/directed_contours.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -27,70 +28,6 @@ inline namespace HOCKEYSTICK_ISA {
 
 // Runs a body that may take seconds, and that stops soon after the flag it is given becomes true.
 using LongJob = std::function<void(const std::function<void(const std::atomic<bool>& stop)>& body)>;
-
-// Both directions of a composition by contours, repeated `times`.
-class DirectedContours {
-  public:
-    DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache)
-        : steps_(steps), cache_(cache) {
-        const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
-        if (steps.size() == 1 && noise.rate < 1.0) {
-            times_ = steps[0].count;
-            if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate);
-            if (!shared_)
-                shared_ = std::make_unique<contour::SampledContours>(noise.noise_multiplier, noise.rate, kernels);
-            return;
-        }
-        for (const Direction direction : {Direction::remove, Direction::add})
-            own_.push_back(std::make_unique<contour::Contour>(contour::make_contour(steps, direction, kernels)));
-    }
-    ~DirectedContours() { release(); }
-    DirectedContours(const DirectedContours&) = delete;
-    DirectedContours& operator=(const DirectedContours&) = delete;
-
-    // Whether the contours serve these steps too: the same ones, or another count of the same sampled Gaussian.
-    bool serve(const Steps& steps) {
-        if (!shared_) return equal(steps, steps_);
-        if (steps.size() != 1 || !steps[0].pair->equals(*steps_[0].pair)) return false;
-        times_ = steps[0].count;
-        return true;
-    }
-
-    contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log) {
-        contour::Contour& contour = of(direction);
-        broken_ = true;  // until the answer is there: an exception may leave a contour half made
-        const contour::ContourResult found = question.for_epsilon ? contour.epsilon(times_, question.value, log)
-                                                                  : contour.delta(times_, question.value, log);
-        broken_ = false;
-        return found;
-    }
-
-    // Whether a direction certainly leaks no more than `upper`, the answer for the other direction.
-    bool certainly_below(Direction direction, const Question& question, double upper) {
-        const double eps = question.for_epsilon ? upper : question.value;
-        const double delta = question.for_epsilon ? question.value : upper;
-        return of(direction).certainly_below(times_, eps, std::log(delta));
-    }
-
-    double work() const { return shared_ ? shared_->work() : own_[0]->work() + own_[1]->work(); }
-
-  private:
-    contour::Contour& of(Direction direction) {
-        const bool remove = direction == Direction::remove;
-        if (shared_) return remove ? shared_->remove : shared_->add;
-        return *own_[remove ? 0 : 1];
-    }
-    void release() {
-        if (cache_ && shared_ && !broken_) cache_->release(std::move(shared_));
-    }
-
-    Steps steps_;
-    double times_ = 1.0;
-    contour::ContourCache* cache_;
-    std::unique_ptr<contour::SampledContours> shared_;
-    std::vector<std::unique_ptr<contour::Contour>> own_;
-    bool broken_ = false;
-};
 
 // Not for several threads at once.
 class Engine {
@@ -101,7 +38,8 @@ class Engine {
                     const std::atomic<bool>* stop = nullptr, LongJob long_job = {})
         : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)) {}
 
-    // What is known of each direction, the largest upper end first. Both kinds of steps have all their Gaussians in one.
+    // What is known of each direction, the largest upper end first. Both kinds of steps have all
+    // their Gaussians in one.
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
         if (steps.above.empty()) {
@@ -130,7 +68,8 @@ class Engine {
         return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
     }
 
-    // Points visited so far by either engine: a measure of time that does not depend on the machine.
+    // Points visited so far by either engine: a measure of time that does not depend on the
+    // machine.
     double work() const {
         double sum = work_;
         for (const auto& contours : warm_) sum += contours->work();
@@ -167,7 +106,8 @@ class Engine {
         return best;
     }
 
-    // Asks an engine; a second time for the lower end, where the upper end's steps leak more than the true ones.
+    // Asks an engine; a second time for the lower end, where the upper end's steps leak more than
+    // the true ones.
     template <class Ask>
     static Answer both_ends(const Answer& best, const StepsBetween& steps, const Options& options, const Ask& ask) {
         Answer found = ask(steps.above);
@@ -189,7 +129,8 @@ class Engine {
         return answer;
     }
 
-    // Discretised losses always answer. Where the other direction is known to leak more, a rough bracket will do.
+    // Discretised losses always answer. Where the other direction is known to leak more, a rough
+    // bracket will do.
     Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
                      const Options& options, double known) {
         const auto ask = [&](double tolerance) {

@@ -16,7 +16,8 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace numeric;
 using namespace mechanism;
 
-// A bracket narrower than this, relative to its upper end, is good enough not to ask a second engine.
+// A bracket narrower than this, relative to its upper end, is good enough not to ask a second
+// engine.
 inline constexpr double good_enough = 1e-3;
 inline constexpr double good_enough_epsilon = 1e-9;  // absolute, where epsilon is near 0
 

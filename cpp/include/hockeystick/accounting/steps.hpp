@@ -1,7 +1,7 @@
 // The steps of a ledger: equal pairs are counted together, and all Gaussian steps are one.
 //
-// Gaussian steps of shifts r_j compose to one Gaussian step of the shift sqrt(sum_j T_j r_j^2), which is rounded up for
-// upper ends and down for lower ones.
+// Gaussian steps of shifts r_j compose to one Gaussian step of the shift sqrt(sum_j T_j r_j^2),
+// which is rounded up for upper ends and down for lower ones.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ class StepList {
     std::unordered_multimap<std::size_t, std::size_t> places_;
 };
 
-// The root of the sum of squares of all Gaussian shifts, to nearest up to a few roundings; 0 if there are none.
+// The root of the sum of squares of all Gaussian shifts, to nearest up to a few roundings; 0 if
+// there are none.
 inline double gaussian_shift(const Steps& steps) {
     double largest = 0.0;
     CompensatedSum squares;
@@ -75,7 +76,8 @@ inline bool equal(const Steps& one, const Steps& other) {
         [](const CountedPair& x, const CountedPair& y) { return x.count == y.count && x.pair->equals(*y.pair); });
 }
 
-// What a composition leaks lies between two: steps that leak at least as much, and steps that leak at most as much.
+// What a composition leaks lies between two: steps that leak at least as much, and steps that leak
+// at most as much.
 struct StepsBetween {
     Steps above, below;
     bool exact;  // both are the same

@@ -1,9 +1,10 @@
-// A mechanism of bounded range, the exponential mechanism above all: its losses lie in an interval of the width `range`
-// (Dong, Durfee and Rogers 2020; loss/bounded_range.hpp).
+// A mechanism of bounded range, the exponential mechanism above all: its losses lie in an interval
+// of the width `range` (Dong, Durfee and Rogers 2020; loss/bounded_range.hpp).
 //
-// Renyi divergence of order a: the supremum over t of the two-point pairs of loss/bounded_range.hpp, at most a range^2/8
-// (Cesar and Rogers 2021). With y = e^t and B = (1 - e^{-(a-1) range})/(e^range - 1) the moment of order a is
-// y^{a-1} (1 + B - B y), which is largest where B y = (1 + B)(a - 1)/a.
+// Renyi divergence of order a: the supremum over t of the two-point pairs of
+// loss/bounded_range.hpp, at most a range^2/8 (Cesar and Rogers 2021). With y = e^t and B = (1 -
+// e^{-(a-1) range})/(e^range - 1) the moment of order a is y^{a-1} (1 + B - B y), which is largest
+// where B y = (1 + B)(a - 1)/a.
 #pragma once
 
 #include <hockeystick/loss/bounded_range.hpp>

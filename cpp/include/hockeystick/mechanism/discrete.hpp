@@ -1,6 +1,8 @@
-// A pair of discrete distributions, with its reverse for the other direction; or a pair of them for each direction.
+// A pair of discrete distributions, with its reverse for the other direction; or a pair of them for
+// each direction.
 //
-// Every (epsilon, delta)-DP mechanism is dominated by a pair of four outcomes (Kairouz, Oh and Viswanath 2015).
+// Every (epsilon, delta)-DP mechanism is dominated by a pair of four outcomes (Kairouz, Oh and
+// Viswanath 2015).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +21,8 @@ struct Masses {
     std::vector<double> p, q;
 };
 
-// Throws unless both vectors have one length and probabilities that sum to 1, up to the rounding of their making.
+// Throws unless both vectors have one length and probabilities that sum to 1, up to the rounding of
+// their making.
 inline void require_masses(const Masses& masses) {
     constexpr double sum_error = 1e-6;  // far below any mistake in units, far above any rounding
     if (masses.p.size() != masses.q.size() || masses.p.empty())
@@ -143,8 +146,8 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
     return discrete({delta, high, low, 0.0}, {0.0, low, high, delta});
 }
 
-// Two-sided geometric noise of mass proportional to e^{-parameter |k|}, the query moving by `sensitivity`: all outcomes
-// beyond either end are one (Ghosh, Roughgarden and Sundararajan 2009).
+// Two-sided geometric noise of mass proportional to e^{-parameter |k|}, the query moving by
+// `sensitivity`: all outcomes beyond either end are one (Ghosh, Roughgarden and Sundararajan 2009).
 inline PairPointer discrete_laplace(double parameter, double sensitivity) {
     require(positive(parameter), "parameter", "be positive and finite", parameter);
     require(count(sensitivity) && sensitivity <= 2e4, "sensitivity", "be an integer in [1, 20000]", sensitivity);
@@ -156,7 +159,8 @@ inline PairPointer discrete_laplace(double parameter, double sensitivity) {
     return discrete({q.rbegin(), q.rend()}, q);
 }
 
-// With probability `noise_parameter` a uniform bucket, else the true one; one answer replaced by another.
+// With probability `noise_parameter` a uniform bucket, else the true one; one answer replaced by
+// another.
 inline PairPointer randomized_response(double noise_parameter, double num_buckets) {
     require_probability("noise_parameter", noise_parameter);
     require(count(num_buckets) && num_buckets >= 2.0, "num_buckets", "be an integer of at least 2", num_buckets);

@@ -1,7 +1,8 @@
-// Discrete Gaussian noise on the integers (loss/discrete_gaussian.hpp), the query moving by `shift`.
+// Discrete Gaussian noise on the integers (loss/discrete_gaussian.hpp), the query moving by
+// `shift`.
 //
-// Its Renyi divergences are at most those of the Gaussian of the same sigma and shift, and equal them at every order a for
-// which a shift is an integer (Canonne, Kamath and Steinke 2020).
+// Its Renyi divergences are at most those of the Gaussian of the same sigma and shift, and equal
+// them at every order a for which a shift is an integer (Canonne, Kamath and Steinke 2020).
 #pragma once
 
 #include <hockeystick/loss/discrete_gaussian.hpp>

@@ -1,5 +1,6 @@
 // A pair on a batch of fixed size, one record replaced, which is drawn with probability `rate`
-// (loss/fixed_size_sampled.hpp). The base is the pair for replacing a record of the batch, the same in either order.
+// (loss/fixed_size_sampled.hpp). The base is the pair for replacing a record of the batch, the same
+// in either order.
 #pragma once
 
 #include <hockeystick/loss/fixed_size_sampled.hpp>

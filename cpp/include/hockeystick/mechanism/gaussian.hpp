@@ -1,6 +1,7 @@
 // Gaussian noise: N(r, 1) against N(0, 1), r = sensitivity/standard deviation (loss/gaussian.hpp).
 //
-// Renyi divergence of order a: a r^2/2. Compositions of Gaussian steps are Gaussian, r^2 being additive.
+// Renyi divergence of order a: a r^2/2. Compositions of Gaussian steps are Gaussian, r^2 being
+// additive.
 #pragma once
 
 #include <hockeystick/cumulant/gaussian.hpp>

@@ -1,5 +1,5 @@
-// Gaussian noise on a sum that moves by a random amount: sum_k w_k N(s_k, 1) against N(0, 1) (loss/gaussian_mixture.hpp
-// proves that the pair dominates). The two directions differ.
+// Gaussian noise on a sum that moves by a random amount: sum_k w_k N(s_k, 1) against N(0, 1)
+// (loss/gaussian_mixture.hpp proves that the pair dominates). The two directions differ.
 #pragma once
 
 #include <hockeystick/loss/gaussian_mixture.hpp>

@@ -1,5 +1,6 @@
-// Noise at one of several distances, the distance being shown: each pair with its probability (loss/labelled.hpp). What is
-// shown can only add to the divergence, so that this dominates a mechanism that behaves in any of these ways.
+// Noise at one of several distances, the distance being shown: each pair with its probability
+// (loss/labelled.hpp). What is shown can only add to the divergence, so that this dominates a
+// mechanism that behaves in any of these ways.
 #pragma once
 
 #include <hockeystick/loss/labelled.hpp>

@@ -1,6 +1,7 @@
 // Laplace noise of scale 1 at distance r = sensitivity/scale (loss/laplace.hpp).
 //
-// Renyi divergence (Mironov 2017), with A = e^{(a-1) r} and B = e^{-a r}: log((a A + (a - 1) B)/(2a - 1))/(a - 1).
+// Renyi divergence (Mironov 2017), with A = e^{(a-1) r} and B = e^{-a r}: log((a A + (a - 1) B)/(2a
+// - 1))/(a - 1).
 #pragma once
 
 #include <hockeystick/cumulant/laplace.hpp>

@@ -1,13 +1,15 @@
 // A dominating pair (P, Q) of one release, and all that is asked of it: the registry of mechanisms.
 //
-// A pair dominates a mechanism if its divergence E_{e^eps}(P || Q) is at least that of the mechanism's outputs on any two
-// adjacent data sets, at every eps. Under the direction `remove` the pair is (P, Q), under `add` it is (Q, P); a ledger
-// leaks the larger of both. A new mechanism is one class that derives from Pair, in a file of its own: it must give its
-// privacy loss, and may give its cumulant (then the contour engine serves it), its Renyi divergence, and what stands for it
-// when it runs on a Poisson sample.
+// A pair dominates a mechanism if its divergence E_{e^eps}(P || Q) is at least that of the
+// mechanism's outputs on any two adjacent data sets, at every eps. Under the direction `remove` the
+// pair is (P, Q), under `add` it is (Q, P); a ledger leaks the larger of both. A new mechanism is
+// one class that derives from Pair, in a file of its own: it must give its privacy loss, and may
+// give its cumulant (then the contour engine serves it), its Renyi divergence, and what stands for
+// it when it runs on a Poisson sample.
 //
-// Pairs are immutable and shared. Constructors check their parameters and throw std::invalid_argument, whose text names
-// the argument, its domain and its value; what they check is not checked again.
+// Pairs are immutable and shared. Constructors check their parameters and throw
+// std::invalid_argument, whose text names the argument, its domain and its value; what they check
+// is not checked again.
 #pragma once
 
 #include <functional>
@@ -31,13 +33,14 @@ using namespace cumulant;
 
 enum class Direction { remove, add };
 
-// Which end of a bracket a pair is for: a pair for the upper end leaks at least as much as the truth, one for the lower
-// end at most as much.
+// Which end of a bracket a pair is for: a pair for the upper end leaks at least as much as the
+// truth, one for the lower end at most as much.
 enum class End { lower, upper };
 
 inline double rounded_to(double value, End end) { return value * (end == End::upper ? up : down); }
 
-// What cumulants need to do their sums: the loops of an instruction set, and scratch that they share.
+// What cumulants need to do their sums: the loops of an instruction set, and scratch that they
+// share.
 struct CumulantTools {
     const simd::Kernels* kernels;
     std::shared_ptr<FourierWorkspace> workspace;
@@ -59,41 +62,49 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // Whether P differs from Q.
     virtual bool leaks() const { return true; }
 
-    // Whether a cumulant is known for the pair on a Poisson sample of this rate; rate 1 is the pair itself.
+    // Whether a cumulant is known for the pair on a Poisson sample of this rate; rate 1 is the pair
+    // itself.
     virtual bool has_cumulant(double /*rate*/) const { return false; }
 
-    // That cumulant, where there is one. Losses beyond `cutoff` may be left out: cumulant/cumulant.hpp.
+    // That cumulant, where there is one. Losses beyond `cutoff` may be left out:
+    // cumulant/cumulant.hpp.
     virtual std::unique_ptr<Cumulant> cumulant(double /*rate*/, Direction, double /*cutoff*/,
                                                const CumulantTools&) const {
         return nullptr;
     }
 
-    // The Renyi divergence of an order >= 1 on a Poisson sample of this rate, rounded up; NaN where no bound is known.
+    // The Renyi divergence of an order >= 1 on a Poisson sample of this rate, rounded up; NaN where
+    // no bound is known.
     virtual double renyi(double /*order*/, double /*rate*/, Direction) const { return nan; }
 
-    // Gaussian noise, perhaps on a Poisson sample: its noise multiplier and rate; a noise of 0 for all other pairs.
+    // Gaussian noise, perhaps on a Poisson sample: its noise multiplier and rate; a noise of 0 for
+    // all other pairs.
     struct GaussianNoise {
         double noise_multiplier = 0.0, shift = 0.0, rate = 1.0;
     };
     virtual GaussianNoise gaussian_noise() const { return {}; }
 
-    // Whether this is Gaussian noise without sampling: the compositions of such steps are such a step again.
+    // Whether this is Gaussian noise without sampling: the compositions of such steps are such a
+    // step again.
     bool is_gaussian() const {
         const GaussianNoise noise = gaussian_noise();
         return noise.shift > 0.0 && noise.rate == 1.0;
     }
 
-    // The shift of a Gaussian pair that dominates this one, or infinity: mixing is jointly convex, so that sampled
-    // Gaussian noise leaks no more than the noise without sampling.
+    // The shift of a Gaussian pair that dominates this one, or infinity: mixing is jointly convex,
+    // so that sampled Gaussian noise leaks no more than the noise without sampling.
     virtual double dominating_shift() const { return infinity; }
 
-    // The distance between two Gaussians whose concentrated divergence (zCDP) bounds this pair's, or NaN.
+    // The distance between two Gaussians whose concentrated divergence (zCDP) bounds this pair's,
+    // or NaN.
     virtual double concentrated_shift() const { return nan; }
 
-    // The pair on a Poisson sample, a record added or removed; 0 < rate < 1. A product of rates is rounded towards `end`.
+    // The pair on a Poisson sample, a record added or removed; 0 < rate < 1. A product of rates is
+    // rounded towards `end`.
     virtual PairPointer sampled(double rate, End end) const = 0;
 
-    // The pair on a Poisson sample, a record replaced, where it has a closed form; else null. 0 < rate < 1.
+    // The pair on a Poisson sample, a record replaced, where it has a closed form; else null. 0 <
+    // rate < 1.
     virtual PairPointer sampled_and_replaced(double /*rate*/, End) const { return nullptr; }
 
     // All that tells two pairs of one class apart.

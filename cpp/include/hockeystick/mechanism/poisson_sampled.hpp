@@ -1,5 +1,5 @@
-// Any pair on a Poisson sample, a record added or removed: P becomes (1 - rate) Q + rate P (Zhu, Dong and Wang 2022). The
-// reverse is sampled on its own: loss/poisson_sampled.hpp.
+// Any pair on a Poisson sample, a record added or removed: P becomes (1 - rate) Q + rate P (Zhu,
+// Dong and Wang 2022). The reverse is sampled on its own: loss/poisson_sampled.hpp.
 #pragma once
 
 #include <hockeystick/loss/poisson_sampled.hpp>
@@ -55,7 +55,8 @@ class PoissonSampled final : public Pair {
     double rate_;
 };
 
-// A pair on a Poisson sample, 0 <= rate <= 1, a record added or removed. What a sample of a sample leaks is for `end`.
+// A pair on a Poisson sample, 0 <= rate <= 1, a record added or removed. What a sample of a sample
+// leaks is for `end`.
 inline PairPointer poisson_sampled(const PairPointer& pair, double rate, End end = End::upper) {
     require_probability("sampling_rate", rate);
     if (rate == 0.0 || !pair->leaks()) return nothing();

@@ -1,12 +1,13 @@
 // Renyi divergences of Poisson-sampled pairs from those of the pair itself, rounded up.
 //
-// With g(a) = log E_Q (dP/dQ)^a the divergence of order a is g(a)/(a - 1). Poisson sampling at rate q (Mironov, Talwar
-// and Zhang 2019), at an integer order n, with g0 that of the pair itself:
+// With g(a) = log E_Q (dP/dQ)^a the divergence of order a is g(a)/(a - 1). Poisson sampling at rate
+// q (Mironov, Talwar and Zhang 2019), at an integer order n, with g0 that of the pair itself:
 //
 //   e^{g(n)} = 1 + sum_{k=2}^n C(n,k) q^k (1-q)^{n-k} (e^{g0(k)} - 1),
 //
-// in which nothing cancels. The other direction is smaller (shown there for pairs that a reflection exchanges). g is
-// convex and g(1) = 0, so that chords between integers lie above it. Cost: n terms at order n.
+// in which nothing cancels. The other direction is smaller (shown there for pairs that a reflection
+// exchanges). g is convex and g(1) = 0, so that chords between integers lie above it. Cost: n terms
+// at order n.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ using namespace numeric;
 
 inline constexpr double renyi_up = 1.0 + sixteen_roundings;
 
-// log E_Q (dP/dQ)^n of the sampled pair; `log_moment(k)` is that of the pair itself, at integers k >= 2.
+// log E_Q (dP/dQ)^n of the sampled pair; `log_moment(k)` is that of the pair itself, at integers k
+// >= 2.
 template <class LogMoment> double sampled_log_moment(const LogMoment& log_moment, double rate, double n) {
     double largest = -infinity, spread = 0.0;
     std::vector<double> terms;

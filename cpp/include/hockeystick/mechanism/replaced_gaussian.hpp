@@ -1,5 +1,6 @@
-// Gaussian noise on a Poisson sample, one record replaced: (1-q) N(0,1) + q N(r,1) against (1-q) N(0,1) + q N(-r,1), which
-// dominates and is attained (loss/replaced_gaussian.hpp has the proof). r is the shift of one record.
+// Gaussian noise on a Poisson sample, one record replaced: (1-q) N(0,1) + q N(r,1) against (1-q)
+// N(0,1) + q N(-r,1), which dominates and is attained (loss/replaced_gaussian.hpp has the proof). r
+// is the shift of one record.
 #pragma once
 
 #include <hockeystick/loss/replaced_gaussian.hpp>

@@ -1,8 +1,9 @@
-// Gaussian noise on a Poisson sample that is cut to a largest size. A truncated sample drops a record for the new one,
-// which moves the sum by twice the shift; whether the sample was truncated is shown to the attacker.
+// Gaussian noise on a Poisson sample that is cut to a largest size. A truncated sample drops a
+// record for the new one, which moves the sum by twice the shift; whether the sample was truncated
+// is shown to the attacker.
 //
-// The pair is that of the sample with probability 1 - truncation, and that of twice the shift with probability
-// `truncation` (loss/labelled.hpp). A record added or removed, or replaced.
+// The pair is that of the sample with probability 1 - truncation, and that of twice the shift with
+// probability `truncation` (loss/labelled.hpp). A record added or removed, or replaced.
 #pragma once
 
 #include <hockeystick/loss/labelled.hpp>

@@ -1,4 +1,5 @@
-// Errors for arguments outside their domain: std::invalid_argument with the argument's name, its domain and its value.
+// Errors for arguments outside their domain: std::invalid_argument with the argument's name, its
+// domain and its value.
 #pragma once
 
 #include <cstdio>
