@@ -104,8 +104,7 @@ class TruncatedLedger {
 
     // The positive tilt of the smallest Chernoff bound of delta(eps), or one where enough(log of
     // the bound) holds.
-    template <class Enough = bool (*)(double)>
-    int best_tilt(double times, double eps, const Enough& enough = never) {
+    template <class Enough = bool (*)(double)> int best_tilt(double times, double eps, const Enough& enough = never) {
         const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
         const double spread = times * variance_, guess = max(eps / spread, 1.0 / std::sqrt(spread));
         return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
