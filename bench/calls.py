@@ -37,7 +37,7 @@ double total(const double* eps, size_t n) {
     return sum;
 }
 """
-CPP = '#include <hockeystick/hockey_stick.hpp>\n#define THETA hockeystick::theta\nextern "C"' + BODY.replace(
+CPP = '#include <hockeystick/hockeystick.hpp>\n#define THETA hockeystick::theta\nextern "C"' + BODY.replace(
     "#include <stddef.h>\n", ""
 )
 C = "#include <hockeystick/c_api.h>\n#define THETA hs_theta" + BODY

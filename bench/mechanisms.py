@@ -20,6 +20,7 @@ import ratios
 
 import hockeystick as hs
 from hockeystick import mechanisms
+from hockeystick.mechanisms.base import Adjacency
 
 STEPS, DELTA, ALLOWED = 100, 1e-6, 0.02
 
@@ -29,7 +30,7 @@ class Case(NamedTuple):
 
     ours: Callable[[float], mechanisms.Mechanism]
     peer: Callable[[Any, float], Any] | None = None  # given the module dp_event
-    adjacency: mechanisms.Adjacency = "add_or_remove"
+    adjacency: Adjacency = "add_or_remove"
 
 
 def sampled_pair(x: float) -> hs.Discrete:

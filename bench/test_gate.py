@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import gate
 import pytest
 import workloads
+
+import processes
 
 COMPILER = shutil.which("c++")
 needs_tools = pytest.mark.skipif(
@@ -20,7 +21,7 @@ needs_tools = pytest.mark.skipif(
 
 # The kernels of the core on an array. SLOWED plants one more exponential in one of them.
 KERNEL = """
-#include <hockeystick/hockey_stick.hpp>
+#include <hockeystick/hockeystick.hpp>
 #include <cmath>
 extern "C" double theta_sum(int n) {
     double sum = 0;
@@ -58,7 +59,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         package.mkdir(parents=True)
         include = Path(__file__).parents[1] / "cpp" / "include"
         command = [str(COMPILER), "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{include}", *flags]
-        subprocess.run([*command, str(folder / "kernels.cpp"), "-o", str(package / "kernels.so")], check=True)
+        processes.run([*command, folder / "kernels.cpp", "-o", package / "kernels.so"])
     return folder
 
 
@@ -84,6 +85,7 @@ def run_gate(built: Path, counts: dict[str, list[int]], change: str, monkeypatch
     return int(exit_code.value.code or 0)
 
 
+@pytest.mark.slow
 @needs_tools
 def test_slowed_kernel_is_caught(
     built: Path,
@@ -99,6 +101,7 @@ def test_slowed_kernel_is_caught(
     assert "1 of 2 workloads slower" in printed
 
 
+@pytest.mark.slow
 @needs_tools
 def test_same_kernel_passes(
     built: Path,
@@ -113,6 +116,7 @@ def test_same_kernel_passes(
     assert min(counts["base"]) > 20_000  # an instruction for each element at the least
 
 
+@pytest.mark.slow
 @needs_tools
 def test_times_are_taken_in_pairs(built: Path) -> None:
     """Every workload gets a positive ratio from each pair; what they say is the sign test's business."""
@@ -123,6 +127,7 @@ def test_times_are_taken_in_pairs(built: Path) -> None:
     assert all(len(row.ratios) == 2 and min(row.ratios) > 0 for row in rows)
 
 
+@pytest.mark.slow
 @needs_tools
 def test_workloads_of_one_version_are_told(built: Path) -> None:
     """A workload that the base does not know is no regression, and is told."""

@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "myst_parser",
     "numpydoc",
+    "sphinx_reredirects",
     "executed",  # the rest are in docs/extensions
     "gallery",
     "mathml",
@@ -43,3 +44,17 @@ html_static_path = ["static"]
 html_css_files = ["hockeystick.css"]
 html_show_copyright = False
 html_copy_source = False
+
+# Pages that stood at the root of the site before it had rooms.
+MOVED = {
+    "accounting": ("accuracy", "allocation", "budgets", "correlated_noise", "mechanisms", "sampling"),
+    "hidden_state": ("hidden_states",),
+    "federated": ("planning",),
+    "isrl": ("isrl",),
+    "distortion": ("distortion",),
+    "simulate": ("simulate",),
+    "audit": ("audit",),
+    "sweep": ("reports", "scale"),
+    "project": ("benchmarks", "embedding", "switching"),
+}
+redirects = {page: f"{room}/{page}.html" for room, pages in MOVED.items() for page in pages}

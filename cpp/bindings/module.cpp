@@ -12,14 +12,10 @@ PYBIND11_MODULE(_core, m) {
     register_ufuncs(m, kernels);
     bind_capsules(m, kernels);
     bind_gaussian_dp(m);
-    bind_contraction(m);
-    bind_shifted_interpolation(m);
-    bind_last_iterate(m);
-    bind_hidden_bounds(m);
-    bind_trusted_aggregator(m);
-    bind_fedavg(m);
-    bind_markov(m);
-    bind_published(m);
+    bind_round_sums(m);
+    bind_hidden_state(m);
+    bind_federated(m);
+    bind_chain(m);
     bind_pld(m);
     bind_random_allocation(m);
     bind_contour(m, kernels.contour);

@@ -3,8 +3,11 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY cpp/include/hockeystick DESTINATION ${root}include)
 install(TARGETS hockeystick EXPORT hockeystick)
-if(TARGET hockeystick_c)
+if(POCKETFFT_HEADER)
     install(FILES ${POCKETFFT_HEADER} LICENSES/pocketfft.txt DESTINATION ${root}include/hockeystick/pocketfft)
+endif()
+if(TARGET hockeystick_c)
+    set(pkg_config_libs "-L\${libdir} -lhockeystick_c")
     install(TARGETS hockeystick_c EXPORT hockeystick
         LIBRARY DESTINATION ${root}lib ARCHIVE DESTINATION ${root}lib RUNTIME DESTINATION ${root}bin)
 endif()

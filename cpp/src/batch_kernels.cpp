@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <hockeystick/divergence/hockey_stick.hpp>
-#include <hockeystick/hidden_state/nonlinear_contraction.hpp>
+#include <hockeystick/simd/hidden_rounds.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
@@ -15,7 +15,6 @@ namespace {
 
 using namespace numeric;
 using namespace divergence;
-using namespace hidden_state;
 
 using Scalar1 = double (*)(double);
 using Scalar2 = double (*)(double, double);
@@ -47,10 +46,10 @@ bool loop_theta(const double* __restrict eps, const double* __restrict r, double
     return false;
 }
 
-void loop_hidden_lanes(const double* const* read, double* const* written, std::size_t lanes, double longest) {
-    const HiddenLanes all{read[0], read[1],    read[2],    read[3],    read[4],
-                          read[5], written[0], written[1], written[2], written[3]};
-    run_hidden_lanes(all, lanes, longest);
+void loop_hidden_rounds(const double* const* read, double* const* written, std::size_t lanes, double longest) {
+    const simd::HiddenRoundLanes all{read[0], read[1],    read[2],    read[3],    read[4],
+                                     read[5], written[0], written[1], written[2], written[3]};
+    simd::run_hidden_rounds(all, lanes, longest);
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
     loop2<log_theta>,
     loop2<laplace_theta>,
     simd::own_kernels,
-    loop_hidden_lanes,
+    loop_hidden_rounds,
 };
 
 }  // namespace hockeystick::batch

@@ -11,15 +11,15 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// run_hidden_lanes of hidden_state/nonlinear_contraction.hpp: the members of HiddenLanes in their order, read and written.
-using Lanes = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
+// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read and written.
+using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
     Binary theta, log_theta, laplace_theta;
     simd::Kernels contour;
-    Lanes hidden_lanes;
+    HiddenRounds hidden_rounds;
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;

@@ -1,3 +1,7 @@
+#ifdef HOCKEYSTICK_X86_64
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -8,14 +12,21 @@ namespace hockeystick::batch {
 namespace {
 
 #ifdef HOCKEYSTICK_X86_64
+// Clang 14 does not know these features by name, so their bits are read from the processor. They need no support by the
+// operating system beyond that for AVX2, which is asked for besides.
+bool has_f16c_lzcnt_movbe() {
+    unsigned a = 0, b = 0, basic = 0, extended = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &basic, &d) && __get_cpuid(0x80000001, &a, &b, &extended, &d) &&
+           (basic & bit_F16C) != 0 && (basic & bit_MOVBE) != 0 && (extended & bit_LZCNT) != 0;
+}
+
 // Every feature that the compiler may use at a level: a hypervisor can hide any of them.
 bool runs_v2() {
     return __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2");
 }
 bool runs_v3() {
     return runs_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-           __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("movbe");
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") && has_f16c_lzcnt_movbe();
 }
 bool runs_v4() {
     return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

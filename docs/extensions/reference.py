@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hockeystick
-from hockeystick import interop, kernels, mechanisms
+from hockeystick import accounting, budgets, interop, kernels, mechanisms, training
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 FOLDER = "generated/reference"
+ROOMS = (accounting, budgets, kernels, mechanisms, training)  # whose names stand at the top level, too
 
 
 def write_pages(app: Sphinx) -> None:
@@ -42,17 +43,13 @@ def _top_level() -> dict[str, list[str]]:
     for name in hockeystick.__all__:
         value = getattr(hockeystick, name)
         if not isinstance(value, ModuleType) and name != "__version__":
-            modules.setdefault(_home(name, value), []).append(name)
+            modules.setdefault(_home(name), []).append(name)
     return modules
 
 
-def _home(name: str, value: Any) -> str:
-    """Return the public module that lists a name; names of private modules belong to the top level."""
-    for module in (kernels, mechanisms):
-        if name in module.__all__:
-            return module.__name__
-    home = value.__module__
-    return "hockeystick" if any(part.startswith("_") for part in home.split(".")) else home
+def _home(name: str) -> str:
+    """Return the room that lists a name; names of private rooms belong to the top level."""
+    return next((room.__name__ for room in ROOMS if name in room.__all__), "hockeystick")
 
 
 def _write(folder: Path, module: ModuleType, public: list[str] | None) -> None:
@@ -113,7 +110,7 @@ def _members(value: Any) -> list[str]:
     own = [
         name
         for kind in value.__mro__
-        if kind.__module__.startswith("hockeystick.")
+        if kind.__module__.split(".")[0] == "hockeystick"
         for name, member in vars(kind).items()
         if not name.startswith("_")
         and (inspect.isroutine(member) or isinstance(member, property))

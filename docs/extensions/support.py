@@ -19,7 +19,7 @@ from dp_accounting import pld, rdp
 
 import hockeystick as hs
 from hockeystick import mechanisms
-from hockeystick.participation import SAMPLERS
+from hockeystick.training.participation import SAMPLERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The table of docs/audit.md: for each algorithm an attack's lower bound of epsilon beside what is certified and published."""
+"""The table of docs/audit/audit.md: for each algorithm an attack's lower bound of epsilon beside what is certified and published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurements of docs/budgets.md: a million clients in one file, their rounds, and a restart."""
+"""The measurements of docs/accounting/budgets.md: a million clients in one file, their rounds, and a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of docs/hidden_states.md: how far each bound is above the exact delta, by regime."""
+"""The table of docs/hidden_state/hidden_states.md: how far each bound is above the exact delta, by regime."""
 
 from __future__ import annotations
 

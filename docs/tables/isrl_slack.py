@@ -1,4 +1,4 @@
-"""The table of docs/isrl.md: how much noise is printed, and how much the accountant needs."""
+"""The table of docs/isrl/isrl.md: how much noise is printed, and how much the accountant needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second table of docs/audit.md: every simulated algorithm that has a guarantee, attacked on linear losses.
+"""The second table of docs/audit/audit.md: every simulated algorithm that has a guarantee, attacked on linear losses.
 
 The last record of the first silo has the gradient +1 or -1, at the clip norm, all others have 0, so that the runs differ by one
 record replaced; the score is the last iterate. With Poisson samples, whose guarantee is for adding or removing a record,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -13,21 +14,25 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
     raise
 
 from hockeystick._config import get_cmake_dir, get_include, show_config
-from hockeystick._explain import Explanation
-from hockeystick.accounting import Accountant
-from hockeystick.calibration import calibrate
-from hockeystick.clients import ClientCharge, ClientLedgers
-from hockeystick.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
-from hockeystick.deployment import FederatedParameters, federated_parameters
-from hockeystick.dpsgd import (
+from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.calibration import calibrate
+from hockeystick.accounting.dpsgd import (
     dpsgd_delta,
     dpsgd_epsilon,
     dpsgd_noise_multiplier,
     dpsgd_sampling_rate,
     dpsgd_steps,
 )
-from hockeystick.filters import BudgetExceededError, GaussianFilter, RenyiFilter
-from hockeystick.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.explanation import Explanation
+from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.pld import PrivacyLossDistribution
+from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
+from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
+from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.kernels import (
     gaussian_epsilon,
     laplace_theta,
@@ -61,12 +66,9 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
-from hockeystick.odometer import RenyiOdometer
-from hockeystick.participation import draw_batches, draw_participants
-from hockeystick.pld import Bracket, PrivacyLossDistribution
-from hockeystick.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
-from hockeystick.training import DpsgdParameters, dpsgd_parameters
-from hockeystick.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
+from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
+from hockeystick.training.participation import draw_batches, draw_participants
 
 if TYPE_CHECKING:
     from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, utility
@@ -149,6 +151,11 @@ __all__ = [
     "zcdp_epsilon",
     "zcdp_rho",
 ]
+
+# Pickles, tracebacks and pages name them by this module, wherever they are defined.
+for _public in map(globals().get, __all__):
+    if isinstance(_public, (type, FunctionType)):
+        _public.__module__ = __name__
 
 # Loaded when first asked for: together they take longer than all the rest.
 _SUBMODULES = frozenset(

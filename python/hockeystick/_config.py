@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import thread_count
 
 
@@ -28,8 +28,8 @@ def show_config() -> dict[str, str | int]:
     ['instruction_set', 'numpy', 'threads', 'version']
     """
     return {
-        "version": _core.__version__,
-        "instruction_set": _core.instruction_set,
+        "version": core.__version__,
+        "instruction_set": core.instruction_set,
         "threads": thread_count(None),
         "numpy": np.__version__,
     }
@@ -52,7 +52,7 @@ def get_include() -> str:
     >>> (Path(hs.get_include()) / "hockeystick" / "hockeystick.hpp").exists()
     True
     """
-    return str(Path(_core.__file__).parent / "include")
+    return str(Path(core.__file__).parent / "include")
 
 
 def get_cmake_dir() -> str:
@@ -70,4 +70,4 @@ def get_cmake_dir() -> str:
     >>> (Path(hs.get_cmake_dir()) / "hockeystickConfig.cmake").exists()
     True
     """
-    return str(Path(_core.__file__).parent / "lib" / "cmake" / "hockeystick")
+    return str(Path(core.__file__).parent / "lib" / "cmake" / "hockeystick")

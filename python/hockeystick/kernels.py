@@ -1,6 +1,6 @@
 """The Gaussian tail and the hockey-stick divergence as NumPy ufuncs.
 
-All are exact formulas evaluated to the accuracy stated (measured in docs/accuracy.md), with rounding to nearest, not
+All are exact formulas evaluated to the accuracy stated (measured in docs/accounting/accuracy.md), with rounding to nearest, not
 directed. They broadcast, take ``out=`` and ``where=``, give NaN for NaN, and outside their domain give NaN and raise NumPy's
 "invalid" flag (see `numpy.errstate`). Logarithms are natural. Results are float64. As with every ufunc, Ctrl-C waits for the end
 of a call: seconds for ten million elements of the two inverses.
@@ -8,7 +8,7 @@ of a call: seconds for ten million elements of the two inverses.
 
 from __future__ import annotations
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._core import (
     document_ufunc,
     gaussian_epsilon,
@@ -23,7 +23,7 @@ from hockeystick._core import (
 
 __all__ = ["gaussian_epsilon", "laplace_theta", "log_q", "log_theta", "q", "q_inv", "theta", "theta_inverse"]
 
-__pyx_capi__ = _core.__pyx_capi__  # the C functions, for kernels.pxd, SciPy and numba
+__pyx_capi__ = core.__pyx_capi__  # the C functions, for kernels.pxd, SciPy and numba
 
 document_ufunc(
     q,

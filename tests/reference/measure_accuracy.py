@@ -1,7 +1,7 @@
 """Measure the kernels of the chosen instruction set (HOCKEYSTICK_ISA) against the reference tables, as JSON.
 
 For each kernel: `worst`, the largest error in units of what is allowed (must not exceed 1), and `error` in `unit`.
-With --table, run itself once per instruction set and print the table of docs/accuracy.md.
+With --table, run itself once per instruction set and print the table of docs/accounting/accuracy.md.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import numpy as np
 
 import high_precision as exact
 import hockeystick as hs
+import processes
 import tables
 
 INSTRUCTION_SETS = ("portable", "v2", "v3", "v4")
@@ -84,13 +84,8 @@ def measure() -> dict[str, dict[str, float]]:
 
 def measured_elsewhere(instruction_set: str) -> dict[str, dict[str, float]] | None:
     """Measure in a process of its own; None if the machine cannot run the instruction set."""
-    done = subprocess.run(
-        [sys.executable, Path(__file__)],
-        env=os.environ | {"HOCKEYSTICK_ISA": instruction_set},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, Path(__file__)]
+    done = processes.run(command, env=os.environ | {"HOCKEYSTICK_ISA": instruction_set}, check=False, limit=300)
     if "this machine cannot run" in done.stderr:
         return None
     if done.returncode:

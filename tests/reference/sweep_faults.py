@@ -1,6 +1,6 @@
 """What is killed while a sweep runs on a cluster, and what becomes of its table: the scenarios of test_sweep_faults.py.
 
-Run as a script, it prints the table of docs/scale.md.
+Run as a script, it prints the table of docs/sweep/scale.md.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 
+import processes
 from hockeystick.sweep import run
 
 # 40 parts of unlike costs, about 20 ms to 200 ms each: enough for something to be killed between any two of them.
@@ -36,7 +37,7 @@ sampling_rate = [0.01, 0.05, 0.2]
 steps = [100, 1000]
 """
 CELLS, PARTS = 240, 40
-PATIENCE = 120.0  # seconds; the machine may be busy with other things
+PATIENCE = processes.seconds(120)
 
 
 @dataclass
@@ -105,8 +106,7 @@ class Cluster:
     def stop(self) -> None:
         """Kill what still runs."""
         for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
-            process.kill()
-            process.wait()
+            processes.end(process)
         self.workers, self.scheduler = [], None
 
 
@@ -129,13 +129,11 @@ class Sweep:
         self.plan = folder / "plan.toml"
         self.plan.write_text(PLAN)
         command = [sys.executable, "-m", "hockeystick", "sweep", "run", str(self.plan), "-o", str(self.out), *options]
-        before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have started the tests with it ignored
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        signal.signal(signal.SIGINT, before)
-        wait_until(lambda: self.parts() >= 5 or self.process.poll() is not None, "five parts")
-        self.parts_then = self.parts()
+        with contextlib.ExitStack() as stack:
+            self.process = stack.enter_context(processes.child(command, stdout=subprocess.DEVNULL))
+            wait_until(lambda: self.parts() >= 5 or self.process.poll() is not None, "five parts")
+            self.parts_then = self.parts()
+            self.stack = stack.pop_all()  # it lives until `ended`
 
     def parts(self) -> int:
         """Return how many parts are there."""
@@ -148,7 +146,8 @@ class Sweep:
 
     def ended(self, killed: str, whole: dict[str, bytes], address: str = "") -> Fault:
         """Wait for the end, resume, here or on the cluster at an address, and look at the table."""
-        _, errors = self.process.communicate(timeout=PATIENCE)
+        with self.stack:
+            _, errors = self.process.communicate(timeout=PATIENCE)
         told = [line for line in errors.splitlines() if line.startswith("hockeystick")]
         assert "Traceback" not in errors or self.process.returncode < 0, errors
         kept = content(self.out)

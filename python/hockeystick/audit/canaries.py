@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import Array
+from hockeystick._checks import Array, choice, positive_scalar, real, scalar
+from hockeystick._numeric.search import halve
 
 __all__ = ["canary_direction", "canary_pair"]
 
@@ -43,7 +43,7 @@ def canary_direction(features: ArrayLike) -> Array:
     >>> print(audit.canary_direction([[1.0, 0.0, 0.0], [1.0, 0.0, 2.0]]) + 0.0)
     [0. 1. 0.]
     """
-    records = _checks.real("features", features)
+    records = real("features", features)
     if records.ndim != 2 or 0 in records.shape or not np.isfinite(records).all():
         msg = f"features must be finite and of shape (num_records, dimension), not of shape {records.shape}"
         raise ValueError(msg)
@@ -95,19 +95,19 @@ def canary_pair(
     >>> print(record, neighbour)
     [0.  1.5] [-0.  -1.5]
     """
-    vector = _checks.real("direction", direction)
+    vector = real("direction", direction)
     length = float(np.linalg.norm(vector))
     if vector.ndim != 1 or not 0 < length < math.inf:
         msg = f"direction must be a finite vector of positive length, not {direction!r}"
         raise ValueError(msg)
-    clip_norm = _checks.positive_scalar("clip_norm", clip_norm)
-    _checks.choice("loss", loss, LOSSES)
+    clip_norm = positive_scalar("clip_norm", clip_norm)
+    choice("loss", loss, LOSSES)
     if (reach is None) != (loss == "linear"):
         msg = f"reach must be given for loss='logistic' and only there, not {reach!r} for loss={loss!r}"
         raise TypeError(msg)
     size = clip_norm
     if reach is not None:
-        reach = _checks.scalar("reach", reach, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+        reach = scalar("reach", reach, lambda x: 0 <= x < math.inf, "be non-negative and finite")
         size = _logistic_size(clip_norm, reach)
     record = np.asarray(size * (vector / length))
     return record, -record
@@ -121,7 +121,4 @@ def _logistic_size(clip_norm: float, reach: float) -> float:
         raise ValueError(msg)
     low, high = 2.0 * clip_norm, clip_norm * (1.0 + math.exp(STEEPEST))
     high = STEEPEST / reach if high * reach > STEEPEST else high
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if middle < clip_norm * (1.0 + math.exp(middle * reach)) else (low, middle)
-    return high
+    return halve(lambda s: s < clip_norm * (1.0 + math.exp(s * reach)), low, high, tolerance=1e-12)[1]

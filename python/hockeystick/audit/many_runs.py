@@ -7,12 +7,11 @@ from typing import Literal, TypeAlias, get_args
 
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import Array
-from hockeystick.audit._input import claim, delta_of, failure_probability, scores_of
-from hockeystick.audit._rates import Counts, corner, credible_epsilon, epsilon_at, mu_at
-from hockeystick.audit._threshold import Rule, put_to_test
-from hockeystick.gaussian_dp import gdp_epsilon
+from hockeystick._checks import Array, choice, count_scalar
+from hockeystick.accounting.gaussian_dp import gdp_epsilon
+from hockeystick.audit.rates import Counts, corner, credible_epsilon, epsilon_at, mu_at
+from hockeystick.audit.scores import claim, delta_of, failure_probability, scores_of
+from hockeystick.audit.threshold import Rule, put_to_test
 
 __all__ = ["Evidence", "epsilon_lower_bound", "evaluate", "individual_confidence", "mu_lower_bound"]
 
@@ -130,7 +129,7 @@ def evaluate(
     (75000, '>=', True)
     """
     runs_in, runs_out = _runs(scores_in, scores_out, threshold)
-    _checks.choice("method", method, METHODS)
+    choice("method", method, METHODS)
     delta = delta_of(delta, method)
     failure = failure_probability(confidence)
 
@@ -264,7 +263,7 @@ def individual_confidence(confidence: float, num_audits: int) -> float:
     >>> audit.individual_confidence(0.95, 10)
     0.995
     """
-    failure = failure_probability(confidence) / _checks.count_scalar("num_audits", num_audits)
+    failure = failure_probability(confidence) / count_scalar("num_audits", num_audits)
     if 1.0 - failure == 1.0:
         msg = f"num_audits must be smaller at confidence = {confidence}: that of each of {num_audits} audits would round to 1"
         raise ValueError(msg)

@@ -9,17 +9,18 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick import _checks
-from hockeystick.audit._guessing import (
+from hockeystick._checks import choice, count_scalar
+from hockeystick._numeric.search import last_that_holds
+from hockeystick.accounting.gaussian_dp import gdp_epsilon
+from hockeystick.audit.guessing import (
     Guesses,
     approximate_dp_inverse,
     binomial_rejects,
     gaussian_inverse,
     impossible,
 )
-from hockeystick.audit._input import claim, delta_of, failure_probability, scores_of, shuffled
-from hockeystick.audit._rates import largest_rejected
-from hockeystick.gaussian_dp import gdp_epsilon
+from hockeystick.audit.rates import TOLERANCE
+from hockeystick.audit.scores import claim, delta_of, failure_probability, scores_of, shuffled
 
 __all__ = ["OneRunEvidence", "one_run"]
 
@@ -131,9 +132,9 @@ def one_run(
     >>> evidence.epsilon > 1.0
     True
     """
-    _checks.choice("method", method, METHODS)
+    choice("method", method, METHODS)
     order, coins = _canaries(scores, included)
-    made = _checks.count_scalar("num_guesses", num_guesses)
+    made = count_scalar("num_guesses", num_guesses)
     if made > order.size:
         msg = f"num_guesses must be at most the number of canaries, {order.size}, not {made}"
         raise ValueError(msg)
@@ -143,7 +144,7 @@ def one_run(
     bottom, top = order[: made // 2], order[order.size - (made - made // 2) :]
     right = int(np.count_nonzero(coins[top]) + np.count_nonzero(~coins[bottom]))
     guesses = Guesses(right, made, order.size)
-    end = largest_rejected(_rejected(guesses, delta, failure, method))
+    end = last_that_holds(_rejected(guesses, delta, failure, method), TOLERANCE)
     epsilon, mu = (float(gdp_epsilon(end, delta)), end) if method == "gdp" else (end, None)
     return OneRunEvidence(epsilon, mu, delta, float(confidence), method, *guesses)
 

@@ -13,6 +13,7 @@ from hockeystick.distortion.divergences import (
     kl_divergence,
     total_variation_distance,
 )
+from hockeystick.distortion.fedsgd import aggregate, distort_parameters, fedsgd_local_step
 from hockeystick.distortion.gap_bounds import (
     bias_gap_bound,
     bounded_function_gap,
@@ -25,11 +26,8 @@ from hockeystick.distortion.gaps import (
     bias_norm,
     expected_gap,
     expected_gap_from_samples,
-    expected_utility_loss_additive_noise,
-    federated_utility_loss,
     sum_of_squares_gap,
     total_variance,
-    utility_loss,
 )
 from hockeystick.distortion.gaussian import (
     gaussian_tv_isotropic,
@@ -61,13 +59,15 @@ from hockeystick.distortion.tradeoffs import (
 )
 from hockeystick.distortion.updates import (
     BatchMeanVariance,
-    aggregate,
     batch_mean_gradient_variance,
-    distort_parameters,
-    fedsgd_local_step,
     normalised_gradient_variance,
     sampled_update_mean,
     sampled_update_variance,
+)
+from hockeystick.distortion.utility_loss import (
+    expected_utility_loss_additive_noise,
+    federated_utility_loss,
+    utility_loss,
 )
 
 __all__ = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Result, broadcast
+from hockeystick._checks import STRICT, Result, broadcast, positive_scalar
 
 __all__ = ["bias_gap_bound", "bounded_function_gap", "utility_loss_tv_bound", "variance_gap_bound"]
 
@@ -152,4 +151,4 @@ def utility_loss_tv_bound(radius: ArrayLike, total_variation: ArrayLike, *, scal
     0.5
     """
     radius = STRICT.non_negative("radius", radius)
-    return bounded_function_gap(_checks.positive_scalar("scale", scale) * radius**2, total_variation)
+    return bounded_function_gap(positive_scalar("scale", scale) * radius**2, total_variation)

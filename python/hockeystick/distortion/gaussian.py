@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, broadcast
-from hockeystick.distortion._inverse import largest_within
+from hockeystick._numeric.search import largest_within
 
 __all__ = ["gaussian_tv_isotropic", "noise_variance_for_tv"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Result, broadcast
-from hockeystick.distortion._inverse import largest_within
+from hockeystick._numeric.search import largest_within
 from hockeystick.distortion.divergences import LOG_2, spread
 from hockeystick.distortion.leakage import LEAKAGE, MOST
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Result, broadcast, pmf, vector
+from hockeystick._checks import STRICT, Result, broadcast, non_negative_scalar, pmf, scalar, vector
 from hockeystick.distortion.leakage_bounds import InfeasibleBudgetError, belief_shift_bound
 
 __all__ = [
@@ -127,7 +126,7 @@ def distortion_ratio(client_distances: ArrayLike, aggregated_distance: float) ->
     1.0
     """
     distances = vector("client_distances", STRICT.probability("client_distances", client_distances))
-    total = _checks.scalar("aggregated_distance", aggregated_distance, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    total = scalar("aggregated_distance", aggregated_distance, lambda x: 0 < x <= 1, "lie in (0, 1]")
     return float(distances.mean()) / total
 
 
@@ -164,8 +163,8 @@ def near_optimal_set(utilities: ArrayLike, tolerance: float, *, best_utility: fl
     [0 1]
     """
     values = vector("utilities", STRICT.finite("utilities", utilities))
-    tolerance = _checks.non_negative_scalar("tolerance", tolerance)
-    best = _checks.scalar("best_utility", best_utility, lambda x: bool(np.isfinite(x)), "be finite")
+    tolerance = non_negative_scalar("tolerance", tolerance)
+    best = scalar("best_utility", best_utility, lambda x: bool(np.isfinite(x)), "be finite")
     return np.flatnonzero(np.abs(best - values) <= tolerance)
 
 
@@ -209,7 +208,7 @@ def max_near_optimal_gap(deficits: ArrayLike, probabilities: ArrayLike, total_va
     if gaps.shape != weights.shape:
         msg = f"probabilities must be as long as deficits ({gaps.size}), not of length {weights.size}"
         raise ValueError(msg)
-    half = _checks.scalar("total_variation", total_variation, lambda x: 0 < x <= 1, "lie in (0, 1]") / 2.0
+    half = scalar("total_variation", total_variation, lambda x: 0 < x <= 1, "lie in (0, 1]") / 2.0
     order = np.argsort(gaps)
     reached = np.array([weights[gaps <= gap].sum() for gap in gaps[order]])
     too_many = np.flatnonzero(reached > half * (1 + 1e-12))

@@ -7,23 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._binomial import binomial_pmf
-from hockeystick._checks import STRICT, Array, pmf, vector
+from hockeystick._checks import STRICT, Array, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._numeric.binomial import binomial_pmf
 
 __all__ = [
     "BatchMeanVariance",
-    "aggregate",
     "batch_mean_gradient_variance",
-    "distort_parameters",
-    "fedsgd_local_step",
     "normalised_gradient_variance",
     "sampled_update_mean",
     "sampled_update_variance",
 ]
 
 
-def _gradients(gradients: ArrayLike) -> Array:
+def checked_gradients(gradients: ArrayLike) -> Array:
     """Return gradients of shape (M, d); a vector holds numbers."""
     rows = STRICT.finite("gradients", gradients)
     if rows.ndim == 1:
@@ -35,7 +31,7 @@ def _gradients(gradients: ArrayLike) -> Array:
 
 
 def _rate(sampling_rate: float) -> float:
-    return _checks.scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
+    return scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
 
 
 def sampled_update_mean(
@@ -82,10 +78,10 @@ def sampled_update_mean(
     [-0.1]
     """
     start = STRICT.finite("w_previous", w_previous)
-    rows = _gradients(gradients)
+    rows = checked_gradients(gradients)
     p = _rate(sampling_rate)
     added = STRICT.finite("noise", noise)
-    return np.asarray(start - _checks.positive_scalar("learning_rate", learning_rate) * p * rows.sum(axis=0) + added)
+    return np.asarray(start - positive_scalar("learning_rate", learning_rate) * p * rows.sum(axis=0) + added)
 
 
 def sampled_update_variance(
@@ -132,11 +128,11 @@ def sampled_update_variance(
     >>> print(f"{distortion.sampled_update_variance([1.0, 2.0, 3.0], 0.2, num_rounds=4):.2f}")
     0.56
     """
-    rows = _gradients(gradients)
+    rows = checked_gradients(gradients)
     p = _rate(sampling_rate)
-    number = _checks.count_scalar("num_rounds", num_rounds)
-    rate = _checks.positive_scalar("learning_rate", learning_rate)
-    noise = _checks.non_negative_scalar("noise_variance", noise_variance)
+    number = count_scalar("num_rounds", num_rounds)
+    rate = positive_scalar("learning_rate", learning_rate)
+    noise = non_negative_scalar("noise_variance", noise_variance)
     return float(rate**2 * p * (1.0 - p) / number * (rows**2).sum() + rows.shape[1] * noise)
 
 
@@ -193,9 +189,9 @@ def batch_mean_gradient_variance(
     >>> print(f"{distortion.batch_mean_gradient_variance(gradients, 0.3).variance:.6f}")
     1.368893
     """
-    rows = _gradients(gradients)
+    rows = checked_gradients(gradients)
     p = _rate(sampling_rate)
-    rate = _checks.positive_scalar("learning_rate", learning_rate)
+    rate = positive_scalar("learning_rate", learning_rate)
     records = rows.shape[0]
     sizes = np.arange(1, records + 1)
     weights = binomial_pmf(records, p)
@@ -233,129 +229,6 @@ def normalised_gradient_variance(gradients: ArrayLike, sampling_rate: float, *, 
     >>> print(f"{distortion.normalised_gradient_variance(gradients, 0.3):.6f}")
     1.640625
     """
-    rows = _gradients(gradients)
+    rows = checked_gradients(gradients)
     scale = rows.shape[0] * _rate(sampling_rate)
     return float(sampled_update_variance(rows, sampling_rate, learning_rate=learning_rate) / scale**2)
-
-
-def fedsgd_local_step(w: ArrayLike, gradients: ArrayLike, *, learning_rate: float) -> Array:
-    """Return a client's parameter after one step on its batch.
-
-    Parameters
-    ----------
-    w : array_like of shape (d,)
-        Parameter before the step.
-    gradients : array_like of shape (n, d)
-        Gradient of each record of the batch, which is not empty.
-    learning_rate : float
-        eta, positive.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        w - eta (mean of gradients).
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Zhang, Chen and Yang 2023, Equation 7.
-
-    Examples
-    --------
-    >>> from hockeystick import distortion
-    >>> print(distortion.fedsgd_local_step([2.0, 2.0], [[1.0, 2.0], [2.0, 1.0]], learning_rate=0.5))
-    [1.25 1.25]
-    """
-    start = vector("w", STRICT.finite("w", w))
-    rows = _gradients(gradients)
-    return np.asarray(start - _checks.positive_scalar("learning_rate", learning_rate) * rows.mean(axis=0))
-
-
-def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Generator) -> Array:
-    """Return a parameter with Gaussian noise added.
-
-    Parameters
-    ----------
-    w : array_like of shape (d,)
-        The parameter.
-    noise_variance : float
-        Variance per coordinate, >= 0.
-    rng : numpy.random.Generator
-        Source of randomness. Not cryptographic: for experiments.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        w + N(0, noise_variance I).
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-    TypeError
-        If rng is no generator.
-
-    Notes
-    -----
-    Zhang, Chen and Yang 2023, Equation 8 and Algorithm 3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hockeystick import distortion
-    >>> print(distortion.distort_parameters([1.0, 2.0], 0.0, np.random.default_rng(1)))
-    [1. 2.]
-    """
-    start = vector("w", STRICT.finite("w", w))
-    noise = _checks.non_negative_scalar("noise_variance", noise_variance)
-    if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
-        raise TypeError(msg)
-    return np.asarray(start + np.sqrt(noise) * rng.standard_normal(start.shape))
-
-
-def aggregate(parameters: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return the average of the clients' parameters.
-
-    Parameters
-    ----------
-    parameters : array_like of shape (K, d)
-        Parameter of each client.
-    weights : array_like of shape (K,), optional
-        Weights that sum to 1; equal if not given.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        The average.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain, or the shapes do not match.
-
-    Notes
-    -----
-    Zhang, Chen and Yang 2023, Equation 9 (equal weights) and Algorithm 1 (shares of the data).
-
-    Examples
-    --------
-    >>> from hockeystick import distortion
-    >>> print(distortion.aggregate([[1.0, 2.0], [3.0, 6.0]], [0.25, 0.75]))
-    [2.5 5. ]
-    """
-    rows = STRICT.finite("parameters", parameters)
-    if rows.ndim != 2 or rows.size == 0:
-        msg = f"parameters must have the shape (clients, dimension) and not be empty, not {rows.shape}"
-        raise ValueError(msg)
-    if weights is None:
-        return np.asarray(rows.mean(axis=0))
-    share = pmf("weights", weights)
-    if share.shape != rows.shape[:1]:
-        msg = f"weights must have one entry for each client, not the shapes {share.shape} and {rows.shape}"
-        raise ValueError(msg)
-    return np.asarray(share @ rows)

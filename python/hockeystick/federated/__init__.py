@@ -15,9 +15,9 @@ round draws its own batch.
 from __future__ import annotations
 
 from hockeystick.federated.best import best
+from hockeystick.federated.best_sampled import best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
-from hockeystick.federated.sampled import best_sampled
 from hockeystick.federated.trusted_aggregator import trusted_aggregator, trusted_aggregator_random_stop
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
-from hockeystick._best import Best, smallest
+import hockeystick._core as core
 from hockeystick._checks import OnError, broadcast
-from hockeystick.federated.trusted_aggregator import AggregatorGrid, Loss
+from hockeystick._hidden_states.best import Best, smallest
+from hockeystick.federated.arguments import AggregatorGrid, Loss
 
 __all__ = ["best"]
 
@@ -103,4 +103,4 @@ def best(
     length = grid.length(*np.broadcast_arrays(*cells[1:3]))
     wide = broadcast(*cells, stop, *(r[..., 0] for r in grid.rounds.values()))
     rows = [np.broadcast_to(r, (*wide[0].shape, length)) for r in grid.rounds.values()]
-    return smallest(_core.trusted_aggregator_bounds(wide[:4], rows, grid.convex, grid.threads), grid)
+    return smallest(core.trusted_aggregator_bounds(wide[:4], rows, grid.convex, grid.threads), grid)

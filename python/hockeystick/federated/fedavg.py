@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, TypeAlias, get_args
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
-from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, choice
+import hockeystick._core as core
+from hockeystick._checks import LARGEST_COUNT, Grid, OnError, Result, choice
+from hockeystick.federated.arguments import SCHEDULES, SCHEDULES_BY_ROUND, FederationGrid, Schedule
 
 __all__ = ["fedavg_delta", "fedavg_epsilon", "fedavg_gdp"]
-
-Schedule: TypeAlias = Literal["constant", "cyclic", "stagewise", "continuous"]
-
-SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
-SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
-
-
-class FederationGrid(Grid):
-    """The arguments that Noisy-FedAvg and Noisy-FedProx share."""
-
-    def federation(  # noqa: PLR0917, in the order of its callers' arguments
-        self,
-        rounds: ArrayLike,
-        local_steps: ArrayLike,
-        num_clients: ArrayLike,
-        clip_norm: ArrayLike,
-        noise_std: ArrayLike,
-        smoothness: ArrayLike,
-        learning_rate: ArrayLike,
-        *,
-        most_rounds: float = LARGEST_COUNT,
-    ) -> tuple[Array, ...]:
-        """Check them in their order."""
-        return (
-            self.count("rounds", rounds, most_rounds),
-            self.count("local_steps", local_steps),
-            self.count("num_clients", num_clients),
-            self.positive("clip_norm", clip_norm),
-            self.positive("noise_std", noise_std),
-            self.non_negative("smoothness", smoothness),
-            self.positive("learning_rate", learning_rate),
-        )
-
-    def diameter(self, diameter: ArrayLike | None) -> Array:
-        """Check the diameter; None is infinite."""
-        return np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
 
 
 def fedavg_gdp(
@@ -129,9 +92,9 @@ def fedavg_gdp(
         noise_std,
         smoothness,
         learning_rate,
-        most_rounds=_core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT,
+        most_rounds=core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT,
     )
-    function = partial(_core.fedavg_gdp, schedule)
+    function = partial(core.fedavg_gdp, schedule)
     return grid.map(function, *cells, grid.diameter(diameter))
 
 
@@ -192,7 +155,7 @@ def fedavg_delta(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_dp_delta, mu, eps)
+    return grid.map(core.gdp_dp_delta, mu, eps)
 
 
 def fedavg_epsilon(
@@ -251,4 +214,4 @@ def fedavg_epsilon(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_epsilon, mu, delta)
+    return grid.map(core.gdp_epsilon, mu, delta)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import Grid, OnError, Result
-from hockeystick.federated.fedavg import FederationGrid
+from hockeystick.federated.arguments import FederationGrid
 
 __all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
 
@@ -81,7 +81,7 @@ def fedprox_gdp(
     prox = grid.positive("prox", prox)
     grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=prox, smoothness=cells[5])
     grid.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=cells[6], prox=prox)
-    return grid.map(_core.fedprox_gdp, *cells, prox, grid.diameter(diameter))
+    return grid.map(core.fedprox_gdp, *cells, prox, grid.diameter(diameter))
 
 
 def fedprox_delta(
@@ -141,7 +141,7 @@ def fedprox_delta(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_dp_delta, mu, eps)
+    return grid.map(core.gdp_dp_delta, mu, eps)
 
 
 def fedprox_epsilon(
@@ -200,4 +200,4 @@ def fedprox_epsilon(
         num_threads=num_threads,
         on_error=on_error,
     )
-    return grid.map(_core.gdp_epsilon, mu, delta)
+    return grid.map(core.gdp_epsilon, mu, delta)

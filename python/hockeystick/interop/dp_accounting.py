@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick import _checks, _core, _engines
-from hockeystick._checks import Array
-from hockeystick._noise import Core
-from hockeystick.accounting import Accountant
-from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
+import hockeystick._core as core
+from hockeystick._checks import Array, count_scalar, positive_scalar
+from hockeystick._numeric.rounding import UP
+from hockeystick.accounting import engines
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.interop.event_noise import NON_PRIVATE, Relation
+from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
+from hockeystick.mechanisms.base import Core
 
 NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
 
@@ -83,7 +86,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         try:
             steps = [(mechanism, times * count) for mechanism, times in steps_of(event, self._relation)]
             for mechanism, times in steps:  # refused before anything is changed
-                _checks.count_scalar("count", self.accountant.ledger.get(mechanism, 0) + times, 0)
+                count_scalar("count", self.accountant.ledger.get(mechanism, 0) + times, 0)
         except UnsupportedEvent as error:
             return self.CompositionErrorDetails(error.event, error.reason)
         if do_compose:
@@ -156,9 +159,9 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     """
     if pld_pmf is None:
         raise ImportError(NEED)
-    h = _checks.positive_scalar("value_discretization_interval", value_discretization_interval)
-    composition = _engines.Composition(accountant.ledger, accountant.adjacency)
-    _engines.require_certified(composition)
+    h = positive_scalar("value_discretization_interval", value_discretization_interval)
+    composition = engines.Composition(accountant.ledger, accountant.adjacency)
+    engines.require_certified(composition)
     symmetric = len(composition.directions()) == 1
     total = None
     for kind, parameters, rate, count in composition.entries(upper=True):
@@ -183,17 +186,17 @@ def _dots(mechanism: Core, forward: bool, h: float) -> Any:
 
 def _highest(mechanism: Core, forward: bool) -> float:
     """Return a loss beyond which there is nothing, or next to nothing."""
-    _, most, _, infinite = _core.one_step_limits(*mechanism, forward)
+    _, most, _, infinite = core.one_step_limits(*mechanism, forward)
     spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
-    return max(min(most, _core.one_step_bracket(*mechanism, forward, True, spared)[1]), 0.0)
+    return max(min(most, core.one_step_bracket(*mechanism, forward, True, spared)[1]), 0.0)
 
 
 def _delta(mechanism: Core, forward: bool, eps: float) -> float:
     """Return the upper end of delta, at a negative eps by that of the other direction."""
     if eps >= 0:
-        return float(_core.one_step_bracket(*mechanism, forward, False, eps)[1])
-    other = _core.one_step_bracket(*mechanism, not forward, False, -eps)[1]
-    return float(min((-math.expm1(eps) + math.exp(eps) * other) * (1 + 2.0**-50), 1.0))
+        return float(core.one_step_bracket(*mechanism, forward, False, eps)[1])
+    other = core.one_step_bracket(*mechanism, not forward, False, -eps)[1]
+    return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
 
 
 def from_pld(pld: Any) -> DiscretePairs:

@@ -13,33 +13,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from hockeystick import _checks
-from hockeystick.accounting import Accountant
-from hockeystick.correlated_noise import tree_sensitivity
+from hockeystick._checks import count_scalar
+from hockeystick._numeric.rounding import DOWN
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.renyi.divergence import require_bound
+from hockeystick.interop import event_noise
+from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps
 from hockeystick.mechanisms import (
-    Adjacency,
-    ApproximateDP,
     Composed,
-    Discrete,
-    DiscreteLaplace,
     FixedSizeSampled,
     Gaussian,
     Laplace,
-    Mechanism,
-    MixtureOfGaussians,
     PoissonSampled,
-    RandomizedResponse,
-    TruncatedPoissonSampled,
 )
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
-
-Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
-Steps: TypeAlias = list[tuple[Mechanism, int]]
-
-NON_PRIVATE = ApproximateDP(0.0, 1.0)  # delta is 1 at every epsilon
 
 
 class UnsupportedEvent(ValueError):
@@ -136,6 +127,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
             mechanism._entries(adjacency_of(relation))
+            require_bound(mechanism, adjacency_of(relation))
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency
@@ -156,82 +148,8 @@ def _structure(event: Any) -> tuple[str, dict[str, Any]]:
     return type(event).__name__, vars(event) if hasattr(event, "__dict__") else {}
 
 
-def _noise(kind: Callable[[float], Mechanism]) -> Callable[[Relation, float], Steps]:
-    def read(relation: Relation, noise_multiplier: float) -> Steps:
-        del relation
-        return [(NON_PRIVATE if noise_multiplier == 0 else kind(noise_multiplier), 1)]
-
-    return read
-
-
-def _discrete_laplace(relation: Relation, noise_parameter: float, sensitivity: int) -> Steps:
-    del relation
-    return [(NON_PRIVATE if noise_parameter == 0 else DiscreteLaplace(noise_parameter, sensitivity), 1)]
-
-
-def _mixture(
-    relation: Relation, standard_deviation: float, sensitivities: Sequence[float], sampling_probs: Sequence[float]
-) -> Steps:
-    del relation
-    if not any(sensitivities):
-        return []
-    if standard_deviation == 0:
-        return [(NON_PRIVATE, 1)]
-    return [(MixtureOfGaussians(standard_deviation, sensitivities, sampling_probs), 1)]
-
-
-def _truncated(
-    relation: Relation,
-    dataset_size: int,
-    sampling_probability: float,
-    truncated_batch_size: int,
-    noise_multiplier: float,
-) -> Steps:
-    if relation == "replace_special":
-        msg = "a special record that is sampled takes a place in the batch: it is not as good as none"
-        raise ValueError(msg)
-    if sampling_probability == 0:
-        return []
-    if noise_multiplier == 0:
-        return [(NON_PRIVATE, 1)]
-    noise = Gaussian(noise_multiplier)
-    return [(TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size), 1)]
-
-
-def _tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:
-    if relation == "add_or_remove":
-        msg = "a record more would move the others to other steps"
-        raise ValueError(msg)
-    longest = max(step_counts, default=0) if isinstance(step_counts, Sequence) else step_counts
-    if longest == 0:
-        return []
-    sensitivity = tree_sensitivity(longest, participation="single")  # the record is in one tree of the epoch
-    return [(NON_PRIVATE if noise_multiplier == 0 else sensitivity.mechanism(noise_multiplier), 1)]
-
-
-def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
-    if num_buckets == 1:
-        return []
-    response = RandomizedResponse(noise_parameter, num_buckets)
-    if relation != "replace_special":
-        return [(response, 1)]
-    other = response.noise_parameter / response.num_buckets  # the special record answers uniformly
-    rest = 1.0 / response.num_buckets
-    answer = Discrete([1.0 - (num_buckets - 1) * other, (num_buckets - 1) * other], [rest, 1.0 - rest])
-    return [(answer, 1)]
-
-
-def _approximate(relation: Relation, epsilon: float, delta: float) -> Steps:
-    del relation
-    return [(NON_PRIVATE if epsilon == math.inf or delta == 1 else ApproximateDP(epsilon, delta), 1)]
-
-
-def _pure(relation: Relation, epsilon: float) -> Steps:
-    return _approximate(relation, epsilon, 0.0)
-
-
 def _repeated(relation: Relation, event: Any, count: int) -> Steps:
-    count = _checks.count_scalar("count", count, 0)
+    count = count_scalar("count", count, 0)
     return [(mechanism, times * count) for mechanism, times in steps_of(event, relation) if count]
 
 
@@ -279,26 +197,26 @@ def _one(steps: Steps) -> Mechanism:
     if not all(isinstance(mechanism, Gaussian) for mechanism, _ in steps):
         return Composed(steps)
     shift = math.hypot(*(math.sqrt(count) / mechanism.noise_multiplier for mechanism, count in steps))  # type: ignore[attr-defined]
-    return Gaussian((1.0 - 2.0**-50) / shift)  # less noise than rounding may have added
+    return Gaussian(DOWN / shift)  # less noise than rounding may have added
 
 
 Reader: TypeAlias = tuple[tuple[str, ...], Callable[..., Steps]]
 _READERS: dict[str, Reader] = {
     "NoOpDpEvent": ((), lambda _: []),
     "NonPrivateDpEvent": ((), lambda _: [(NON_PRIVATE, 1)]),
-    "GaussianDpEvent": (("noise_multiplier",), _noise(Gaussian)),
-    "LaplaceDpEvent": (("noise_multiplier",), _noise(Laplace)),
-    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), _discrete_laplace),
-    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), _mixture),
+    "GaussianDpEvent": (("noise_multiplier",), event_noise.noise(Gaussian)),
+    "LaplaceDpEvent": (("noise_multiplier",), event_noise.noise(Laplace)),
+    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), event_noise.discrete_laplace),
+    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), event_noise.mixture),
     "TruncatedSubsampledGaussianDpEvent": (
         ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
-        _truncated,
+        event_noise.truncated,
     ),
-    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
-    "EpsilonDeltaDpEvent": (("epsilon", "delta"), _approximate),
-    "ExponentialMechanismDpEvent": (("epsilon",), _pure),
-    "PermuteAndFlipDpEvent": (("epsilon",), _pure),
-    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), _tree),
+    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), event_noise.randomized_response),
+    "EpsilonDeltaDpEvent": (("epsilon", "delta"), event_noise.approximate),
+    "ExponentialMechanismDpEvent": (("epsilon",), event_noise.pure),
+    "PermuteAndFlipDpEvent": (("epsilon",), event_noise.pure),
+    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), event_noise.tree),
     "SelfComposedDpEvent": (("event", "count"), _repeated),
     "ComposedDpEvent": (("events",), _composed),
     "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),

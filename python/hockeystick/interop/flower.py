@@ -10,85 +10,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
-from hockeystick import _checks
-from hockeystick import accounting as _accounting
-from hockeystick.mechanisms import Adjacency, FixedSizeSampled, Gaussian, Mechanism, PoissonSampled
+from hockeystick._checks import count_scalar
+from hockeystick.accounting import Accountant as CertifiedAccountant
+from hockeystick.interop.flower_settings import (
+    RELATIONS,
+    GaussianPrivacyEvent,
+    PrivacyConfig,
+    PrivacySpent,
+    checked_settings,
+)
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 
 __all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"]
-
 SCHEMA_VERSION, BACKEND = 1, "hockeystick"
-_RELATIONS: Mapping[str, Adjacency] = {"add-or-remove-one": "add_or_remove", "replace-one": "replace"}
-_SAMPLING = ("poisson", "without-replacement", "no-amplification")
-
-
-@dataclass(frozen=True)
-class PrivacyConfig:
-    """What stays the same over a training.
-
-    Parameters
-    ----------
-    target_delta : float
-        Delta of reports and limits, in (0, 1).
-    population_size : int
-        Clients from which each round samples.
-    neighboring_relation : {"add-or-remove-one", "replace-one"}
-        Which populations are adjacent, by one client.
-    sampling_method : {"poisson", "without-replacement", "no-amplification"}
-        How each round samples.
-    max_epsilon : float, optional
-        Limit for `Accountant.would_exceed`.
-    """
-
-    target_delta: float
-    population_size: int
-    neighboring_relation: str
-    sampling_method: str
-    max_epsilon: float | None = None
-
-
-@dataclass(frozen=True)
-class GaussianPrivacyEvent:
-    """A round with Gaussian noise on the sum of clipped updates.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Noise standard deviation over clip norm.
-    sample_size : int
-        Clients in the round; with Poisson sampling their expected number.
-    population_size : int
-        That of the configuration.
-    """
-
-    noise_multiplier: float
-    sample_size: int
-    population_size: int
-
-
-class PrivacySpent(NamedTuple):
-    """What was spent.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Certified upper end of epsilon, at delta.
-    num_releases : int
-        Rounds so far.
-    accounting_method : str
-        "hockeystick".
-    optimal_order : None
-        There are no orders.
-    """
-
-    epsilon: float
-    delta: float
-    num_releases: int
-    accounting_method: str
-    optimal_order: None = None
 
 
 class Accountant:
@@ -117,7 +54,7 @@ class Accountant:
     def __init__(self, config: Any) -> None:
         """Check the configuration."""
         self._config = config
-        self._settings = _settings(config)
+        self._settings = checked_settings(config)
         self._compositions: list[tuple[dict[str, Any], int]] = []
         self._accountant = self._empty()
 
@@ -132,7 +69,7 @@ class Accountant:
         return len(self._accountant)
 
     @property
-    def accountant(self) -> _accounting.Accountant:
+    def accountant(self) -> CertifiedAccountant:
         """Hockeystick's accountant, for brackets and explanations."""
         return self._accountant
 
@@ -253,8 +190,8 @@ class Accountant:
             raise ValueError(msg) from error
         self._compositions, self._accountant = restored._compositions, restored._accountant
 
-    def _empty(self) -> _accounting.Accountant:
-        return _accounting.Accountant(_RELATIONS[self._settings["neighboring_relation"]])
+    def _empty(self) -> CertifiedAccountant:
+        return CertifiedAccountant(RELATIONS[self._settings["neighboring_relation"]])
 
     def _round(self, event: Any) -> tuple[dict[str, Any], Mechanism]:
         """Return an event as plain values and as a mechanism."""
@@ -262,7 +199,7 @@ class Accountant:
         if event.population_size != population:
             msg = f"population_size must be that of the configuration, {population}, not {event.population_size!r}"
             raise ValueError(msg)
-        size = _checks.count_scalar("sample_size", event.sample_size)
+        size = count_scalar("sample_size", event.sample_size)
         if size > population:
             msg = f"sample_size must be at most population_size ({population}), not {size}"
             raise ValueError(msg)
@@ -277,30 +214,3 @@ def _sampled(noise: Gaussian, size: int, population: int, method: str) -> Mechan
     if method == "without-replacement":
         return FixedSizeSampled(noise, population, size, replacement=False)
     return noise
-
-
-def _settings(config: Any) -> dict[str, Any]:
-    """Return a configuration as plain values, checked."""
-    relation, method = (_word(config, name) for name in ("neighboring_relation", "sampling_method"))
-    _checks.choice("neighboring_relation", relation, tuple(_RELATIONS))
-    _checks.choice("sampling_method", method, _SAMPLING)
-    if method == "without-replacement" and _RELATIONS[relation] != "replace":
-        msg = (
-            f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}; use 'replace-one'"
-        )
-        raise ValueError(msg)
-    limit = config.max_epsilon
-    if limit is not None:
-        limit = _checks.positive_scalar("max_epsilon", limit)
-    return {
-        "target_delta": _checks.scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
-        "population_size": _checks.count_scalar("population_size", config.population_size),
-        "neighboring_relation": relation,
-        "sampling_method": method,
-        "max_epsilon": limit,
-    }
-
-
-def _word(config: Any, name: str) -> Any:
-    value = getattr(config, name)
-    return value.value if isinstance(value, Enum) else value

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hockeystick import kernels
+import hockeystick.kernels as ufuncs
 
 try:
     from llvmlite import binding
@@ -33,9 +33,9 @@ BINARY = ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsi
 def register() -> None:
     """Teach numba the kernels; numba calls it before it compiles anything."""
     for name in UNARY:
-        _overload_unary(getattr(kernels, name), _external(name, 1))
+        _overload_unary(getattr(ufuncs, name), _external(name, 1))
     for name in BINARY:
-        _overload_binary(getattr(kernels, name), _external(name, 2))
+        _overload_binary(getattr(ufuncs, name), _external(name, 2))
 
 
 def _external(name: str, arguments: int) -> Any:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
-from hockeystick import _checks
-from hockeystick.accounting import Accountant
+from hockeystick._checks import count_scalar
+from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
 __all__ = ["HockeyStickAccountant"]
@@ -171,7 +171,7 @@ def _step(noise_multiplier: float, sample_rate: float) -> PoissonSampled | None:
 
 def _checked(noise_multiplier: float, sample_rate: float, steps: int) -> PoissonSampled | None:
     """Return the step of an entry, after checking how often it was made."""
-    _checks.count_scalar("steps", steps)
+    count_scalar("steps", steps)
     return _step(noise_multiplier, sample_rate)
 
 

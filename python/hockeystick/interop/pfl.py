@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockeystick import _checks
-from hockeystick.accounting import Accountant
-from hockeystick.calibration import calibrate
+from hockeystick._checks import choice, count_scalar, probability_scalar, scalar
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.calibration import calibrate
 from hockeystick.mechanisms import Gaussian, Laplace, PoissonSampled
 
 __all__ = ["PrivacyAccountant"]
@@ -65,10 +65,10 @@ class PrivacyAccountant:
 
     def __post_init__(self) -> None:
         """Find what is missing."""
-        self.num_compositions = _checks.count_scalar("num_compositions", self.num_compositions)
-        _checks.probability_scalar("sampling_probability", self.sampling_probability)
-        self.mechanism = _checks.choice("mechanism", self.mechanism.lower(), tuple(_MECHANISMS))
-        _checks.scalar("noise_scale", self.noise_scale, lambda x: 0 < x <= 1, "lie in (0, 1]")
+        self.num_compositions = count_scalar("num_compositions", self.num_compositions)
+        probability_scalar("sampling_probability", self.sampling_probability)
+        self.mechanism = choice("mechanism", self.mechanism.lower(), tuple(_MECHANISMS))
+        scalar("noise_scale", self.noise_scale, lambda x: 0 < x <= 1, "lie in (0, 1]")
         missing = [name for name in ("epsilon", "delta", "noise_parameter") if getattr(self, name) is None]
         if len(missing) > 1:
             msg = f"at most one of epsilon, delta and noise_parameter may be missing, not {', '.join(missing)}"

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from hockeystick.accounting import Accountant
-from hockeystick.dpsgd import dpsgd_noise_multiplier
-from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, Mechanism, PoissonSampled
-from hockeystick.pld import Bracket
+from hockeystick._numeric.rounding import UNIT
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
+from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 
 __all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 
@@ -206,9 +208,9 @@ def mechanism_of(prv: Any) -> Mechanism:
     if name == "PoissonSubsampledGaussianMechanism" and _has(prv, "p", "sigma"):
         return PoissonSampled(Gaussian(float(prv.sigma)), float(prv.p))
     if name == "GaussianMechanism" and _has(prv, "mu"):
-        return Gaussian((1.0 - 2.0**-52) / float(prv.mu))  # mu holds a rounding
+        return Gaussian((1.0 - UNIT) / float(prv.mu))  # mu holds a rounding
     if name == "LaplaceMechanism" and _has(prv, "mu"):
-        return Laplace((1.0 - 2.0**-52) / float(prv.mu))
+        return Laplace((1.0 - UNIT) / float(prv.mu))
     if name == "PureDPMechanism" and _has(prv, "eps"):
         return ApproximateDP(float(prv.eps), 0.0)
     if name == "ApproximateDPMechanism" and _has(prv, "pure_dp", "delta"):

@@ -12,11 +12,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import Result
-from hockeystick._search import Probe, narrow
-from hockeystick.accounting import Accountant
-from hockeystick.dpsgd import dpsgd_noise_multiplier
+from hockeystick._checks import Grid, Result, scalar
+from hockeystick._numeric.rounding import DOWN
+from hockeystick._numeric.search import Probe, narrow
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
 __all__ = [
@@ -113,11 +113,11 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     >>> print(f"{get_bayes_risk(hs.Accountant().compose(hs.Gaussian(2.0)), 0.5):.3f}")
     0.401
     """
-    priors = _checks.Grid(None, "raise").probability("prior", prior)
+    priors = Grid(None, "raise").probability("prior", prior)
     smaller = np.minimum(priors, 1.0 - priors)
     with np.errstate(divide="ignore"):
-        eps = np.abs(np.log(1.0 - smaller) - np.log(smaller)) * (1 - 2.0**-50)
-    return smaller * np.maximum(1.0 - accountant.delta(eps), 0.0) * (1 - 2.0**-50)
+        eps = np.abs(np.log(1.0 - smaller) - np.log(smaller)) * DOWN
+    return smaller * np.maximum(1.0 - accountant.delta(eps), 0.0) * DOWN
 
 
 def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
@@ -198,8 +198,8 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     0.97
     """
     del grid_step, beta_tol, noise_min, noise_max
-    alpha = _checks.scalar("alpha", alpha, lambda x: 0 < x < 1, "lie in (0, 1)")
-    beta = _checks.scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
+    alpha = scalar("alpha", alpha, lambda x: 0 < x < 1, "lie in (0, 1)")
+    beta = scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
 
     def lacking(log_noise: float) -> float:
         return beta - float(_training(math.exp(log_noise), sample_rate, num_steps).trade_off(alpha))

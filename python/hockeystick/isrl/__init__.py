@@ -8,15 +8,15 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
+from hockeystick.isrl.batch_counts import (
+    binomial_mechanism_delta,
+    calibrate_binomial_b,
+    shuffle_vector_sum,
+)
 from hockeystick.isrl.batches import (
     one_pass_batch_size,
     one_pass_batch_size_sc,
     sdp_batch_size,
-)
-from hockeystick.isrl.binomial import (
-    binomial_mechanism_delta,
-    calibrate_binomial_b,
-    shuffle_vector_sum,
 )
 from hockeystick.isrl.budgets import (
     Budget,
@@ -34,55 +34,32 @@ from hockeystick.isrl.composition import (
     per_round_budget,
     subsampling_amplification,
 )
-from hockeystick.isrl.noise import (
-    noisy_mb_sgd_accountant,
-    noisy_mb_sgd_epsilon,
-    noisy_mb_sgd_sigma,
-    one_pass_sigma,
-    silo_noise_sigmas,
-)
+from hockeystick.isrl.heterogeneity import Heterogeneity, heterogeneity, noisy_gradient_variance
+from hockeystick.isrl.noise import noisy_mb_sgd_accountant, noisy_mb_sgd_epsilon, noisy_mb_sgd_sigma, one_pass_sigma
+from hockeystick.isrl.noise_of_silos import silo_noise_sigmas
 from hockeystick.isrl.one_pass_rates import (
     one_pass_rate,
     one_pass_rate_sc,
     sdp_one_pass_rate,
 )
-from hockeystick.isrl.rates import (
-    Rate,
-    erm_rate,
-    excess_risk_rate_iid,
-    hybrid_user_level_rate,
-    risk_lower_bound,
-    shuffle_rate,
-)
-from hockeystick.isrl.risk import (
-    mb_sgd_empirical_bound,
-    mb_sgd_risk_bound,
-    population_bound,
-    relative_rmse,
-    uniform_stability,
-)
+from hockeystick.isrl.rates import Rate, erm_rate, excess_risk_rate_iid, hybrid_user_level_rate
+from hockeystick.isrl.rates_lower_bound import risk_lower_bound
+from hockeystick.isrl.rates_shuffle import shuffle_rate
+from hockeystick.isrl.risk import mb_sgd_empirical_bound, mb_sgd_risk_bound, relative_rmse
 from hockeystick.isrl.rounds import (
     Stage,
     erm_rounds,
     mb_sgd_rounds,
     multistage_schedule,
 )
-from hockeystick.isrl.shuffle import (
-    ShuffledNoise,
-    clone_bound,
-    shuffle_amplification,
-    shuffle_amplification_composed,
-    shuffled_mb_sgd_sigma,
-)
+from hockeystick.isrl.shuffle import clone_bound, shuffle_amplification, shuffle_amplification_composed
+from hockeystick.isrl.shuffle_noise import ShuffledNoise, shuffled_mb_sgd_sigma
 from hockeystick.isrl.silos import (
-    Heterogeneity,
     Participation,
     ReweightedConstants,
     balanced_batch_sizes,
     harmonic_participation,
-    heterogeneity,
     mean_noise_std,
-    noisy_gradient_variance,
     reweighted_constants,
 )
 from hockeystick.isrl.smoothing import (
@@ -91,6 +68,7 @@ from hockeystick.isrl.smoothing import (
     moreau_envelope,
     sampled_mean_variance,
 )
+from hockeystick.isrl.stability import population_bound, uniform_stability
 from hockeystick.isrl.steps import (
     averaging_weights,
     step_size_convex,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result
-from hockeystick.isrl._arguments import checked
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["one_pass_batch_size", "one_pass_batch_size_sc", "sdp_batch_size"]
 

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Result, broadcast, same_length, vector
+from hockeystick._checks import STRICT, Result, broadcast, positive_scalar, same_length, scalar, vector
 from hockeystick.isrl.budgets import Budget
 
 __all__ = [
@@ -57,7 +56,7 @@ def advanced_composition(epsilons: ArrayLike, deltas: ArrayLike, slack: float) -
     eps, delta = same_length(
         epsilons=STRICT.non_negative("epsilons", epsilons), deltas=STRICT.probability("deltas", deltas)
     )
-    slack = _checks.scalar("slack", slack, lambda x: 0 < x < 1, "lie in (0, 1)")
+    slack = scalar("slack", slack, lambda x: 0 < x < 1, "lie in (0, 1)")
     with np.errstate(over="ignore"):
         drift = float((eps * np.expm1(eps)).sum())
     spread = math.sqrt(-2.0 * math.log(slack)) * math.hypot(*eps.tolist())  # squares would underflow
@@ -210,4 +209,4 @@ def compositionality_constant(epsilons: ArrayLike, epsilon: float) -> Result:
     0.707107
     """
     eps = vector("epsilons", STRICT.non_negative("epsilons", epsilons))
-    return float(np.linalg.norm(eps)) / _checks.positive_scalar("epsilon", epsilon)
+    return float(np.linalg.norm(eps)) / positive_scalar("epsilon", epsilon)

@@ -11,21 +11,24 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Grid, OnError, Result, broadcast, same_length
-from hockeystick.accounting import Accountant
-from hockeystick.calibration import calibrate
+from hockeystick._checks import (
+    STRICT,
+    Array,
+    Grid,
+    OnError,
+    Result,
+    at_most,
+    broadcast,
+    count_scalar,
+    positive_scalar,
+    scalar,
+)
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.calibration import calibrate
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
-__all__ = [
-    "noisy_mb_sgd_accountant",
-    "noisy_mb_sgd_epsilon",
-    "noisy_mb_sgd_sigma",
-    "one_pass_sigma",
-    "silo_noise_sigmas",
-]
-
+__all__ = ["noisy_mb_sgd_accountant", "noisy_mb_sgd_epsilon", "noisy_mb_sgd_sigma", "one_pass_sigma"]
 MARGIN = 1e-9  # more noise than the closed form, to cover its rounding
 SMALLEST = 1e-9  # share of the noise that a full batch would need, below which it is not sought
 
@@ -75,9 +78,9 @@ def noisy_mb_sgd_accountant(
     >>> print(f"{silo.epsilon(1e-5):.3f}")
     0.244
     """
-    noise_std = _checks.positive_scalar("noise_std", noise_std)
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    multiplier = _checks.positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
+    noise_std = positive_scalar("noise_std", noise_std)
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
     step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=False)
     return Accountant("replace").compose(step, rounds)
 
@@ -192,7 +195,7 @@ def noisy_mb_sgd_sigma(
     Notes
     -----
     4 to 31 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
-    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl.md` has a table.
+    (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl/isrl.md` has a table.
 
     Examples
     --------
@@ -203,13 +206,13 @@ def noisy_mb_sgd_sigma(
     >>> print(f"{sigma:.6f}")
     0.060981
     """
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    num_records = _checks.count_scalar("num_records", num_records)
-    batch_size = _checks.count_scalar("batch_size", batch_size)
-    _checks.at_most("batch_size", batch_size, "num_records", num_records)
-    rounds = _checks.count_scalar("rounds", rounds)
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    num_records = count_scalar("num_records", num_records)
+    batch_size = count_scalar("batch_size", batch_size)
+    at_most("batch_size", batch_size, "num_records", num_records)
+    rounds = count_scalar("rounds", rounds)
+    epsilon = positive_scalar("epsilon", epsilon)
+    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
 
     def silo(noise_std: float) -> Accountant:
         return noisy_mb_sgd_accountant(
@@ -268,69 +271,3 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
     )
     sigma = 2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN)
     return np.nextafter(sigma, np.inf)[()]  # subnormal numbers round by more than the margin
-
-
-def silo_noise_sigmas(
-    *,
-    lipschitz: ArrayLike,
-    num_records: ArrayLike,
-    batch_sizes: ArrayLike,
-    rounds: ArrayLike,
-    epsilons: ArrayLike,
-    deltas: ArrayLike,
-) -> Array:
-    """Return the noise of each of several silos of their own sizes and budgets.
-
-    Parameters
-    ----------
-    lipschitz : array_like
-        Clip norm of each silo; under weights p_i (`reweighted_constants`) it may be that of the silo, N p_i L.
-    num_records, batch_sizes, rounds : array_like
-        Records n_i, batch sizes K_i, and rounds R_i in which the silo answers. `balanced_batch_sizes` gives K_i.
-    epsilons, deltas : array_like
-        Budget of each silo. All arguments are one-dimensional, one number a silo; a single number is repeated.
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        `noisy_mb_sgd_sigma` of each silo; equal silos are computed once.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain, or the lengths differ.
-
-    Notes
-    -----
-    In place of the printed constants of Appendix H of Lowy and Razaviyayn 2023 (`hockeystick.published.silo_noise_sigmas`).
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> sigmas = isrl.silo_noise_sigmas(
-    ...     lipschitz=1.0, num_records=[1000, 500], batch_sizes=[1000, 500], rounds=50, epsilons=[1.0, 0.5], deltas=1e-5
-    ... )
-    >>> print(sigmas.round(5))
-    [0.05276 0.19889]
-    """
-    columns = same_length(
-        lipschitz=STRICT.positive("lipschitz", lipschitz),
-        num_records=STRICT.count("num_records", num_records),
-        batch_sizes=STRICT.count("batch_sizes", batch_sizes),
-        rounds=STRICT.count("rounds", rounds),
-        epsilons=STRICT.positive("epsilons", epsilons),
-        deltas=STRICT.inside("deltas", deltas),
-    )
-    known: dict[tuple[float, ...], float] = {}
-    for silo in zip(*(column.tolist() for column in columns), strict=True):
-        clip, records, batch, answers, epsilon, delta = silo
-        if silo not in known:
-            known[silo] = noisy_mb_sgd_sigma(
-                lipschitz=clip,
-                num_records=int(records),
-                batch_size=int(batch),
-                rounds=int(answers),
-                epsilon=epsilon,
-                delta=delta,
-            )
-    return np.array([known[silo] for silo in zip(*(column.tolist() for column in columns), strict=True)])

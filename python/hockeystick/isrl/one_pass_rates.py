@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT
-from hockeystick.isrl._arguments import checked, left_out
+from hockeystick.isrl.arguments import checked, left_out
 from hockeystick.isrl.batches import average_noise
 from hockeystick.isrl.rates import Rate, rate_of
 

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, choice
-from hockeystick.isrl._arguments import checked
+from hockeystick._checks import Array, Result
+from hockeystick.isrl.arguments import checked
 
-__all__ = ["Rate", "erm_rate", "excess_risk_rate_iid", "hybrid_user_level_rate", "risk_lower_bound", "shuffle_rate"]
+__all__ = ["Rate", "erm_rate", "excess_risk_rate_iid", "hybrid_user_level_rate"]
 
 Problem: TypeAlias = Literal["population", "empirical"]
 Notion: TypeAlias = Literal["isrl", "central"]
@@ -116,10 +116,10 @@ def excess_risk_rate_iid(
         strong_convexity=strong_convexity,
     )
     private = dimension * np.log(1.0 / delta) / (epsilon * records) ** 2
-    return _by_convexity(lipschitz, diameter, convexity, 1.0 / (silos * records), private / silos)
+    return by_convexity(lipschitz, diameter, convexity, 1.0 / (silos * records), private / silos)
 
 
-def _by_convexity(lipschitz: Array, diameter: Array, convexity: Array, statistical: Array, private: Array) -> Rate:
+def by_convexity(lipschitz: Array, diameter: Array, convexity: Array, statistical: Array, private: Array) -> Rate:
     """Return LD sqrt(x) of both terms, or L^2/mu times them where mu > 0."""
 
     def risk(x: Array) -> Array:
@@ -238,150 +238,3 @@ def erm_rate(
         strong_convexity=strong_convexity,
     )
     return rate_of(np.zeros_like(both.private), both.private)
-
-
-def shuffle_rate(
-    *,
-    lipschitz: ArrayLike,
-    diameter: ArrayLike,
-    silos_per_round: ArrayLike,
-    num_silos: ArrayLike,
-    num_records: ArrayLike,
-    dimension: ArrayLike,
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    strong_convexity: ArrayLike = 0.0,
-) -> Rate:
-    r"""Return the rate of the population's excess risk with a shuffler and equal silos.
-
-    Parameters
-    ----------
-    lipschitz, diameter : array_like
-        L and D, positive.
-    silos_per_round, num_silos, num_records, dimension : array_like
-        M, N, n, d.
-    epsilon, delta : array_like
-        Budget against who sees the shuffled messages.
-    strong_convexity : array_like
-        mu, >= 0.
-
-    Returns
-    -------
-    Rate
-        :math:`LD(1/\sqrt{nM} + \sqrt{d\ln(1/\delta)}/(\epsilon nN))`, or for mu > 0
-        :math:`\frac{L^2}{\mu}(1/(nM) + d\ln(1/\delta)/(\epsilon^2n^2N^2))`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Theorem 5.1 of Lowy and Razaviyayn 2023: that of a trusted server.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> rate = isrl.shuffle_rate(
-    ...     lipschitz=1.0, diameter=2.0, silos_per_round=25, num_silos=25, num_records=1000, dimension=10, epsilon=1.0, delta=1e-5
-    ... )
-    >>> print(f"{rate.value:.6f}")
-    0.013507
-    """
-    lipschitz, diameter, silos, all_silos, records, dimension, epsilon, delta, convexity = checked(
-        lipschitz=lipschitz,
-        diameter=diameter,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        num_records=num_records,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        strong_convexity=strong_convexity,
-    )
-    private = dimension * np.log(1.0 / delta) / (epsilon * records * all_silos) ** 2
-    return _by_convexity(lipschitz, diameter, convexity, 1.0 / (silos * records), private)
-
-
-def risk_lower_bound(
-    *,
-    lipschitz: ArrayLike,
-    diameter: ArrayLike,
-    gradient_std: ArrayLike,
-    num_silos: ArrayLike,
-    num_records: ArrayLike,
-    dimension: ArrayLike,
-    epsilon: ArrayLike,
-    compositionality: ArrayLike = 1.0,
-    strong_convexity: ArrayLike = 0.0,
-    problem: Problem = "population",
-    notion: Notion = "isrl",
-) -> Rate:
-    r"""Return the rate below which no private algorithm can bring the excess risk.
-
-    Parameters
-    ----------
-    lipschitz, diameter, gradient_std : array_like
-        L, D, phi.
-    num_silos, num_records, dimension : array_like
-        N, n, d; n = 1 is local differential privacy.
-    epsilon : array_like
-        Budget, positive; at most sqrt(N) for inter-silo privacy.
-    compositionality : array_like
-        `compositionality_constant` C, positive; not used for central privacy.
-    strong_convexity : array_like
-        mu, >= 0.
-    problem : {"population", "empirical"}
-        Whose excess risk; the empirical has no statistical term.
-    notion : {"isrl", "central"}
-        Inter-silo record-level privacy of C-compositional algorithms, or central privacy.
-
-    Returns
-    -------
-    Rate
-        :math:`\phi D/\sqrt{Nn} + LD\min(1, \sqrt d/(\epsilon n\sqrt N C^2))`, or for mu > 0
-        :math:`\phi^2/(\mu nN) + LD\min(1, d/(\epsilon^2n^2NC^4))`; central privacy has N in place of sqrt(N) C^2.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Theorems 2.2, D.3, D.6, F.3 and F.4 of Lowy and Razaviyayn 2023, for M = N, small delta and rounds with epsilon of about
-    1/n at most.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> rate = isrl.risk_lower_bound(
-    ...     lipschitz=1.0, diameter=2.0, gradient_std=1.0, num_silos=25, num_records=1000, dimension=10, epsilon=1.0
-    ... )
-    >>> print(f"{rate.value:.6f}")
-    0.013914
-    """
-    population = choice("problem", problem, ("population", "empirical")) == "population"
-    central = choice("notion", notion, ("isrl", "central")) == "central"
-    lipschitz, diameter, phi, silos, records, dimension, epsilon, c, convexity = checked(
-        lipschitz=lipschitz,
-        diameter=diameter,
-        gradient_std=gradient_std,
-        num_silos=num_silos,
-        num_records=num_records,
-        dimension=dimension,
-        epsilon=epsilon,
-        compositionality=compositionality,
-        strong_convexity=strong_convexity,
-    )
-    if not central:
-        STRICT.require(
-            lambda e, n: e <= np.sqrt(n), "epsilon must be at most sqrt(num_silos)", epsilon=epsilon, num_silos=silos
-        )
-    total = records * silos
-    reach = np.sqrt(dimension) / (epsilon * (total if central else records * np.sqrt(silos) * c**2))
-    private = lipschitz * diameter * np.minimum(1.0, np.where(convexity > 0, reach**2, reach))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistical = np.where(convexity > 0, phi**2 / (convexity * total), phi * diameter / np.sqrt(total))
-    return rate_of(statistical if population else np.zeros_like(private), private)

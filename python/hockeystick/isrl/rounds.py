@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Result
-from hockeystick.isrl._arguments import checked
+from hockeystick._checks import STRICT, Result, count_scalar, positive_scalar
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["Stage", "erm_rounds", "mb_sgd_rounds", "multistage_schedule"]
 
@@ -240,10 +239,10 @@ def multistage_schedule(
     [(1707, 12887.572)]
     """
     beta, convexity = (float(x) for x in checked(smoothness=smoothness, strong_convexity=strong_convexity))
-    _checks.positive_scalar("strong_convexity", strong_convexity)
-    variance = _checks.positive_scalar("gradient_std", gradient_std) ** 2
-    gap = _checks.positive_scalar("initial_gap", initial_gap)
-    rounds = _checks.count_scalar("rounds", rounds)
+    positive_scalar("strong_convexity", strong_convexity)
+    variance = positive_scalar("gradient_std", gradient_std) ** 2
+    gap = positive_scalar("initial_gap", initial_gap)
+    rounds = count_scalar("rounds", rounds)
     stages: list[Stage] = []
     left = rounds
     while True:

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, broadcast
-from hockeystick._search import Probe, narrow
+from hockeystick._checks import DELTA, STRICT, Array, Result, broadcast, count_scalar, positive_scalar
 from hockeystick.isrl.budgets import Budget
 from hockeystick.isrl.composition import advanced_composition
-from hockeystick.kernels import theta_inverse
 
-__all__ = [
-    "ShuffledNoise",
-    "clone_bound",
-    "shuffle_amplification",
-    "shuffle_amplification_composed",
-    "shuffled_mb_sgd_sigma",
-]
-
+__all__ = ["clone_bound", "shuffle_amplification", "shuffle_amplification_composed"]
 TOLERANCE = 1e-12  # of the searches, which end on the feasible side
 MARGIN = 1e-9  # more noise than the analytic Gaussian mechanism needs, to cover its rounding
 LARGEST = 600.0  # epsilon of a round that is used: exponentials of more leave the doubles
 
 
-def _largest_local_epsilon(num_silos: Array, num_records: Array, slack: Array) -> Array:
+def largest_local_epsilon(num_silos: Array, num_records: Array, slack: Array) -> Array:
     """Return the largest local epsilon for which the clones of Theorem D.5 are many enough."""
     return np.log(num_silos / (16.0 * np.log(2.0 / slack))) / num_records
 
 
-def _amplified(epsilon: Array, num_silos: Array, num_records: Array, slack: Array) -> Array:
+def amplify(epsilon: Array, num_silos: Array, num_records: Array, slack: Array) -> Array:
     """Return epsilon after one shuffled round; tanh(x/2) is (e^x - 1)/(e^x + 1)."""
     grown = np.exp(num_records * epsilon)
     clones = 8.0 * np.sqrt(grown * np.log(4.0 / slack) / num_silos) + 8.0 * grown / num_silos
@@ -136,7 +122,7 @@ def shuffle_amplification(
     """
     epsilon, delta, silos, records, slack = broadcast(
         STRICT.positive("epsilon", epsilon),
-        STRICT.within("delta", delta, _checks.DELTA),
+        STRICT.within("delta", delta, DELTA),
         STRICT.count("num_silos", num_silos),
         STRICT.count("num_records", num_records),
         STRICT.inside("slack", slack),
@@ -145,9 +131,9 @@ def shuffle_amplification(
         lambda e, most: e <= most,
         "epsilon must be at most ln(num_silos/(16 ln(2/slack)))/num_records",
         epsilon=epsilon,
-        largest=_largest_local_epsilon(silos, records, slack),
+        largest=largest_local_epsilon(silos, records, slack),
     )
-    amplified = _amplified(epsilon, silos, records, slack)
+    amplified = amplify(epsilon, silos, records, slack)
     near = records * np.exp((records - 1.0) * epsilon) + np.exp(-records * epsilon) / 2.0
     spent = slack + (np.exp(amplified) + 1.0) * silos * near * delta
     return Budget(amplified[()], np.minimum(spent, 1.0)[()])
@@ -190,131 +176,12 @@ def shuffle_amplification_composed(
     >>> print("{:.4f} {:.3g}".format(*total))
     0.3838 6.99e-08
     """
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.positive_scalar("delta", delta)
-    slack = _checks.count_scalar("num_silos", num_silos) * _checks.count_scalar("num_records", num_records) * delta
-    rounds = _checks.count_scalar("rounds", rounds)
+    epsilon = positive_scalar("epsilon", epsilon)
+    delta = positive_scalar("delta", delta)
+    slack = count_scalar("num_silos", num_silos) * count_scalar("num_records", num_records) * delta
+    rounds = count_scalar("rounds", rounds)
     if rounds * slack >= 1:
         msg = f"delta must be below 1/(num_silos num_records rounds) = {delta / (rounds * slack):g}, not {delta:g}"
         raise ValueError(msg)
     one = shuffle_amplification(epsilon, delta, num_silos=num_silos, num_records=num_records, slack=slack)
     return advanced_composition(np.full(rounds, one.epsilon), one.delta, rounds * slack)
-
-
-class ShuffledNoise(NamedTuple):
-    """Noise of shuffled mini-batch SGD, and the budgets on the way to it.
-
-    Attributes
-    ----------
-    noise_std : float
-        Standard deviation per coordinate of the noise that each silo adds to its clipped gradient.
-    local : Budget
-        Guarantee of each message towards who sees it unshuffled.
-    round : Budget
-        Guarantee of each round's shuffled messages.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> isrl.ShuffledNoise(1.0, isrl.Budget(0.1, 1e-9), isrl.Budget(0.01, 1e-7)).noise_std
-    1.0
-    """
-
-    noise_std: float
-    local: Budget
-    round: Budget
-
-
-def shuffled_mb_sgd_sigma(
-    *,
-    lipschitz: float,
-    num_records: int,
-    num_silos: int,
-    silos_per_round: int,
-    rounds: int,
-    epsilon: float,
-    delta: float,
-) -> ShuffledNoise:
-    """Return the noise of shuffled mini-batch SGD in which each participating silo sends one record's noisy gradient.
-
-    Parameters
-    ----------
-    lipschitz : float
-        Largest norm L of a record's gradient, positive.
-    num_records, num_silos, silos_per_round, rounds : int
-        Records a silo n, silos N, silos in each round M (drawn uniformly), rounds R; positive, M at most N.
-    epsilon : float
-        Target for one record replaced, against who sees the shuffled messages of all rounds; positive.
-    delta : float
-        Target, in (0, 1).
-
-    Returns
-    -------
-    ShuffledNoise
-        Noise with which the target holds, and the budgets on the way.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain, or too few silos take part for the shuffler to help.
-
-    Notes
-    -----
-    Theorem G.1 of Lowy and Razaviyayn 2023 leaves its constant open. Here: half of delta for advanced composition, the rest
-    in equal parts for the rounds; amplification by sampling M of the nN records; `shuffle_amplification` for the M messages;
-    the analytic Gaussian mechanism for one of them. Secure aggregation would need about a hundredth of it.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> noise = isrl.shuffled_mb_sgd_sigma(
-    ...     lipschitz=1.0, num_records=10, num_silos=10_000, silos_per_round=10_000, rounds=10_000, epsilon=1.0, delta=1e-6
-    ... )
-    >>> print(f"{noise.noise_std:.2f} {noise.local.epsilon:.4f}")
-    154.05 0.0886
-    """
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    num_records = _checks.count_scalar("num_records", num_records)
-    num_silos = _checks.count_scalar("num_silos", num_silos)
-    silos_per_round = _checks.count_scalar("silos_per_round", silos_per_round)
-    _checks.at_most("silos_per_round", silos_per_round, "num_silos", num_silos)
-    rounds = _checks.count_scalar("rounds", rounds)
-    epsilon = _checks.positive_scalar("epsilon", epsilon)
-    delta = _checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-
-    log = math.log(2.0 / delta)
-    per_round = _largest(
-        lambda e: math.sqrt(2.0 * rounds * log) * e + rounds * e * math.expm1(e),
-        epsilon,
-        min(epsilon / math.sqrt(rounds), LARGEST),
-    )
-    rate = silos_per_round / (num_records * num_silos)
-    sampled = Budget(math.log1p(math.expm1(per_round) / rate), delta / (2.0 * rounds) / rate)
-    slack = sampled.delta / 2.0
-    local = _local_epsilon(sampled.epsilon, silos_per_round, slack)
-    near = (math.exp(sampled.epsilon) + 1.0) * (1.0 + math.exp(-local) / 2.0) * silos_per_round
-    message = Budget(local, slack / near)
-    noise_std = 2.0 * lipschitz / float(theta_inverse(*message)) * (1.0 + MARGIN)
-    return ShuffledNoise(noise_std, message, Budget(per_round, delta / (2.0 * rounds)))
-
-
-def _local_epsilon(epsilon: float, num_silos: int, slack: float) -> float:
-    """Return the largest epsilon of a message whose shuffled round stays within `epsilon`."""
-    most = -math.inf
-    if slack < 1.0:
-        most = float(_largest_local_epsilon(*map(np.asarray, (num_silos, 1, slack))))
-    if most <= 0.0:
-        msg = (
-            f"silos_per_round must exceed 16 ln(2/slack) for the shuffler to help, where the rounds leave a slack of "
-            f"{slack:g} each, not {num_silos}"
-        )
-        raise ValueError(msg)
-    return _largest(lambda e: float(_amplified(*map(np.asarray, (e, num_silos, 1, slack)))), epsilon, most)
-
-
-def _largest(function: Callable[[float], float], target: float, most: float) -> float:
-    """Return the largest argument in (0, most] at which an increasing function through the origin is at most the target."""
-    end = Probe(most, function(most) - target)
-    if end.excess <= 0.0:
-        return most
-    return narrow(lambda x: function(x) - target, Probe(0.0, -target), end, tolerance=TOLERANCE).x

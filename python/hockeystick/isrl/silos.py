@@ -8,19 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result, vector
-from hockeystick.isrl._arguments import checked, left_out
+from hockeystick._checks import (
+    STRICT,
+    Array,
+    at_most,
+    count_scalar,
+    non_negative_scalar,
+    pmf,
+    positive_scalar,
+    vector,
+)
 
 __all__ = [
-    "Heterogeneity",
     "Participation",
     "ReweightedConstants",
     "balanced_batch_sizes",
     "harmonic_participation",
-    "heterogeneity",
     "mean_noise_std",
-    "noisy_gradient_variance",
     "reweighted_constants",
 ]
 
@@ -70,10 +74,10 @@ def harmonic_participation(participation: Mapping[int, float], num_silos: int) -
     >>> print(f"{isrl.harmonic_participation({2: 0.5, 3: 0.5}, 5).harmonic:.4f}")
     2.4000
     """
-    num_silos = _checks.count_scalar("num_silos", num_silos)
-    numbers = np.array([_checks.count_scalar("participation", number) for number in participation], dtype=np.float64)
-    probabilities = _checks.pmf("participation", list(participation.values()))
-    _checks.at_most("participation", float(numbers.max()), "num_silos", num_silos)
+    num_silos = count_scalar("num_silos", num_silos)
+    numbers = np.array([count_scalar("participation", number) for number in participation], dtype=np.float64)
+    probabilities = pmf("participation", list(participation.values()))
+    at_most("participation", float(numbers.max()), "num_silos", num_silos)
     inverse = float(probabilities @ (1.0 / numbers))
     return Participation(1.0 / inverse, 1.0 / float(np.sqrt(probabilities @ (1.0 / numbers**2))))
 
@@ -142,9 +146,9 @@ def balanced_batch_sizes(num_records: ArrayLike, batch_size: int) -> Array:
     [ 50.  25. 100.]
     """
     records = vector("num_records", STRICT.count("num_records", num_records))
-    batch_size = _checks.count_scalar("batch_size", batch_size)
+    batch_size = count_scalar("batch_size", batch_size)
     smallest = int(records.min())
-    _checks.at_most("batch_size", batch_size, "the smallest silo", smallest)
+    at_most("batch_size", batch_size, "the smallest silo", smallest)
     products = [int(n) * batch_size for n in records]
     if any(product % smallest for product in products):
         msg = (
@@ -202,128 +206,13 @@ def reweighted_constants(
     >>> print("{:.2f} {:.2f} {:.2f}".format(*constants))
     1.50 0.06 1.50
     """
-    scale = vector("weights", _checks.pmf("weights", weights))
+    scale = vector("weights", pmf("weights", weights))
     scale = scale * scale.size
-    lipschitz = _checks.positive_scalar("lipschitz", lipschitz)
-    convexity = _checks.non_negative_scalar("strong_convexity", strong_convexity)
-    smoothness = _checks.positive_scalar("smoothness", smoothness)
+    lipschitz = positive_scalar("lipschitz", lipschitz)
+    convexity = non_negative_scalar("strong_convexity", strong_convexity)
+    smoothness = positive_scalar("smoothness", smoothness)
     if convexity > 0 and scale.min() == 0:
         msg = "weights must be positive where strong_convexity is, not 0"
         raise ValueError(msg)
     most = float(scale.max())
     return ReweightedConstants(most * lipschitz, float(scale.min()) * convexity, most * smoothness)
-
-
-class Heterogeneity(NamedTuple):
-    """How far the silos' gradients are from their mean.
-
-    Attributes
-    ----------
-    around_mean : float or ndarray
-        upsilon^2 at this point: (1/N) sum of the squared distances to the mean gradient.
-    around_zero : float or ndarray
-        (1/N) sum of the squared norms; at the optimum it is upsilon_*^2.
-    """
-
-    around_mean: Result
-    around_zero: Result
-
-
-def heterogeneity(gradients: ArrayLike) -> Heterogeneity:
-    """Return how far the silos' gradients are from their mean, and from zero, at one point or several.
-
-    Parameters
-    ----------
-    gradients : array_like of shape (..., N, d)
-        Gradient of each silo's objective.
-
-    Returns
-    -------
-    Heterogeneity
-        Of shape (...). The paper's upsilon^2 is the supremum of `around_mean` over the domain: no finite set of points gives it.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two axes.
-
-    Notes
-    -----
-    Section 3 of Lowy and Razaviyayn 2023.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> print("{:.1f} {:.1f}".format(*isrl.heterogeneity([[1.0], [-1.0]])))
-    1.0 1.0
-    """
-    silos = STRICT.finite("gradients", gradients)
-    if silos.ndim < 2 or silos.size == 0:
-        msg = f"gradients must have the shape (..., silos, dimension), not {silos.shape}"
-        raise ValueError(msg)
-    centred = silos - silos.mean(axis=-2, keepdims=True)
-    return Heterogeneity(*((np.sum(x**2, axis=-1)).mean(axis=-1)[()] for x in (centred, silos)))
-
-
-def noisy_gradient_variance(
-    *,
-    gradient_std: ArrayLike,
-    batch_size: ArrayLike,
-    silos_per_round: ArrayLike,
-    num_silos: ArrayLike,
-    heterogeneity: ArrayLike,
-    dimension: ArrayLike,
-    noise_std: ArrayLike,
-) -> Result:
-    r"""Return the mean squared error of a round's noisy average gradient.
-
-    Parameters
-    ----------
-    gradient_std : array_like
-        Largest root mean square distance phi of a record's gradient to its silo's, >= 0.
-    batch_size : array_like
-        Records of each silo in a round, K.
-    silos_per_round : array_like
-        Harmonic mean M of the number of participating silos, in [1, num_silos]; need not be an integer.
-    num_silos : array_like
-        Number of silos, N.
-    heterogeneity : array_like
-        Largest root mean square distance upsilon of a silo's gradient to the mean of all, >= 0.
-    dimension : array_like
-        Number of coordinates, d.
-    noise_std : array_like
-        Noise of each silo per coordinate, >= 0; `mean_noise_std` if they differ.
-
-    Returns
-    -------
-    ndarray or float
-        :math:`\phi^2/(MK) + \frac{N-M}{N-1}\upsilon^2/M + d\sigma^2/M`, of the broadcast shape; the middle term is 0 for N = 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Lemma E.3 of Lowy and Razaviyayn 2023.
-
-    Examples
-    --------
-    >>> from hockeystick import isrl
-    >>> variance = isrl.noisy_gradient_variance(
-    ...     gradient_std=1.0, batch_size=10, silos_per_round=5, num_silos=20, heterogeneity=2.0, dimension=10, noise_std=0.5
-    ... )
-    >>> print(f"{variance:.6f}")
-    1.151579
-    """
-    phi, batch, taking_part, silos, upsilon, dimension, sigma = checked(
-        gradient_std=gradient_std,
-        batch_size=batch_size,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        heterogeneity=heterogeneity,
-        dimension=dimension,
-        noise_std=noise_std,
-    )
-    return ((phi**2 / batch + left_out(taking_part, silos) * upsilon**2 + dimension * sigma**2) / taking_part)[()]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, broadcast
-from hockeystick.isrl._arguments import checked
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["MoreauEnvelope", "acsa_bound", "moreau_envelope", "sampled_mean_variance"]
 

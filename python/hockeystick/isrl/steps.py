@@ -7,9 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks
-from hockeystick._checks import STRICT, Array, Result
-from hockeystick.isrl._arguments import checked
+from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, non_negative_scalar, positive_scalar
+from hockeystick.isrl.arguments import checked
 
 __all__ = ["averaging_weights", "step_size_convex", "step_size_stich"]
 
@@ -177,10 +176,10 @@ def averaging_weights(*, strong_convexity: float, learning_rate: float, rounds: 
     >>> print((7 * isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.5, rounds=3)).round(6))
     [1. 2. 4.]
     """
-    convexity = _checks.non_negative_scalar("strong_convexity", strong_convexity)
-    rate = _checks.positive_scalar("learning_rate", learning_rate)
-    rounds = _checks.count_scalar("rounds", rounds)
-    _checks.at_most("rounds", rounds, "a memory of 1 GB", 10**8)
+    convexity = non_negative_scalar("strong_convexity", strong_convexity)
+    rate = positive_scalar("learning_rate", learning_rate)
+    rounds = count_scalar("rounds", rounds)
+    at_most("rounds", rounds, "a memory of 1 GB", 10**8)
     if convexity * rate >= 1:
         msg = f"learning_rate must be below 1/strong_convexity = {1 / convexity:g}, not {rate:g}"
         raise ValueError(msg)

@@ -8,10 +8,11 @@ step, `best_cyclic` in every step or every so many, `best_sampled` at random; `b
 
 from __future__ import annotations
 
-from hockeystick._best import Best
+from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_random_stop
 from hockeystick.last_iterate.chain import chain_delta
-from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_laplace, pnsgd_rdp
+from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_rdp
+from hockeystick.last_iterate.pnsgd_laplace import pnsgd_laplace
 from hockeystick.last_iterate.projection import ball_contraction, projected_contraction
 from hockeystick.last_iterate.repeated import best_cyclic, best_sampled
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
-from hockeystick._best import Best, smallest
+import hockeystick._core as core
 from hockeystick._checks import Grid, OnError, broadcast
-from hockeystick.last_iterate.noise import noise_given
-from hockeystick.last_iterate.process import check_process
+from hockeystick._hidden_states.best import Best, smallest
+from hockeystick.last_iterate.arguments import check_process, noise_given
 
 __all__ = ["best", "best_random_stop"]
 
@@ -120,7 +119,7 @@ def best(
             raise TypeError(msg)
         dimension = grid.count("ball_dimension", ball_dimension)
     cells = broadcast(eps, index, num_records, *process, dimension)
-    function = _core.last_iterate_bounds if name == "noise_std" else _core.last_iterate_laplace_bounds
+    function = core.last_iterate_bounds if name == "noise_std" else core.last_iterate_laplace_bounds
     return smallest(function(cells, grid.threads), grid)
 
 
@@ -194,4 +193,4 @@ def best_random_stop(
     )
     worst_index = np.asarray(1.0)
     cells = broadcast(eps, worst_index, num_records, *process, np.asarray(0.0))
-    return smallest(_core.last_iterate_random_stop_bounds(cells, grid.threads), grid)
+    return smallest(core.last_iterate_random_stop_bounds(cells, grid.threads), grid)

@@ -9,10 +9,20 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _checks, _core
-from hockeystick._checks import Array
-from hockeystick.last_iterate.noise import noise_given
-from hockeystick.pld import Bracket
+import hockeystick._core as core
+from hockeystick._checks import (
+    NON_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    Array,
+    Domain,
+    choice,
+    count_scalar,
+    positive_scalar,
+    real,
+    scalar,
+)
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.last_iterate.arguments import noise_given
 
 __all__ = ["chain_delta"]
 
@@ -30,8 +40,8 @@ Step: TypeAlias = tuple[float, float, float]  # record, learning_rate, noise
 Map: TypeAlias = tuple[str, float, float, float, float, float, list[float]]  # as _core.scalar_chain takes it
 
 
-def _sequence(name: str, value: ArrayLike, domain: _checks.Domain) -> Array:
-    array = _checks.real(name, value)
+def _sequence(name: str, value: ArrayLike, domain: Domain) -> Array:
+    array = real(name, value)
     if array.ndim > 1 or array.size == 0:
         msg = f"{name} must be a number or a sequence with one number a round, not of shape {array.shape}"
         raise ValueError(msg)
@@ -47,7 +57,7 @@ def _length(rounds: int | None, arrays: dict[str, Array]) -> int:
     """Return the number of rounds, on which all sequences must agree."""
     lengths = {name: array.size for name, array in arrays.items() if array.ndim}
     if rounds is not None:
-        lengths = {"rounds": _checks.count_scalar("rounds", rounds), **lengths}
+        lengths = {"rounds": count_scalar("rounds", rounds), **lengths}
     if not lengths:
         msg = "rounds must be given where no argument is a sequence with one number a round"
         raise ValueError(msg)
@@ -89,7 +99,7 @@ class _Chain:
             return []
         middles = 2 * self.radius * ((np.arange(points) + 0.5) / points) - self.radius
         at = np.concatenate([middles, [-self.radius, self.radius, self.start]])
-        gradient = _checks.real("the result of gradient_map", self.gradient_map(at, record))
+        gradient = real("the result of gradient_map", self.gradient_map(at, record))
         if gradient.shape != at.shape or not np.isfinite(gradient).all():
             msg = f"gradient_map must return finite numbers of the shape {at.shape} of its first argument"
             raise ValueError(msg)
@@ -111,7 +121,7 @@ class _Chain:
 
     def bracket(self, eps: Array, points: int) -> tuple[Array, Array]:
         """Return both ends for one number of points."""
-        lower, upper = _core.scalar_chain(
+        lower, upper = core.scalar_chain(
             eps.ravel().tolist(),
             self._maps(points),
             self.first,
@@ -141,7 +151,7 @@ class _Chain:
 def _index(index: int | None, rounds: int) -> int | None:
     if index is None:
         return None
-    number = _checks.count_scalar("index", index)
+    number = count_scalar("index", index)
     if number > rounds:
         msg = f"index must lie in [1, rounds], not index = {number}, rounds = {rounds}"
         raise ValueError(msg)
@@ -157,7 +167,7 @@ def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float 
     if smoothness is None:
         msg = "smoothness must be given: the curvature of a quadratic, the Lipschitz constant of a function"
         raise TypeError(msg)
-    return _checks.scalar("smoothness", smoothness, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+    return scalar("smoothness", smoothness, lambda x: 0 <= x < math.inf, "be non-negative and finite")
 
 
 def chain_delta(
@@ -245,26 +255,26 @@ def chain_delta(
     >>> print(f"{bracket.lower:.6e} {bracket.upper:.6e}")
     4.611325e-05 4.611325e-05
     """
-    eps = _checks.real("eps", eps)
+    eps = real("eps", eps)
     if not (eps >= 0).all():
         msg = f"eps must be non-negative, not {eps[~(eps >= 0)].flat[0]!s}"
         raise ValueError(msg)
     if not callable(gradient_map):
-        _checks.choice("gradient_map", gradient_map, GRADIENT_MAPS)
+        choice("gradient_map", gradient_map, GRADIENT_MAPS)
     arrays = {
         "record": _sequence("record", record, (np.isfinite, "be finite")),
         "neighbour": _sequence("neighbour", neighbour, (np.isfinite, "be finite")),
-        "learning_rate": _sequence("learning_rate", learning_rate, _checks.POSITIVE),
+        "learning_rate": _sequence("learning_rate", learning_rate, POSITIVE),
     }
     name, noise = noise_given(noise_std, noise_scale)
-    arrays[name] = _sequence(name, noise, _checks.POSITIVE)
+    arrays[name] = _sequence(name, noise, POSITIVE)
     length = _length(rounds, arrays)
     differing = _index(index, length)
-    radius = _checks.positive_scalar("diameter", diameter) / 2
+    radius = positive_scalar("diameter", diameter) / 2
     known = _smoothness(gradient_map, smoothness)
-    curvature = _checks.scalar("curvature", curvature, *_checks.NON_NEGATIVE_OR_INFINITE)
-    start = _checks.scalar("start", start, lambda x: abs(x) <= radius, "lie in [-diameter/2, diameter/2]")
-    tolerance = _checks.scalar("tolerance", tolerance, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    curvature = scalar("curvature", curvature, *NON_NEGATIVE_OR_INFINITE)
+    start = scalar("start", start, lambda x: abs(x) <= radius, "lie in [-diameter/2, diameter/2]")
+    tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 1, "lie in (0, 1]")
 
     records, neighbours, rates, scales = (np.broadcast_to(array, (length,)) for array in arrays.values())
     takes_part = np.ones(length, dtype=bool) if differing is None else np.arange(1, length + 1) == differing

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import Grid, OnError, Result, broadcast
-from hockeystick.last_iterate.noise import noise_given
+from hockeystick.last_iterate.arguments import noise_given
 
 __all__ = ["ball_contraction", "projected_contraction"]
 
@@ -70,7 +70,7 @@ def ball_contraction(
     radius = grid.positive("radius", radius)
     dimension = grid.count("dimension", dimension)
     noise_std = grid.positive("noise_std", noise_std)
-    return grid.map(_core.ball_contraction, eps, image_radius, radius, dimension, noise_std)
+    return grid.map(core.ball_contraction, eps, image_radius, radius, dimension, noise_std)
 
 
 def projected_contraction(
@@ -141,4 +141,4 @@ def projected_contraction(
         image_high=high,
     )
     cells = broadcast(eps, low, high, diameter, scale)
-    return grid.finish(_core.projected_contraction(cells, name == "noise_scale", grid.threads))
+    return grid.finish(core.projected_contraction(cells, name == "noise_scale", grid.threads))

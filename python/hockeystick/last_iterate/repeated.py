@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
-from hockeystick._best import Best, smallest
+import hockeystick._core as core
 from hockeystick._checks import Grid, OnError, broadcast
-from hockeystick._sampled_release import sampled_bounds
-from hockeystick.last_iterate.process import check_process
+from hockeystick._hidden_states.best import Best, smallest
+from hockeystick._hidden_states.random_participation import sampled_bounds
+from hockeystick.last_iterate.arguments import check_process
 
 __all__ = ["best_cyclic", "best_sampled"]
 
@@ -104,7 +104,7 @@ def best_cyclic(
         grid, learning_rate, "noise_std", noise_std, lipschitz, smoothness, strong_convexity, diameter
     )
     grid.require(lambda i, n: i <= n, "index must lie in [1, rounds]", index=index, rounds=rounds)
-    return smallest(_core.cyclic_bounds(broadcast(eps, index, rounds, *process, period), grid.threads), grid)
+    return smallest(core.cyclic_bounds(broadcast(eps, index, rounds, *process, period), grid.threads), grid)
 
 
 def best_sampled(

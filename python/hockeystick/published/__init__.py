@@ -7,26 +7,25 @@ say so. What holds, under the same names, is in `hockeystick.federated`, `hockey
 
 from __future__ import annotations
 
-from hockeystick.published._warning import UnsoundBoundWarning
-from hockeystick.published.distortion import (
+from hockeystick.published.distortion.algorithm import (
+    DistortionHistory,
+    run_near_optimal_utility_fl,
+)
+from hockeystick.published.distortion.bounds import (
     gaussian_tv_bounds,
     min_distortion_for_budget,
     noise_variance_for_budget,
     privacy_leakage,
     privacy_leakage_upper_bound,
 )
-from hockeystick.published.distortion_algorithm import (
-    DistortionHistory,
-    run_near_optimal_utility_fl,
-)
-from hockeystick.published.distortion_tradeoffs import (
+from hockeystick.published.distortion.tradeoffs import (
     TradeoffConditions,
     distortion_ratio,
     nfl_utility_weight,
     optimal_tradeoff_conditions,
     tradeoff_upper_bound,
 )
-from hockeystick.published.distortion_utility import (
+from hockeystick.published.distortion.utility import (
     bias_gap_bound,
     sampled_update_variance,
     sampling_probability,
@@ -38,36 +37,30 @@ from hockeystick.published.fedavg import (
     fedavg_gdp,
     fedprox_gdp,
 )
-from hockeystick.published.isrl import (
-    min_batch_size,
-    noisy_mb_sgd_sigma,
-    one_pass_sigma,
-    silo_noise_sigmas,
-    silo_xi,
-    step_size_convex,
-    xi_aggregate,
-)
-from hockeystick.published.isrl_budgets import (
+from hockeystick.published.isrl.budgets import (
     group_privacy,
     shuffle_amplification,
     subsampling_amplification,
     user_level_to_isrl,
 )
-from hockeystick.published.isrl_experiments import (
+from hockeystick.published.isrl.experiments import (
     HeuristicNoise,
     experimental_batch_size,
     experimental_local_sgd_sigma,
     experimental_sigma,
 )
-from hockeystick.published.isrl_rounds import (
+from hockeystick.published.isrl.rounds import (
     erm_rounds,
     multistage_schedule,
     shuffle_composed_delta,
 )
+from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, xi_aggregate
+from hockeystick.published.isrl.theorems import min_batch_size, noisy_mb_sgd_sigma, one_pass_sigma, step_size_convex
 from hockeystick.published.trusted_aggregator import (
     trusted_aggregator_delta,
     trusted_aggregator_excess_risk,
 )
+from hockeystick.published.warning import UnsoundBoundWarning
 
 __all__ = [
     "DistortionHistory",

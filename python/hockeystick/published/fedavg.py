@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick import _core
+import hockeystick._core as core
 from hockeystick._checks import OnError, Result, choice
-from hockeystick.federated.fedavg import SCHEDULES, FederationGrid, Schedule
-from hockeystick.published._warning import warn_unsound
+from hockeystick.federated.arguments import SCHEDULES, FederationGrid, Schedule
+from hockeystick.published.warning import warn_unsound
 
 __all__ = ["fedavg_gdp", "fedprox_gdp"]
 
@@ -111,7 +111,7 @@ def fedavg_gdp(
         constant = constant if value is None else grid.positive(name, value)
     if schedule in FALSE:
         warn_unsound(FALSE[schedule], "hockeystick.federated")
-    function = partial(_core.published_fedavg_gdp, schedule)
+    function = partial(core.published_fedavg_gdp, schedule)
     return grid.map(function, *cells, np.asarray(1.0 if constant is None else constant))
 
 
@@ -195,4 +195,4 @@ def fedprox_gdp(
         "Theorem 15 of Sun, Shen and Tao (2024) is false: linear losses violate it from some T on",
         "hockeystick.federated",
     )
-    return grid.map(_core.published_fedprox_gdp, *cells, prox)
+    return grid.map(core.published_fedprox_gdp, *cells, prox)

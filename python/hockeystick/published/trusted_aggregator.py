@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from hockeystick import _checks
-from hockeystick.contraction import contraction_sum
+from hockeystick._checks import (
+    NON_NEGATIVE_OR_INFINITE,
+    at_most,
+    count_scalar,
+    non_negative_scalar,
+    positive_scalar,
+    scalar,
+)
+from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.kernels import theta
-from hockeystick.published._warning import warn_unsound
+from hockeystick.published.warning import warn_unsound
 
 __all__ = ["trusted_aggregator_delta", "trusted_aggregator_excess_risk"]
 
@@ -15,9 +22,9 @@ PAPER = "Corollary 1 of Asoodeh, Chen, Calmon and Ozgur (2021)"
 
 
 def _rounds(num_users: int, batch_size: int) -> int:
-    users = _checks.count_scalar("num_users", num_users)
-    batch = _checks.count_scalar("batch_size", batch_size)
-    _checks.at_most("batch_size", batch, "num_users", users)
+    users = count_scalar("num_users", num_users)
+    batch = count_scalar("batch_size", batch_size)
+    at_most("batch_size", batch, "num_users", users)
     return users // batch
 
 
@@ -77,11 +84,11 @@ def trusted_aggregator_excess_risk(
     0.004
     """
     _rounds(num_users, batch_size)
-    noise = _checks.non_negative_scalar("noise_std", noise_std)
-    bound = _checks.non_negative_scalar("gradient_bound", gradient_bound)
-    spread = _checks.non_negative_scalar("gradient_std", gradient_std)
-    beta = _checks.positive_scalar("smoothness", smoothness)
-    convexity = _checks.positive_scalar("strong_convexity", strong_convexity)
+    noise = non_negative_scalar("noise_std", noise_std)
+    bound = non_negative_scalar("gradient_bound", gradient_bound)
+    spread = non_negative_scalar("gradient_std", gradient_std)
+    beta = positive_scalar("smoothness", smoothness)
+    convexity = positive_scalar("strong_convexity", strong_convexity)
     warn_unsound(
         f"the noise of {PAPER} lacks its dimensions", "hockeystick.utility.trusted_aggregator_excess_risk", "bound"
     )
@@ -140,13 +147,13 @@ def trusted_aggregator_delta(
     >>> print(f"printed {printed:.4f}, by Theorem 2 {utility.trusted_aggregator_delta(0.1, **cell):.4f}")
     printed 0.0068, by Theorem 2 0.1024
     """
-    eps = _checks.scalar("eps", eps, *_checks.NON_NEGATIVE_OR_INFINITE)
+    eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
     rounds = _rounds(num_users, batch_size)
-    noise = _checks.positive_scalar("noise_std", noise_std)
-    clip = _checks.positive_scalar("lipschitz", lipschitz)
-    ball = _checks.positive_scalar("radius", radius)
-    _checks.positive_scalar("smoothness", smoothness)
-    convexity = _checks.positive_scalar("strong_convexity", strong_convexity)
+    noise = positive_scalar("noise_std", noise_std)
+    clip = positive_scalar("lipschitz", lipschitz)
+    ball = positive_scalar("radius", radius)
+    positive_scalar("smoothness", smoothness)
+    convexity = positive_scalar("strong_convexity", strong_convexity)
     warn_unsound(f"the exponent of {PAPER} is not Theorem 2's", "hockeystick.utility.trusted_aggregator_delta")
     later = theta(eps, 2.0 * ball * np.sqrt(convexity * batch_size * np.arange(1.0, rounds + 1.0)) / noise)
     first = float(theta(eps, 2.0 * clip / (np.sqrt(batch_size) * noise)))

@@ -7,15 +7,19 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
-from hockeystick.simulate.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD, multistage_schedule
-from hockeystick.simulate.algorithm import Algorithm
-from hockeystick.simulate.data import dirichlet_silos, load, synthetic
-from hockeystick.simulate.fedavg import LocalSGD, NoisyFedAvg, NoisyFedProx
-from hockeystick.simulate.files import read
-from hockeystick.simulate.ftrl import TreeFTRL
-from hockeystick.simulate.guarantee import Guarantee, NoGuaranteeError
-from hockeystick.simulate.minibatch import NoisyMinibatchSGD
-from hockeystick.simulate.participation import (
+from hockeystick.isrl import multistage_schedule
+from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
+from hockeystick.simulate.algorithms.algorithm import Algorithm
+from hockeystick.simulate.algorithms.fedavg import LocalSGD, NoisyFedAvg, NoisyFedProx
+from hockeystick.simulate.algorithms.ftrl import TreeFTRL
+from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD
+from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD, TrustedAggregator
+from hockeystick.simulate.algorithms.shuffled import BinomialNoise, ShuffledMinibatchSGD
+from hockeystick.simulate.problem.data import dirichlet_silos, load, synthetic
+from hockeystick.simulate.problem.files import read
+from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
+from hockeystick.simulate.running.participation import (
     Cyclic,
     EveryRound,
     FixedSize,
@@ -24,12 +28,9 @@ from hockeystick.simulate.participation import (
     Shuffled,
     WithReplacement,
 )
-from hockeystick.simulate.problem import Problem
-from hockeystick.simulate.projected import ProjectedNoisySGD, TrustedAggregator
-from hockeystick.simulate.result import Result
-from hockeystick.simulate.run import run
-from hockeystick.simulate.sensitivity import Sensitivity, sensitivity
-from hockeystick.simulate.shuffled import BinomialNoise, ShuffledMinibatchSGD
+from hockeystick.simulate.running.result import Result
+from hockeystick.simulate.running.run import run
+from hockeystick.simulate.running.sensitivity import Sensitivity, sensitivity
 
 __all__ = [
     "AcceleratedMinibatchSGD",

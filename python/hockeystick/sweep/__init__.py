@@ -35,6 +35,7 @@ A sweep runs on the cores of this machine or on a Dask cluster, and writes to a 
 from __future__ import annotations
 
 from hockeystick.sweep.errors import ClusterError, OutputError, PlanError
-from hockeystick.sweep.run import Summary, run
+from hockeystick.sweep.running.run import run
+from hockeystick.sweep.running.summary import Summary
 
 __all__ = ["ClusterError", "OutputError", "PlanError", "Summary", "run"]

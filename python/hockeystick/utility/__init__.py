@@ -7,11 +7,8 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 from __future__ import annotations
 
 from hockeystick.utility.planning import Plan, Setting, plan
-from hockeystick.utility.trusted_aggregator import (
-    random_stop_excess_risk_rate,
-    trusted_aggregator_delta,
-    trusted_aggregator_excess_risk,
-)
+from hockeystick.utility.random_stop import random_stop_excess_risk_rate
+from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
     "Plan",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick import _checks
-from hockeystick.utility._settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
-from hockeystick.utility._simulated import simulated_losses
-from hockeystick.utility._sweep_plan import sweep_plan, toml
+from hockeystick._checks import at_most, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
+from hockeystick.utility.simulated_loss import simulated_losses
+from hockeystick.utility.sweep_plan import sweep_plan, toml
 
 if TYPE_CHECKING:
     from hockeystick._checks import Array
@@ -127,7 +127,7 @@ class Plan:
         >>> found.simulated_loss(num_runs=3).shape
         (2, 3)
         """
-        return simulated_losses(self, data, seed=seed, num_runs=num_runs)
+        return simulated_losses(self.trust, self.problem, self.settings, data, seed=seed, num_runs=num_runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and words, for JSON."""
@@ -151,7 +151,7 @@ class Plan:
         ValueError
             For "shuffle", whose noise no array function accounts for.
         """
-        return sweep_plan(self)
+        return sweep_plan(self.trust, self.problem, self.settings)
 
     def sweep_toml(self) -> str:
         """Return `sweep` as a TOML file's text."""
@@ -245,29 +245,25 @@ def plan(
     >>> found.best.rounds, found.best.batch_size, found.best.epsilon <= 1.0
     (100, 2000, True)
     """
-    trust = _checks.choice("trust", trust, TRUST)
+    trust = choice("trust", trust, TRUST)
     problem = Problem(
-        num_silos=_checks.count_scalar("num_silos", num_silos),
-        num_records=_checks.count_scalar("num_records", num_records),
-        dimension=_checks.count_scalar("dimension", dimension),
-        lipschitz=_checks.scalar("lipschitz", lipschitz, *SQUARED),
-        diameter=_checks.scalar("diameter", diameter, *SQUARED),
-        smoothness=_checks.scalar("smoothness", smoothness, *SQUARED),
-        strong_convexity=_checks.non_negative_scalar("strong_convexity", strong_convexity),
-        epsilon=_checks.positive_scalar("epsilon", epsilon),
-        delta=_checks.scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
-        max_rounds=_checks.count_scalar("max_rounds", max_rounds),
-        silos_per_round=num_silos
-        if silos_per_round is None
-        else _checks.count_scalar("silos_per_round", silos_per_round),
-        max_batch_size=num_records
-        if max_batch_size is None
-        else _checks.count_scalar("max_batch_size", max_batch_size),
+        num_silos=count_scalar("num_silos", num_silos),
+        num_records=count_scalar("num_records", num_records),
+        dimension=count_scalar("dimension", dimension),
+        lipschitz=scalar("lipschitz", lipschitz, *SQUARED),
+        diameter=scalar("diameter", diameter, *SQUARED),
+        smoothness=scalar("smoothness", smoothness, *SQUARED),
+        strong_convexity=non_negative_scalar("strong_convexity", strong_convexity),
+        epsilon=positive_scalar("epsilon", epsilon),
+        delta=scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        max_rounds=count_scalar("max_rounds", max_rounds),
+        silos_per_round=num_silos if silos_per_round is None else count_scalar("silos_per_round", silos_per_round),
+        max_batch_size=num_records if max_batch_size is None else count_scalar("max_batch_size", max_batch_size),
     )
-    num_settings = _checks.count_scalar("num_settings", num_settings)
-    _checks.at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
-    _checks.at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
-    _checks.at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
+    num_settings = count_scalar("num_settings", num_settings)
+    at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
+    at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
+    at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
     settings = sorted(SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
     return Plan(trust, problem, tuple((telling or settings)[:num_settings]))

@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import LARGEST_COUNT, Array, NumpyGrid, OnError, Result, broadcast
-from hockeystick.contraction import contraction_sum
-from hockeystick.isrl import Rate
-from hockeystick.isrl._arguments import checked
+from hockeystick._hidden_states.contraction import contraction_sum
+from hockeystick.isrl.arguments import checked
 from hockeystick.kernels import theta
 
-__all__ = [
-    "random_stop_excess_risk_rate",
-    "trusted_aggregator_delta",
-    "trusted_aggregator_excess_risk",
-]
-
+__all__ = ["trusted_aggregator_delta", "trusted_aggregator_excess_risk"]
 MOST_ROUNDS = 10**7  # their coefficients are written out
 
 
-def _rounds(grid: NumpyGrid, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
+def checked_rounds(grid: NumpyGrid, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
     """Check users and batch size; return them and the number of rounds."""
     users, batch = grid.count("num_users", num_users), grid.count("batch_size", batch_size)
     grid.require(lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch, num_users=users)
@@ -100,7 +94,7 @@ def trusted_aggregator_excess_risk(
     0.0880
     """
     grid = NumpyGrid(num_threads, on_error)
-    _, batch, rounds = _rounds(grid, num_users, batch_size)
+    _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, bound, spread, smoothness, convexity = checked(
         grid,
         dimension=dimension,
@@ -186,7 +180,7 @@ def trusted_aggregator_delta(
     """
     grid = NumpyGrid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    users, batch, rounds = _rounds(grid, num_users, batch_size)
+    users, batch, rounds = checked_rounds(grid, num_users, batch_size)
     noise = grid.positive("noise_std", noise_std)
     lipschitz = grid.positive("lipschitz", lipschitz)
     radius = grid.positive("radius", radius)
@@ -219,85 +213,3 @@ def _delta(  # noqa: PLR0917, one cell
     coefficients = theta(eps, image * np.sqrt(batch) / (step * noise))
     first = theta(eps, 2.0 * lipschitz / (np.sqrt(batch) * noise))
     return float(contraction_sum(np.full(int(rounds), first), coefficients, batch / users, num_threads=num_threads))
-
-
-def random_stop_excess_risk_rate(
-    *,
-    num_users: ArrayLike,
-    batch_size: ArrayLike,
-    dimension: ArrayLike,
-    noise_std: ArrayLike,
-    lipschitz: ArrayLike,
-    smoothness: ArrayLike,
-    radius: ArrayLike,
-    gradient_bound: ArrayLike,
-    strong_convexity: ArrayLike,
-) -> Rate:
-    r"""Return the rate of the excess risk of a trusted aggregator that stops after a random round, on any users' data.
-
-    Parameters
-    ----------
-    num_users, batch_size : array_like
-        Users n and users per round m: T = n // m rounds.
-    dimension : array_like
-        Number of coordinates d.
-    noise_std : array_like
-        Standard deviation sigma per coordinate of the noise that each user adds to the gradient, >= 0.
-    lipschitz, smoothness : array_like
-        L and beta of the scalar loss l in f(W) = l(<W, x>) + r(W), |x| <= 1; positive.
-    radius : array_like
-        Radius of the ball of models, positive.
-    gradient_bound : array_like
-        Largest norm G of a user's gradient, >= 0.
-    strong_convexity : array_like
-        lambda, positive.
-
-    Returns
-    -------
-    Rate
-        :math:`((L + \beta\rho)^2 + G^2)\ln(T)/(\lambda T)`, whose constant is not known, and the noise's
-        :math:`d\sigma^2\sum_{t\le T}1/t/(2\lambda mT)`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    Corollary 2 with steps of 1/(lambda t), from Shamir 2016; printed without d. `federated.trusted_aggregator_random_stop`
-    has its delta.
-
-    Examples
-    --------
-    >>> from hockeystick import utility
-    >>> rate = utility.random_stop_excess_risk_rate(
-    ...     num_users=10_000,
-    ...     batch_size=100,
-    ...     dimension=10,
-    ...     noise_std=1.0,
-    ...     lipschitz=1.0,
-    ...     smoothness=1.0,
-    ...     radius=1.0,
-    ...     gradient_bound=1.0,
-    ...     strong_convexity=0.5,
-    ... )
-    >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
-    0.4605 0.005187
-    """
-    grid = NumpyGrid(1, "raise")
-    _, batch, rounds = _rounds(grid, num_users, batch_size)
-    dimension, noise, lipschitz, smoothness, radius, bound = checked(
-        dimension=dimension,
-        noise_std=noise_std,
-        lipschitz=lipschitz,
-        smoothness=smoothness,
-        radius=radius,
-        gradient_bound=gradient_bound,
-    )
-    convexity = grid.positive("strong_convexity", strong_convexity)
-    statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
-    harmonic = np.log(rounds) + np.euler_gamma + 1.0 / (2.0 * rounds) - 1.0 / (12.0 * rounds**2)
-    private = dimension * noise**2 * harmonic / (2.0 * convexity * batch * rounds)
-    shared = np.broadcast_arrays(statistical, private, 0.0)
-    return Rate(*(term[()] for term in shared))

@@ -86,20 +86,20 @@ double dpsgd_epsilon(const Engine& engine, double sigma, double rate, double ste
 // Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which `low` and `high`
 // have opposite known verdicts. model(delta) is where x is expected for a delta.
 template <class Function, class Model, class Tolerance>
-double last_feasible(const Function& log_delta, const Model& model, double delta, const Probe& low, const Probe& high,
-                     const Tolerance& tolerance, bool whole, double slack) {
+double last_feasible(const Function& log_delta, const Model& model, double delta, const Evaluation& low,
+                     const Evaluation& high, const Tolerance& tolerance, bool whole, double slack) {
     const double level = log_target(delta);
     const auto inside = [&](double x) { return x > low.x && x < high.x; };
     const double guess = model(delta);
     const double x = inside(guess) ? guess : 0.5 * (low.x + high.x);
-    const Probe start{whole ? std::floor(x) : x, log_delta(whole ? std::floor(x) : x)};
+    const Evaluation start{whole ? std::floor(x) : x, log_delta(whole ? std::floor(x) : x)};
     // The model is off by a factor in delta that changes slowly: correct it by that, and a little more.
     const double corrected = model(min(std::exp(2.0 * level - start.f), 0.5 * (1.0 + delta)));
     double stride = inside(corrected) ? 1.3 * std::fabs(corrected - start.x) : 0.0;
     stride = max(stride, 2.0 * tolerance(start.x));
     const bool feasible = start.f <= level;
-    const Probe& end = ((low.f <= level) == feasible) ? high : low;
-    const Straddle s = straddle(log_delta, level, start, whole ? std::ceil(stride) : stride, end);
+    const Evaluation& end = ((low.f <= level) == feasible) ? high : low;
+    const FeasibleBracket s = bracket_feasible(log_delta, level, start, whole ? std::ceil(stride) : stride, end);
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 

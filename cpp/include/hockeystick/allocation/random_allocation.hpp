@@ -1,27 +1,36 @@
-// Random allocation: Gaussian noise on t steps, of which a record takes part in one, drawn uniformly and kept secret.
+// Random allocation: Gaussian noise on t steps, of which a record takes part in one, drawn
+// uniformly and kept secret. (Feldman and Shenfeld 2025; Chua et al. 2025, balls and bins.)
 //
-// Without the record the outputs are Q = N(0, I), with it P = (1/t) sum_i N(r e_i, I), r = 1/noise. Under Q
+// Without the record the outputs are Q = N(0, I), with it P = (1/t) sum_i N(r e_i, I), r = 1/noise.
+// Under Q
 //
 //   W = dP/dQ = (X_1 + ... + X_t)/t,  X_i = e^{r x_i - r^2/2} independent log-normals of mean 1,
 //
-// remove: delta(eps) = E (W - e^eps)_+, add: E (1 - e^eps W)_+. (Feldman and Shenfeld 2025; Chua et al. 2025, balls and bins.)
+// so that delta(eps) = E (W - e^eps)_+ when the record is removed, and E (1 - e^eps W)_+ when it is
+// added.
 //
-// The pair dominates steps that are chosen adaptively. Let step i move by g_i, |g_i| <= r, where g_i depends on the outputs y
-// before it. Then W = mean of X_i = e^{g_i.y_i - |g_i|^2/2}. With s_i^2 = r^2 - |g_i|^2 and xi fresh standard normals let
-// X*_i = X_i e^{s_i xi_i - s_i^2/2}: given all before it, it is log-normal with parameter r, so the X* are as above, and
-// E[X*_i | y] = X_i. Hence W = E[W* | y]: by Jensen's inequality every convex function has the smaller mean for W, and both deltas
-// are means of convex functions of W. The records beside this one are the same in P and Q: condition on their choices.
+// The pair dominates steps that are chosen adaptively. Let step i move by g_i, |g_i| <= r, where
+// g_i depends on the outputs y before it. Then W is the mean of X_i = e^{g_i.y_i - |g_i|^2/2}. With
+// s_i^2 = r^2 - |g_i|^2 and xi fresh standard normals let X*_i = X_i e^{s_i xi_i - s_i^2/2}. Given
+// all before it, X*_i is log-normal with parameter r, so the X* are as above, and E[X*_i |
+// y] = X_i. Hence W = E[W* | y]: by Jensen's inequality every convex function has the smaller mean
+// for W, and both deltas are means of convex functions of W. The other records are the same in P
+// and Q: condition on their choices.
 //
-// Of k steps: a uniform partition of the t steps into k blocks of given sizes and a uniform step of each block are together a
-// uniform k-subset, by symmetry. Showing the partition, which has one law under P and Q, only raises delta (joint convexity).
-// Given it, W is the product of the blocks' means, and W = E[W* | y] as before: the product of k pairs, one for each block.
+// Of k steps. A uniform partition of the t steps into k blocks of given sizes, and a uniform step
+// of each block, are together a uniform k-subset, by symmetry. Showing the partition, which has one
+// law under P and Q, only raises delta (joint convexity). Given it, W is the product of the blocks'
+// means, and W = E[W* | y] as before: the product of k pairs, one for each block.
 //
-// All of these are means of convex functions of W: a mean-preserving spread of its law is a dominating pair, also in compositions
-// (allocation/ratio_law.hpp). X is put on a grid and sums are formed by doubling, each on a grid of its own (allocation/ratio_grid.hpp); merging in
-// place of spreading gives pairs that are dominated. The grid's step is such that log delta differs by about 1e-3 of itself
-// between both, 5e-3 at worst. Rounding is charged to the pairs: masses are scaled, values moved, to what leaks more, or less.
+// All of these are means of convex functions of W: a mean-preserving spread of its law is a
+// dominating pair, also in compositions (allocation/ratio_law.hpp). X is put on a grid and sums are
+// formed by doubling, each on a grid of its own (allocation/ratio_grid.hpp). Merging in place of
+// spreading gives pairs that are dominated. The grid's step is such that log delta differs by about
+// 1e-3 of itself between both, 5e-3 at worst. Rounding is charged to the pairs: masses are scaled
+// and values moved, to what leaks more, or less.
 //
-// Cost: 2 log2 t sums of 4 million pairs of atoms for large t (half of them for powers of two): a fifth of a second for t = 1000.
+// Cost: 2 log2 t sums of 4 million pairs of atoms for large t (half of them for powers of two): a
+// fifth of a second for t = 1000.
 #pragma once
 
 #include <atomic>
@@ -37,10 +46,11 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace numeric;
 using namespace divergence;
 
-// One log-normal. Eight points a cell: the integrands are entire, and a cell is at most 0.04 r wide in its logarithm.
+// The law of one log-normal. Eight quadrature points a cell are enough: the integrands are entire,
+// and a cell is at most 0.04 r wide in its logarithm.
 inline RatioLaw log_normal_law(double r, bool spread, double step) {
     std::vector<double> nodes, points;
-    for (double z = -ratio_reach; z < ratio_reach + r;) {
+    for (double z = -max_quantile; z < max_quantile + r;) {
         nodes.push_back(z);
         points.push_back(std::exp(r * z - 0.5 * r * r));
         z = next_quantile(z, max(-z, z - r), step);
@@ -68,9 +78,9 @@ inline RatioLaw log_normal_law(double r, bool spread, double step) {
     return law;
 }
 
-// The laws of the means of t and, where asked for, of t + 1 log-normals.
+// The laws of the means of t log-normals and, where asked for, of t + 1.
 inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool both, bool spread, double step,
-                                               Budget& budget) {
+                                               WorkBudget& budget) {
     if (t == 1) {
         RatioLaw one = log_normal_law(r, spread, step);
         RatioLaw two =
@@ -88,12 +98,12 @@ inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool bo
             both ? weighted_sum(half, more, share, points, spread, budget) : RatioLaw{}};
 }
 
-// The pairs of the two directions, as "discrete_pairs" of loss/mechanism.hpp: dominating, or dominated.
-// noise in [0.25, 1000], num_steps in [2, 10^6]; checked by the caller.
-// A query whose `stop` is set throws Stopped.
+// The pairs of the two directions, as "discrete_pairs" of loss/mechanism.hpp: dominating, or
+// dominated. noise in [0.25, 1000], num_steps in [2, 10^6]; checked by the caller. A query whose
+// `stop` is set throws Stopped.
 inline std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
                                                    const std::atomic<bool>* stop = nullptr) {
-    Budget budget(stop);
+    WorkBudget budget(stop);
     const double step = min(0.02, 0.045 / std::sqrt(std::log2(static_cast<double>(num_steps))));
     const RatioLaw law = mean_laws(shift, num_steps, false, upper, step, budget).first;
     const double sign = upper ? 1.0 : -1.0;
@@ -105,9 +115,9 @@ inline std::vector<double> random_allocation_pairs(double shift, std::int64_t nu
         with.push_back(moved * law.values[i] * without.back());
         added.push_back(law.values[i] / moved * without.back());
     }
-    if (law.lost > 0.0) {
+    if (law.mean_at_infinity > 0.0) {
         without.push_back(0.0);
-        with.push_back(scale * law.lost * (1.0 + 1e-6));
+        with.push_back(scale * law.mean_at_infinity * (1.0 + 1e-6));
         added.push_back(with.back());
     }
     std::vector<double> pairs{static_cast<double>(with.size())};

@@ -1,8 +1,9 @@
-// Where to put the atoms of a sum of two likelihood ratios (allocation/ratio_law.hpp): equal steps of the normal quantile of (P + Q)/2,
-// growing beyond six deviations, out to masses near 1e-148.
+// Where to put the atoms of a sum of two likelihood ratios (allocation/ratio_law.hpp): at equal
+// steps of the normal quantile of (P + Q)/2, which grow beyond six deviations, out to masses near
+// 1e-148.
 //
-// A step c spreads the variance by a share c^2/6, or merges away half of that, and moves log delta by about as much of itself. The
-// quantiles are those of a sketch: any grid is sound.
+// A step c spreads the variance by a share c^2/6, or merges away half of that, and moves log delta
+// by about as much of itself. The quantiles are those of a sketch: any grid is sound.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,13 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-inline constexpr double ratio_reach = 26.0;  // in normal quantiles
+inline constexpr double max_quantile = 26.0;  // in normal quantiles
 
 // The next quantile, `depth` deviations from the middle.
 inline double next_quantile(double z, double depth, double step) { return z + step * max(1.0, depth / 6.0); }
 
-// Mass of a share of one law and the rest of another under (P + Q)/2 below each edge, roughly: the smaller summand in some hundred
-// groups. `ties` counts equal summands.
+// Adds the masses under (P + Q)/2 of a share of one law plus the rest of another between the edges,
+// roughly: the smaller summand is taken in some hundred groups. `ties` counts equal summands too.
 inline void add_sketch(const RatioLaw& large, const RatioLaw& small, double share, bool ties,
                        const std::vector<double>& edges, std::vector<double>& masses) {
     const std::size_t step = small.values.size() / 100 + 1;
@@ -44,7 +45,8 @@ inline void add_sketch(const RatioLaw& large, const RatioLaw& small, double shar
     }
 }
 
-// Edges around 1 that grow with the distance from it, infinity being the last: uniform in asinh(log(value)/scale).
+// Edges whose spacing grows with the distance from 1: uniform in asinh(log(value)/scale). The last
+// one is infinity.
 inline std::vector<double> neutral_edges(const RatioLaw& law) {
     double variance = 0.0, lowest = infinity;
     for (std::size_t i = 0; i < law.values.size(); ++i) {
@@ -62,7 +64,8 @@ inline std::vector<double> neutral_edges(const RatioLaw& law) {
     return edges;
 }
 
-// Grid for the sum of a share of one law and the rest of another, by the quantiles of a sketch of it.
+// The grid for the sum of a share of one law and the rest of another, by the quantiles of its
+// sketch.
 inline std::vector<double> grid_points(const RatioLaw& one, const RatioLaw& other, double share, double step) {
     const std::vector<double> edges = neutral_edges(one);
     std::vector<double> masses(edges.size() + 1, 0.0);
@@ -71,17 +74,17 @@ inline std::vector<double> grid_points(const RatioLaw& one, const RatioLaw& othe
     std::vector<double> above(edges.size() + 1, 0.0);
     for (std::size_t k = edges.size(); k-- > 0;) above[k] = above[k + 1] + masses[k + 1];
     std::vector<double> points;
-    double below = 0.0, target = -ratio_reach, last_z = -infinity, last_log = 0.0;
-    for (std::size_t k = 0; k + 1 < edges.size() && target < ratio_reach; ++k) {
+    double below = 0.0, target = -max_quantile, last_z = -infinity, last_log = 0.0;
+    for (std::size_t k = 0; k + 1 < edges.size() && target < max_quantile; ++k) {
         below += masses[k];
         const double z = below < above[k] ? -q_inv(min(below, 0.5)) : q_inv(min(above[k], 0.5));
         const double at = std::log(edges[k]);
         if (!(z > last_z) || !std::isfinite(z)) continue;
         if (last_z == -infinity) target = max(target, z);
-        while (target <= z && target < ratio_reach) {
+        while (target <= z && target < max_quantile) {
             const double part = last_z > -infinity ? (target - last_z) / (z - last_z) : 1.0;
             const double point = std::exp(last_log + part * (at - last_log));
-            if (points.empty() || point > points.back() * (1.0 + 0x1p-40)) points.push_back(point);
+            if (points.empty() || point > points.back() * (1.0 + distinct_points)) points.push_back(point);
             target = next_quantile(target, std::fabs(target), step);
         }
         last_z = z, last_log = at;

@@ -1,17 +1,22 @@
-// The law of a likelihood ratio W = dP/dQ under Q as atoms, and sums of independent ones, in convex order.
+// The law of a likelihood ratio W = dP/dQ under Q as atoms, and sums of independent ones, in convex
+// order.
 //
-// E (W - a)_+ for all a says all there is about the pair; a law with the same mean for which all are larger dominates, in both directions
-// and in composition. Outcomes are gathered in cells, each with its mass and its mean, and become atoms in one of two ways:
+// E (W - a)_+ for all a determines all divergences of the pair. A law with the same mean for which
+// all of these are larger dominates, in both directions and in composition. Outcomes are gathered
+// in cells, each with its mass and its mean, and become atoms in one of two ways:
 //
-//   spread   A cell is split between its ends such that mass and mean are kept: larger in convex order. Beyond the last edge the mass
-//            stays there and the rest of the mean goes to infinity, a limit of spreads; the first edge is 0.
-//   merged   A cell is its mean: smaller in convex order.
+//   spread   A cell is split between its ends such that mass and mean are kept: larger in convex
+//            order. Beyond the last edge the mass stays at that edge and the rest of the mean goes
+//            to infinity, a limit of spreads. The first edge is 0.
+//   merged   A cell becomes its mean: smaller in convex order.
 //
-// Both survive sums of independents, so that sums of spread laws, spread anew, are upper bounds, and those of merged ones lower bounds.
+// Both orders survive sums of independent ratios. So sums of spread laws, spread anew, are upper
+// bounds, and sums of merged laws lower bounds.
 //
-// Rounding. All terms are positive. Masses carry a relative error, which adds up over the summands, with as many units as the
-// cell with the most terms has; values carry one, which adds up over the depth of the sums: 8 u for each, and what the excess of a cell
-// over its lower edge errs by, a share of the cell's width.
+// Rounding. All terms are positive. Masses carry a relative error, which adds up over the summands,
+// with as many units as the cell with the most terms has. Values carry a relative error, which adds
+// up over the depth of the sums: 8 u for each sum, and the error of a cell's excess over its lower
+// edge, which is a share of the cell's width.
 //
 // Cost: some 3 ns a pair of atoms.
 #pragma once
@@ -29,14 +34,15 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// Of W under Q, and what of its mean is at infinity.
+// The law of W under Q, and the part of its mean that is at infinity.
 struct RatioLaw {
     std::vector<double> values, masses;  // values increase
-    double lost = 0.0;
+    double mean_at_infinity = 0.0;
     double mass_error = 0.0, value_error = 0.0;  // relative
 };
 
-// Outcomes between the edges 0 = e_0 < e_1 < ... < e_n < e_{n+1} = infinity: their mass, and its mean above the lower edge.
+// Outcomes between the edges 0 = e_0 < e_1 < ... < e_n < e_{n+1} = infinity: their mass, and its
+// mean above the lower edge.
 struct RatioCells {
     std::vector<double> edges, mass, excess;
     std::vector<std::uint32_t> terms;  // how many were added up
@@ -65,7 +71,7 @@ inline RatioLaw law_of(const RatioCells& cells, bool spread) {
             law.masses[k + 1] += up;
         }
         law.masses[0] += ratio_underflow;
-        law.lost = cells.excess[last] + ratio_underflow;
+        law.mean_at_infinity = cells.excess[last] + ratio_underflow;
     } else {
         for (std::size_t k = 0; k <= last; ++k) {
             if (!(cells.mass[k] > 0.0)) continue;
@@ -76,9 +82,9 @@ inline RatioLaw law_of(const RatioCells& cells, bool spread) {
     return law;
 }
 
-// The law of a share of one and the rest of another, independent; `points` is the grid.
+// The law of share W1 + (1 - share) W2 for independent W1 and W2, on the grid `points`.
 inline RatioLaw weighted_sum(const RatioLaw& one, const RatioLaw& other, double share,
-                             const std::vector<double>& points, bool spread, Budget& budget) {
+                             const std::vector<double>& points, bool spread, WorkBudget& budget) {
     RatioCells cells(points);
     const double* edges = cells.edges.data();
     const bool same = &one == &other;  // then only j <= i, those below twice
@@ -103,15 +109,15 @@ inline RatioLaw weighted_sum(const RatioLaw& one, const RatioLaw& other, double 
         }
     }
     RatioLaw law = law_of(cells, spread);
-    law.lost += share * one.lost + (1.0 - share) * other.lost;
-    double most = 0.0, moved = 0.0;
+    law.mean_at_infinity += share * one.mean_at_infinity + (1.0 - share) * other.mean_at_infinity;
+    double max_terms = 0.0, moved = 0.0;
     for (std::size_t k = 0; k < cells.terms.size(); ++k) {
         const double terms = cells.terms[k] + 8.0;
         const double width = k + 1 < cells.terms.size() ? 1.0 - edges[k] / edges[k + 1] : 1.0;
-        most = max(most, terms);
+        max_terms = max(max_terms, terms);
         moved = max(moved, 2.0 * terms * width);
     }
-    law.mass_error = one.mass_error + other.mass_error + most * unit_roundoff;
+    law.mass_error = one.mass_error + other.mass_error + max_terms * unit_roundoff;
     law.value_error = max(one.value_error, other.value_error) + (8.0 + moved) * unit_roundoff;
     return law;
 }

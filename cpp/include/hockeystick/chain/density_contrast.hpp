@@ -1,8 +1,8 @@
-// How two mixtures of Gaussians with one noise s compare at a point: p, gamma q, u = log(p/(gamma q)), and how far u may be from that
-// nearby.
+// How two mixtures of Gaussians with one noise s compare at a point, and near it.
 //
-// u' = (mean_P - mean_Q)/s^2 and u'' = (var_P - var_Q)/s^4 for the laws of the centre given y, hence |u''| <= W^2/(4 s^4), W the
-// range of the centres (Popoviciu).
+// With u = log(p/(gamma q)): u' = (mean_P - mean_Q)/s^2 and u'' = (var_P - var_Q)/s^4, for the laws
+// of the centre given y. Hence |u'| <= W/s^2 and |u''| <= W^2/(4 s^4), W the range of the centres
+// (Popoviciu).
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,18 @@
 #include <cstddef>
 
 #include <hockeystick/chain/mixture.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double tiny = 1e-280;  // densities below it are not told apart
+inline constexpr double resolved_density = 1e-280;  // smaller densities are not told apart
 
 class DensityContrast {
   public:
-    struct Local {
-        double p, gq, u, slope;  // densities without 1/(s sqrt(2 pi))
+    struct Point {
+        double p, gamma_q;  // densities, without the factor 1/(s sqrt(2 pi))
+        double u, slope;    // log(p/(gamma q)) and its derivative
     };
 
     DensityContrast(const Mixture& p, const Mixture& q, double noise, double radius, double gamma)
@@ -31,41 +33,51 @@ class DensityContrast {
         high_ = static_cast<double>(std::max(*p_high, *q_high));
         farthest_ = (radius + std::max(std::fabs(low_), std::fabs(high_))) / s_;
         const double terms = static_cast<double>(p.weight.size() + q.weight.size());
-        // exponents above -700 are right to 4 of 745 ulp, positions to an ulp; sums add an ulp a term
-        log_error_ = 0x1p-52 * (4.0 * 745.0 + 80.0 * farthest_ + terms);
+        // Exponents above -745 are right to 4 ulps of themselves, positions to an ulp; sums add an
+        // ulp a term.
+        log_error_ = one_ulp * (4.0 * 745.0 + 80.0 * farthest_ + terms);
         slope_bound_ = (high_ - low_) / (s_ * s_);
     }
 
     double low() const { return low_; }
     double high() const { return high_; }
-    double farthest() const { return farthest_; }    // of a centre from a point of the interval, in deviations
-    double log_error() const { return log_error_; }  // of u where it is resolved
+    // Of a centre from a point of the interval, in deviations.
+    double farthest() const { return farthest_; }
+    // Of u where it is resolved.
+    double log_error() const { return log_error_; }
 
-    Local look(double y) const {
+    Point at(double y) const {
         const Density p = density(p_, y), q = density(q_, y);
-        const double gq = q.value * gamma_;
-        return {p.value, gq, std::log(std::max(p.value, tiny)) - std::log(std::max(gq, tiny)), p.slope - q.slope};
+        const double gamma_q = q.value * gamma_;
+        const double u = std::log(std::max(p.value, resolved_density)) - std::log(std::max(gamma_q, resolved_density));
+        return {p.value, gamma_q, u, p.slope - q.slope};
     }
 
-    bool resolved(const Local& at) const { return at.p >= tiny && at.gq >= tiny; }
+    bool resolved(const Point& point) const { return point.p >= resolved_density && point.gamma_q >= resolved_density; }
+
+    // Whether the sign of u is that of the exact one.
+    bool sign_known(const Point& point) const { return resolved(point) && std::fabs(point.u) > log_error_; }
 
     // How far u may be from its value in the middle of a cell of width h.
-    double drift(const Local& middle, double h) const {
-        const double anyhow = 0.5 * slope_bound_ * h;
-        const double local =
+    double change_over(const Point& middle, double h) const {
+        const double by_slope_bound = 0.5 * slope_bound_ * h;
+        const double by_slope =
             0.5 * std::fabs(middle.slope) * h * (1.0 + 1e-10) + 0.03125 * slope_bound_ * slope_bound_ * h * h;
-        return log_error_ + (resolved(middle) ? std::min(anyhow, local + log_error_ * slope_bound_ * h) : anyhow);
+        return log_error_ +
+               (resolved(middle) ? std::min(by_slope_bound, by_slope + log_error_ * slope_bound_ * h) : by_slope_bound);
     }
 
-    // Bound of int |d| over a cell of width h.
-    double stake(const Local& middle, double h) const {
-        const double density = std::exp(0.5 * farthest_ / s_ * h) * 0.4 * h / s_ * (1.0 + 1e-9);  // 0.4 > 1/sqrt(2 pi)
-        const double most = std::fabs(middle.u) + drift(middle, h);
-        if (!resolved(middle) || most > 30.0) return density * (middle.p + middle.gq + 2.0 * tiny);
-        return density * middle.p * std::expm1(most);
+    // Bound of int |p - gamma q| over a cell of width h.
+    double difference_bound(const Point& middle, double h) const {
+        // 0.4 > 1/sqrt(2 pi)
+        const double density = std::exp(0.5 * farthest_ / s_ * h) * 0.4 * h / s_ * (1.0 + 1e-9);
+        const double max_u = std::fabs(middle.u) + change_over(middle, h);
+        if (!resolved(middle) || max_u > 30.0) return density * (middle.p + middle.gamma_q + 2.0 * resolved_density);
+        return density * middle.p * std::expm1(max_u);
     }
 
-    bool certain(const Local& middle, double h) const { return std::fabs(middle.u) > drift(middle, h); }
+    // Whether u has one sign in a cell of width h.
+    bool certain(const Point& middle, double h) const { return std::fabs(middle.u) > change_over(middle, h); }
 
   private:
     const Mixture& p_;

@@ -1,17 +1,22 @@
 // The projected scalar chain with Laplace noise of scale b, discretised with a certified error.
 //
-// State: the density f at the middles x_j of n cells of width h, and the atoms at -R and R. A step replaces the integral
-// f'(y) = int f(x) k(y - psi(x)) dx, k(z) = e^{-|z|/b}/(2b), by the midpoint rule. With G = f k(y - psi) its error per cell is
-// at most h/2 Var(G) and h^2/8 Var(G') (Peano's kernel); f is itself a mixture of k's, |k'| <= k/b, and k'' = k/b^2 minus a
-// point mass 1/b^2. Integrated over y, with lambda >= |psi'| and kappa >= |psi''|:
+// The state is the density f at the middles x_j of n cells of width h, and the atoms at -R and R. A
+// step replaces the integral f'(y) = int f(x) k(y - psi(x)) dx, k(z) = e^{-|z|/b}/(2b), by the
+// midpoint rule. With lambda >= |psi'| and kappa >= |psi''|, its error integrated over y is at most
+// the smaller of
 //
-//   first order (h/2) (1 + lambda)/b,      second order (h^2/8) (2 (1 + lambda + lambda^2)/b^2 + kappa/b).
+//   first order    (h/2) (1 + lambda)/b
+//   second order   (h^2/8) (2 (1 + lambda + lambda^2)/b^2 + kappa/b)
 //
-// And log G is Lipschitz with (1 + lambda)/b, so that a step's densities are right to a factor e^{+-tau}, tau = (h/2) (1 + lambda)/b:
-// the computed law, normalised, is right to e^{+-2 T tau}, and E_eps(P||Q) <= e^{2 T tau} E_{eps - 4 T tau}(computed). This
-// is what knows that pure privacy is exact.
+// Besides, a step's densities are right to a factor e^{+-tau}, tau = (h/2) (1 + lambda)/b. So the
+// computed law, normalised, is right to e^{+-2 T tau}, and
 //
-// The sum over j takes O(n): two sweeps over the sorted centres and cells, each multiplying by e^{-gap/b}.
+//   E_eps(P||Q) <= e^{2 T tau} E_{eps - 4 T tau}(computed).
+//
+// Only this bound knows that pure privacy is exact. docs/core/chain.md has the proofs.
+//
+// The sum over j takes O(n): two sweeps over the sorted centres and cells, each multiplying by
+// e^{-gap/b}.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +29,7 @@
 
 #include <hockeystick/chain/chain_errors.hpp>
 #include <hockeystick/numeric/parallel.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
@@ -72,38 +78,34 @@ class LaplaceChain {
             widest = std::max(widest, 2.0 * lambda * chain.radius / static_cast<double>(map.scale()));
             farthest = std::max(farthest, std::fabs(static_cast<double>(centre(map, 0))) + 2.0 * lambda * chain.radius);
         }
-        // a product and a sum per event of a sweep, and the positions; with eta = 1 - e^{-w/2}
-        errors_.rounding = 0x1p-51 * (4.0 * static_cast<double>(cells) + 16.0 * farthest / scale + 64.0);
+        // A product and a sum per event of a sweep, and the positions.
+        errors_.rounding = four_roundings * (4.0 * static_cast<double>(cells) + 16.0 * farthest / scale + 64.0);
         tilt_ += errors_.rounding;
+        // 1 - E_1 = e^{-w/2} for the widest image, w scales wide.
         mixing_ = std::max(std::exp(-0.5 * widest) * (1.0 - 1e-6), 1e-300);
     }
 
-    std::size_t size() const { return cells_; }
     const StepErrors& errors() const { return errors_; }
     double mixing() const { return mixing_; }
+    // A step's densities are right to a factor e^{+-tilt}.
     double tilt() const { return tilt_; }
 
-    struct Laws {
-        Mixture p, q;
-        long double p_noise, q_noise;
-    };
-
     // Runs both chains, each on a thread of its own.
-    Laws run(const std::atomic<bool>& stop) const {
+    LastLaws run(const std::atomic<bool>& stop) const {
         Mixture laws[2];
         const auto one = [&](std::size_t side, const std::atomic<bool>&) {
             const std::vector<std::size_t>& maps = side == 0 ? chain_.first : chain_.second;
             std::vector<double> weights;
-            Cached cached;
+            CachedSweep cached;
             for (std::size_t t = 0; t < maps.size() && !stop; ++t) advance(maps[t], t, weights, cached);
-            laws[side] = last(maps.back(), maps.size(), weights);
+            laws[side] = last_law(maps.back(), maps.size(), weights);
         };
         parallel_for(2, 2, one, [] { return false; });
         return {laws[0], laws[1], chain_.maps[chain_.first.back()].scale(), chain_.maps[chain_.second.back()].scale()};
     }
 
   private:
-    struct Cached {
+    struct CachedSweep {
         std::size_t map = std::numeric_limits<std::size_t>::max();
         LaplaceSweep sweep;
         std::vector<double> centres;  // of the cells, then of the atoms
@@ -113,27 +115,27 @@ class LaplaceChain {
     std::size_t cells_;
     StepErrors errors_;
     double mixing_ = 1.0;
-    double tilt_ =
-        0.0;  // log G moves by at most this from the middle of a cell: what a step's density is right to, relatively
+    double tilt_ = 0.0;  // how far log G moves from the middle of a cell
 
     double cell_middle(std::size_t k) const {
         return 2.0 * chain_.radius * ((static_cast<double>(k) + 0.5) / static_cast<double>(cells_)) - chain_.radius;
     }
 
-    // Where cell k, or the atom k - cells, is sent; tables hold the ends after the cells.
+    // Where cell k is sent, or the atom k - cells; tables hold both ends after the cells.
     long double centre(const ScalarMap& map, std::size_t k) const {
         const double x = k < cells_ ? cell_middle(k) : k == cells_ ? -chain_.radius : chain_.radius;
         return map(x, k);
     }
 
-    // `weights` before a round: of the cells (density times width) and the atoms.
-    void advance(std::size_t id, std::size_t t, std::vector<double>& weights, Cached& own) const {
+    // One round. `weights` are those of the cells (density times width) and of the atoms; before
+    // the first round there is one, of the start.
+    void advance(std::size_t id, std::size_t t, std::vector<double>& weights, CachedSweep& own) const {
         const ScalarMap& map = chain_.maps[id];
-        if (t == 0) weights.assign(1, 1.0);        // the start
-        if (t + 1 == chain_.first.size()) return;  // the last step's noise is added in closed form
+        if (t == 0) weights.assign(1, 1.0);
+        if (t + 1 == chain_.first.size()) return;  // the last round's noise is added in closed form
         const double b = static_cast<double>(map.scale());
-        Cached first;
-        const Cached* cached = nullptr;
+        CachedSweep first;
+        const CachedSweep* cached = nullptr;
         if (t == 0) {
             first.centres = {static_cast<double>(map(chain_.start, cells_ + 2))};
             fill(first, b);
@@ -150,7 +152,7 @@ class LaplaceChain {
         step(*cached, b, weights);
     }
 
-    void fill(Cached& cached, double b) const {
+    void fill(CachedSweep& cached, double b) const {
         const std::vector<double>& m = cached.centres;
         std::vector<std::size_t> order(m.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
@@ -168,7 +170,7 @@ class LaplaceChain {
         }
     }
 
-    void step(const Cached& cached, double b, std::vector<double>& weights) const {
+    void step(const CachedSweep& cached, double b, std::vector<double>& weights) const {
         std::vector<double> next(cells_ + 2);
         cached.sweep.apply(weights, 0.5 / b, next);
         const double width = 2.0 * chain_.radius / static_cast<double>(cells_);
@@ -183,7 +185,7 @@ class LaplaceChain {
 
     static double tail(double z) { return z > 0.0 ? 0.5 * std::exp(-z) : 1.0 - 0.5 * std::exp(z); }
 
-    Mixture last(std::size_t id, std::size_t rounds, const std::vector<double>& weights) const {
+    Mixture last_law(std::size_t id, std::size_t rounds, const std::vector<double>& weights) const {
         Mixture law;
         law.weight = weights;
         if (rounds == 1) {

@@ -1,8 +1,13 @@
 // The hockey-stick divergence of two projected mixtures of Laplace laws, in closed form.
 //
-// Between two neighbouring centres of either mixture d = p - gamma q is (a e^{-t/b} + c e^{-(l - t)/b})/(2b), t from the left one, l
-// the gap: it changes sign at most once, where t = (l + b log(-a/c))/2. a and c come from one sweep from either side.
-// Relative errors of the sweeps move gamma by as much: both ends are sums for a nearby gamma.
+// Between two neighbouring centres of either mixture, at a distance t from the left one and l the
+// gap,
+//
+//   d = p - gamma q = (a e^{-t/b} + c e^{-(l - t)/b})/(2b),
+//
+// which changes sign at most once, where t = (l + b log(-a/c))/2. One sweep from either side gives
+// a and c. Their relative errors move gamma by as much, so that both ends are sums for a gamma
+// nearby.
 #pragma once
 
 #include <algorithm>
@@ -12,27 +17,29 @@
 #include <vector>
 
 #include <hockeystick/chain/mixture.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
 
-// One sorted mixture seen from both sides: left[k] = sum_{m_j <= z_k} w_j e^{-(z_k - m_j)/b}, right[k] the mirror image.
+// A sorted mixture seen from both sides: left[k] = sum_{m_j <= z_k} w_j e^{-(z_k - m_j)/b}, and
+// right[k] its mirror image.
 struct LaplaceSides {
     std::vector<double> left, right;
 };
 
-// E_{e^eps} of two projected Laplace mixtures with one noise scale, in closed form between their centres.
+// E_{e^eps} of two projected Laplace mixtures with one noise scale, in closed form between their
+// centres.
 class LaplaceMixturePair {
   public:
     LaplaceMixturePair(const Mixture& p, const Mixture& q, double noise, double radius)
         : noise_(noise), radius_(radius) {
-        std::vector<std::size_t> order(p.weight.size() + q.weight.size());
+        std::vector<double> at;  // the centres of p, then those of q
+        for (const Mixture* m : {&p, &q}) {
+            for (const long double centre : m->centre) at.push_back(static_cast<double>(centre));
+        }
+        std::vector<std::size_t> order(at.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
-        const auto position = [&](std::size_t j) {
-            return static_cast<double>(j < p.weight.size() ? p.centre[j] : q.centre[j - p.weight.size()]);
-        };
-        std::vector<double> at(order.size());
-        for (std::size_t j = 0; j < order.size(); ++j) at[j] = position(j);
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return at[a] < at[b]; });
         bool low = false, high = false;
         const auto knot = [&](double z, double weight_p, double weight_q) {
@@ -51,24 +58,25 @@ class LaplaceMixturePair {
         sweep();
     }
 
-    // Both sides' sums are right to a factor 1 +- kappa, an ulp of the positions included, so that the ends are those of
-    // nearby gammas.
-    CertifiedEnds hockey_stick(double eps) const {
+    // The sums are right to a factor 1 +- kappa, an ulp of the positions included. So the ends are
+    // those of gammas nearby.
+    MixtureDivergence hockey_stick(double eps) const {
         const double gamma = std::exp(eps);
         const double farthest = std::max(-z_.front(), z_.back()) / noise_;
-        const double kappa = std::min(0.25, 0x1p-50 * (static_cast<double>(z_.size() + 64) + farthest));
+        const double kappa = std::min(0.25, eight_roundings * (static_cast<double>(z_.size() + 64) + farthest));
         const Sum low = positive_part(gamma * (1.0 + 3.0 * kappa)), high = positive_part(gamma * (1.0 - 3.0 * kappa));
-        return {std::max(0.0, low.value * (1.0 - 3.0 * kappa) - low.error),
-                std::min(1.0, high.value * (1.0 + 3.0 * kappa) + high.error),
+        return {{std::max(0.0, low.value * (1.0 - 3.0 * kappa) - low.error),
+                 std::min(1.0, high.value * (1.0 + 3.0 * kappa) + high.error)},
                 std::min(1.0, high.mass * (1.0 + 3.0 * kappa))};
     }
 
   private:
-    struct Beyond {
+    struct Masses {
         double p, q;
     };
     struct Sum {
-        double value, mass, error;  // of d and of p where d > 0; what cancellation may have lost
+        double value, mass;  // of d and of p, where d > 0
+        double error;        // what cancellation may have lost of the value
     };
     double noise_, radius_;
     std::vector<double> z_, p_, q_;
@@ -92,8 +100,8 @@ class LaplaceMixturePair {
     }
 
     // The masses that projection puts on -R (below) or R.
-    Beyond beyond(bool below) const {
-        Beyond mass{0.0, 0.0};
+    Masses masses_beyond(bool below) const {
+        Masses mass{0.0, 0.0};
         for (std::size_t k = 0; k < z_.size(); ++k) {
             const double inside = (below ? z_[k] + radius_ : radius_ - z_[k]) / noise_;
             const double share = inside > 0.0 ? 0.5 * std::exp(-inside) : 1.0 - 0.5 * std::exp(inside);
@@ -106,7 +114,7 @@ class LaplaceMixturePair {
     Sum positive_part(double gamma) const {
         Sum sum{0.0, 0.0, 0.0};
         for (const bool below : {true, false}) {
-            const Beyond atom = beyond(below);
+            const Masses atom = masses_beyond(below);
             if (atom.p > gamma * atom.q) sum.value += atom.p - gamma * atom.q, sum.mass += atom.p;
         }
         for (std::size_t k = 0; k + 1 < z_.size(); ++k) {
@@ -115,7 +123,7 @@ class LaplaceMixturePair {
         return sum;
     }
 
-    // int d_+ over the gap after knot k, where d = (a e^{-t/b} + c e^{-(l - t)/b})/(2b), t from the knot.
+    // Adds int d_+ over the gap after knot k.
     void add_gap(std::size_t k, double gamma, Sum& sum) const {
         const double length = (z_[k + 1] - z_[k]) / noise_;
         if (length <= 0.0) return;
@@ -132,7 +140,7 @@ class LaplaceMixturePair {
         const double rising = std::exp(end - length) * -std::expm1(begin - end);
         sum.value += std::max(0.0, 0.5 * (a * falling + c * rising));
         sum.mass += 0.5 * (p_sides_.left[k] * falling + p_sides_.right[k + 1] * rising);
-        if (a < 0.0 || c < 0.0) sum.error += 0x1p-49 * (std::fabs(a) * falling + std::fabs(c) * rising);
+        if (a < 0.0 || c < 0.0) sum.error += sixteen_roundings * (std::fabs(a) * falling + std::fabs(c) * rising);
     }
 };
 

@@ -1,4 +1,4 @@
-// The laws that a scalar chain ends with: mixtures of one noise around many centres, and what is known of their divergence.
+// The laws that a scalar chain ends with: mixtures of one noise around many centres.
 #pragma once
 
 #include <algorithm>
@@ -7,23 +7,25 @@
 #include <vector>
 
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/interval.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
+// The centres that the noise is added to, with their weights.
 struct Mixture {
     std::vector<long double> centre;
     std::vector<double> weight;  // non-negative up to rounding; their sum is 1
 };
 
-struct CertifiedEnds {
-    double lower, upper;
-    double positive_mass;  // about P(A): what rounding errors of the weights are relative to
+// A divergence E_gamma(P||Q) of two mixtures as they are stored.
+struct MixtureDivergence {
+    Interval value;
+    double positive_mass;  // about P(p >= gamma q); errors of the weights are relative to it
 };
 
-// The law of the chain as it is compared: the centres that the last step's noise is added to, with their weights.
 inline void normalise(Mixture& m) {
     long double sum = 0.0L;
     for (double& w : m.weight) sum += w = std::max(w, 0.0);

@@ -1,14 +1,18 @@
-// The maps of the projected scalar chain W -> Pi(psi(W) + noise): gradient steps psi(w) = w - lr g(w) on an interval
-// [-R, R], and what the error bounds of chain/scalar_chain.hpp have to know about them.
+// The maps of the projected scalar chain W -> Pi(psi(W) + noise): gradient steps psi(w) = w - lr
+// g(w) on [-R, R], and the bounds of their derivatives that the chain's errors need.
 //
 //   linear      g(w) = x                           psi' = 1
 //   quadratic   g(w) = beta (w - x)                psi' = 1 - lr beta
-//   logistic    g(w) = -x/(1 + e^{x w})            psi' = 1 - lr x^2 s(xw),  s(u) = 1/(4 cosh^2(u/2)) in (0, 1/4]
-//   table       values of g at given points, its Lipschitz constant and, where known, that of its derivative
+//   logistic    g(w) = -x/(1 + e^{x w})            psi' = 1 - lr x^2 s(xw)
+//   table       values of g at given points, its Lipschitz constant and, where known, that of its
+//               derivative
 //
-// x is the record. In the complex plane |cosh(u + iv)| >= |cos v|, so that |s| <= 1/2 for |Im xw| <= pi/2: a logistic map is
-// analytic there with |psi'| <= 1 + lr x^2/2. |s'| <= 1/(6 sqrt 3).
-// Everything is evaluated in long double, so that a step's rounding is felt once, when it is stored.
+// x is the record and s(u) = 1/(4 cosh^2(u/2)), which lies in (0, 1/4] and has |s'| <= 1/(6 sqrt
+// 3). In the complex plane |cosh(u + iv)| >= |cos v|, so |s| <= 1/2 for |Im xw| <= pi/2: there a
+// logistic map is analytic with |psi'| <= 1 + lr x^2/2.
+//
+// Maps are evaluated in long double, so that a step's rounding counts once, when the result is
+// stored.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +21,14 @@
 #include <vector>
 
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
+
+inline constexpr double max_logistic_third = 0.0962250448649377;  // 1/(6 sqrt 3), of |s'| below
 
 enum class MapKind { linear, quadratic, logistic, table };
 
@@ -29,14 +36,14 @@ struct ScalarMap {
     MapKind kind;
     double record;                 // table: not used
     double smoothness;             // of the gradient; linear and logistic: not used
-    double curvature;              // Lipschitz constant of the gradient's derivative; inf where it is unknown
-    double learning_rate;          //
+    double curvature;              // Lipschitz constant of the gradient's derivative; may be inf
+    double learning_rate;          // lr
     double noise;                  // scale of the noise added to the gradient
     std::vector<double> gradient;  // table: at the points of the grid, at -R, at R and at the start
 
     long double scale() const { return static_cast<long double>(learning_rate) * noise; }
 
-    // psi(x); `point` counts the points of the grid, for tables.
+    // psi(x); tables look up x by `point`, its number.
     long double operator()(long double x, std::size_t point) const {
         const long double rate = learning_rate, r = record;
         switch (kind) {
@@ -74,15 +81,15 @@ struct ScalarMap {
         case MapKind::quadratic:
             return 0.0;
         case MapKind::logistic:
-            return rounded_up(learning_rate * std::fabs(record * record * record) *
-                              0.0962250448649377);  // 1/(6 sqrt 3)
+            return rounded_up(learning_rate * std::fabs(record * record * record) * max_logistic_third);
         case MapKind::table:
             break;
         }
         return learning_rate * curvature;
     }
 
-    // Half-width of the strip around the real line in which the map is analytic with the bound below.
+    // Half-width of the strip around the real line in which the map is analytic and |psi'| is at
+    // most complex_lipschitz().
     double strip() const {
         if (kind == MapKind::table) return 0.0;
         if (kind != MapKind::logistic || record == 0.0) return infinity;
@@ -94,8 +101,9 @@ struct ScalarMap {
         return rounded_up(1.0 + 0.5 * learning_rate * record * record);
     }
 
-    // Bound of |psi - psi'| for another record under the same learning rate, on the whole line; for tables, on the
-    // points, between which two gradients may part by `between` more.
+    // Bound of |psi - psi'| for another record under the same learning rate, on the whole line.
+    // Tables are compared at their points, `between` away from which two gradients may be further
+    // apart.
     double distance(const ScalarMap& other, double between) const {
         const double x = record, y = other.record;
         double gap = 0.0;
@@ -106,7 +114,9 @@ struct ScalarMap {
         case MapKind::quadratic:
             gap = smoothness * std::fabs(x - y);
             break;
-        case MapKind::logistic:  // both terms have one sign, and x/(1 + e^{xw}) + x/(1 + e^{-xw}) = x
+        case MapKind::logistic:
+            // The gradients lie between 0 and -x, and between 0 and -y. For y = -x they differ by x
+            // everywhere, since x/(1 + e^{xw}) + x/(1 + e^{-xw}) = x.
             gap = x * y >= 0.0 || x == -y ? std::max(std::fabs(x), std::fabs(y)) : std::fabs(x) + std::fabs(y);
             break;
         case MapKind::table:
@@ -118,7 +128,7 @@ struct ScalarMap {
     }
 
   private:
-    static double rounded_up(double x) { return x * (1.0 + 0x1p-50) + 0x1p-50; }
+    static double rounded_up(double x) { return x * up + eight_roundings; }
 };
 
 }  // namespace HOCKEYSTICK_ISA

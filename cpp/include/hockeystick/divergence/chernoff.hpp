@@ -1,8 +1,11 @@
-// The constant of Chernoff's bound on a hockey-stick divergence, for any privacy loss L and tilt c > 0:
+// The constant of Chernoff's bound on a hockey-stick divergence, for any privacy loss L and tilt
+// c > 0:
 //
-//   delta(eps) = E (1 - e^{eps - L})_+ <= kappa(c) E[e^{cL}] e^{-c eps},   kappa(c) = c^c/(1 + c)^{1 + c},
+//   delta(eps) = E (1 - e^{eps - L})_+ <= kappa(c) E[e^{cL}] e^{-c eps},
+//   kappa(c) = c^c/(1 + c)^{1 + c},
 //
-// because kappa(c) is the largest value of (1 - e^{-x}) e^{-cx} over x >= 0, taken at e^{-x} = c/(1 + c).
+// because kappa(c) is the largest value of (1 - e^{-x}) e^{-cx} over x >= 0, attained where
+// e^{-x} = c/(1 + c).
 #pragma once
 
 #include <cmath>

@@ -1,10 +1,13 @@
-// Gaussian differential privacy (Dong, Roth and Su 2022): mu-GDP means that telling two adjacent data sets apart is
-// no easier than telling N(0,1) from N(mu,1). All conversions are exact.
+// Gaussian differential privacy (Dong, Roth and Su 2022): mu-GDP means that telling two adjacent
+// data sets apart is no easier than telling N(0,1) from N(mu,1). All conversions are exact.
 //
-//   delta(eps) = theta(eps, mu)             (Corollary 2.13)      advantage = theta(0, mu)
-//   trade-off  G_mu(fpr) = Phi(Phi^{-1}(1 - fpr) - mu)  (Eq. 6)   Renyi order a: a mu^2/2  (Mironov 2017, Corollary 3)
+//   delta(eps) = theta(eps, mu)                         (Corollary 2.13)
+//   advantage = theta(0, mu)
+//   trade-off G_mu(fpr) = Phi(Phi^{-1}(1 - fpr) - mu)   (Equation 6)
+//   Renyi divergence of order a: a mu^2/2               (Mironov 2017, Corollary 3)
 //
-// Error: that of theta and its inverse. Cost: O(1). Outside their domains these functions return NaN.
+// Error: that of theta and its inverse. Cost: O(1). Outside their domains these functions return
+// NaN.
 #pragma once
 
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>

@@ -2,14 +2,15 @@
 //
 //   theta(eps, r) = E_{e^eps}(N(r,1) || N(0,1)) = Q(a) - e^eps Q(b),   a = eps/r - r/2,  b = a + r.
 //
-// (Balle and Wang 2018, Theorem 8; Asoodeh, Diaz and Calmon 2020, Lemma 2.) Since e^eps phi(b) = phi(a),
-// with the Mills ratio m, for eps >= 0 (then b >= |a|),
+// (Balle and Wang 2018, Theorem 8; Asoodeh, Diaz and Calmon 2020, Lemma 2.) Since e^eps
+// phi(b) = phi(a), with the Mills ratio m, for eps >= 0 (then b >= |a|),
 //
 //   a >= -1/4:  theta = phi(a) (m(a) - m(b)),
 //   a <  -1/4:  1 - theta = phi(a) (m(-a) + m(b)) = phi(a) (2 m(-a) - (m(-a) - m(b))).
 //
 // Both need one difference m(x) - m(b), x = a or -a, and b - x = r or 2 eps/r is known without
-// subtraction. With m(x) = u R(t), u_x - u_b = u_x u_b (b - x), t = 1 - s u, s = 9.5 (numeric/gaussian_tail.hpp),
+// subtraction. With m(x) = u R(t), u_x - u_b = u_x u_b (b - x), t = 1 - s u and s = 9.5
+// (numeric/gaussian_tail.hpp),
 //
 //   m(x) - m(b) = (b - x) u_x u_b (R(t_x) - s u_b R[t_x, t_b]),
 //
@@ -18,10 +19,10 @@
 //
 // Laplace (Asoodeh, Diaz and Calmon 2020, Lemma 1): max(0, 1 - e^{(eps - r)/2}, 1 - e^eps).
 //
-// Limits: r = inf gives 1, also at eps = inf; r = 0 gives max(0, 1 - e^eps); eps = inf gives 0; eps = -inf gives 1;
-// NaN in, NaN out; r < 0 gives NaN.
-// Error: theta 2e-14 (1 + |log theta|) relative, log_theta 4e-15 relative or 1e-14 absolute, whichever
-// is larger (measured maxima in docs/accuracy.md). Rounding is to nearest, not directed.
+// Limits: r = inf gives 1, also at eps = inf; r = 0 gives max(0, 1 - e^eps); eps = inf gives 0;
+// eps = -inf gives 1; NaN in, NaN out; r < 0 gives NaN.
+// Error: theta 2e-14 (1 + |log theta|) relative, log_theta 4e-15 relative or 1e-14 absolute,
+// whichever is larger (measured maxima in docs/accounting/accuracy.md). Rounding is to nearest, not directed.
 #pragma once
 
 #include <hockeystick/numeric/gaussian_tail.hpp>
@@ -49,10 +50,10 @@ inline MillsDifference mills_difference(double x, double y) {
     return mills_horner<degree>(x, y, {mills_coefficients[degree], 0.0});
 }
 
-// What theta, its logarithm and its complement have in common, for eps >= 0 and r > 0.
+// The quantities that theta, its logarithm and its complement share, for eps >= 0 and r > 0.
 struct GaussianPair {
     double a;        // eps/r - r/2
-    bool upper;      // a < -1/4: theta > 1 - 2 Q(1/4) = 0.197; worked out from its complement
+    bool upper;      // a < -1/4: theta > 1 - 2 Q(1/4) = 0.197, and the complement is computed
     double core;     // theta/phi(a), or (1 - theta)/phi(a) where upper
     double b_mills;  // m(b): e^eps Q(b) = phi(a) m(b) is -d theta/d eps; d theta/d r = phi(a)
 };
@@ -84,8 +85,9 @@ inline double gaussian_density(double x) {
     return inv_sqrt_2pi * root * root;
 }
 
-// The limits of theta, or of a monotone function of it with the values `none` at 0 and `all` at 1, laid over a value that
-// holds for finite eps and 0 < r < inf.
+// A value that holds for finite eps and 0 < r < inf, replaced by the limits of theta elsewhere; or
+// by those of a monotone function of theta with the values `none` at theta = 0 and `all` at
+// theta = 1.
 inline double with_limits(double value, double eps, double r, double at_zero_r, double none, double all) {
     double result = eps == -infinity ? all : value;
     result = eps == infinity ? none : result;
@@ -100,7 +102,8 @@ template <bool Moderate = false> inline double theta_nonnegative(double eps, dou
     return g.upper ? 1.0 - scaled : scaled;
 }
 
-// Arguments for which theta needs neither limits nor reflection: nearly all that anybody asks for.
+// Whether theta needs neither limits nor reflection, as for nearly all arguments that anybody asks
+// for.
 inline bool moderate(double eps, double r) { return (eps >= 0.0) & (eps <= 1e100) & (r >= 1e-100) & (r <= 1e100); }
 
 // theta(eps, r) where `moderate` holds.
@@ -125,7 +128,8 @@ inline double log_theta(double eps, double r) {
     const double complement = g.upper ? scaled : 1.0 - scaled;
     const double total_variation = -expm1_bounded(-magnitude);
     const double reflected = total_variation + (1.0 - total_variation) * base;
-    // Exactly one of three forms is right: log(core) - a^2/2 - log(2 pi)/2, log(theta), log1p(-(1 - theta)).
+    // Exactly one of three forms is right: log(core) - a^2/2 - log(2 pi)/2, log(theta),
+    // log1p(-(1 - theta)).
     const bool exponent_apart = eps >= 0.0 && !g.upper;
     const bool small = eps < 0.0 && reflected < 0.5;
     const double y = eps < 0.0 ? exp_nonpositive(-magnitude) * complement : complement;

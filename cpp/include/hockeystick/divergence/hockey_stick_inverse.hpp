@@ -1,13 +1,14 @@
 // The two inverses of theta(eps, r) = delta: theta_inverse solves for r, gaussian_epsilon for eps.
 //
-// Each iterates on log theta where delta <= 1/2 and on log(1 - theta) above, so that tails on both sides
-// keep their relative accuracy. With GaussianPair's a, core and m(b), for eps >= 0,
+// Each iterates on log theta where delta <= 1/2 and on log(1 - theta) above, so that tails on both
+// sides keep their relative accuracy. With GaussianPair's a, core and m(b), for eps >= 0,
 //
 //   d theta/d r = phi(a),   d theta/d eps = -e^eps Q(b) = -phi(a) m(b).
 //
-// eps: -d theta/d eps = e^eps Q(eps/r + r/2) is log-concave in eps, hence so are theta (its integral above)
-// and 1 - theta (its integral below): Newton converges monotonically once it is on the concave side.
-// theta <= Q(a) makes r q_inv(delta) + r^2/2 a start within log 2 of the root in either scale.
+// eps: -d theta/d eps = e^eps Q(eps/r + r/2) is log-concave in eps, hence so are theta (its
+// integral above) and 1 - theta (its integral below): Newton converges monotonically once it is on
+// the concave side. theta <= Q(a) makes r q_inv(delta) + r^2/2 a start within log 2 of the root in
+// either scale.
 //
 // r: solved in log r. theta <= Q(a) and theta <= r/sqrt(2 pi) bound the root from below.
 // eps < 0 is carried to |eps| by 1 - theta(eps, r) = e^eps (1 - theta(|eps|, r)).
@@ -21,7 +22,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// theta, 1 - theta (one of them relatively accurate in its tail), and phi(a) for eps >= 0, 0 < r < inf.
+// theta, 1 - theta (one of them relatively accurate in its tail), and phi(a) for eps >= 0,
+// 0 < r < inf.
 struct PairValues {
     GaussianPair pair;
     double density, theta, complement;
@@ -116,7 +118,8 @@ inline double gaussian_epsilon(double r, double delta) {
     if (r == infinity || delta == 0.0) return infinity;
     const double quantile = delta <= 0.5 ? q_inv(delta) : -q_inv(1.0 - delta);
     const double upper = r * (quantile + 0.5 * r);  // theta <= Q(a)
-    // log theta bends over a length of about r/(1 + |a|): the step after one of 1e-8 of it is below 1e-16 r.
+    // log theta bends over a length of about r/(1 + |a|): the step after one of 1e-8 of it is below
+    // 1e-16 r.
     const double step_tolerance = 1e-8 * r / (1.0 + std::fabs(quantile));
     if (delta <= 0.5) {
         const double log_delta = log_positive(delta);

@@ -1,21 +1,25 @@
-// Gaussian DP of Noisy-FedAvg and Noisy-FedProx (Sun, Shen and Tao 2024): K local steps on clipped gradients of norm <= V,
-// m clients that all take part in every round, noise N(0, sigma^2 I) per client on the uploaded model, one record replaced.
-// Two runs drift apart by at most rho_t z + gamma_t per round (their Theorem 10), with step sizes lr_{t,k}, t and k from 0,
+// Gaussian DP of the last model of Noisy-FedAvg and Noisy-FedProx (Sun, Shen and Tao 2024).
 //
-//   FedAvg:   rho_t = prod_k (1 + lr_{t,k} L),   gamma_t = (2V/m) sum_k lr_{t,k},
-//             lr_{t,k} = lr (constant), lr/(k+1) (cyclic), lr/(t+1) (stagewise), lr/(tK+k+1) (continuous);
-//   FedProx:  rho = 1 + L/(a-L) (1 - (1 - lr (a-L))^K),   gamma = (2V/(m a)) (1 - (1 - lr a)^K),
-//             a = prox > L, lr <= 1/a;
+// Setting: K local steps on clipped gradients of norm at most V; m clients that all take part in
+// every round; each adds noise N(0, sigma^2 I) to the model that it uploads; one record is
+// replaced. By their Theorem 10 two runs drift apart by at most z -> rho_t z + gamma_t a round,
+// where
 //
-// and mu = sqrt(m)/sigma sqrt(H) (their Eq. 12), H the optimum of hidden_state/shifted_interpolation.hpp. The sums are exact where the
-// paper's Table 3 has relaxations with undetermined constants. rho > 1 is kept even for convex losses, since clipping
-// expands convex steps in d >= 2. FedProx: the printed lr < 1/(a-L) is not enough for gamma; lr <= 1/a is.
+//   FedAvg    rho_t = prod_k (1 + lr_{t,k} L),   gamma_t = (2V/m) sum_k lr_{t,k},   t, k from 0,
+//             lr_{t,k} = lr (constant), lr/(k+1) (cyclic), lr/(t+1) (stagewise),
+//             lr/(tK+k+1) (continuous);
+//   FedProx   rho = 1 + L/(a-L) (1 - (1 - lr (a-L))^K),   gamma = (2V/(m a)) (1 - (1 - lr a)^K),
+//             a = prox > L, lr <= 1/a.
 //
-// Constant and cyclic step sizes and FedProx have rho >= 1 and constant gamma: H = T gamma^2 on an unbounded domain.
-// gamma is kept in units of 2V lr/m (FedProx: 2V/(m a)), and mu is put together from ratios, so that squares neither overflow nor
-// underflow.
-// Error: 1e-12 relative in mu. Cost: O(1) in T and K for constant and cyclic steps and FedProx; otherwise O(T), or
-// O(T log T) with a diameter, whatever K. Outside their domains these functions return NaN.
+// The Gaussian-DP parameter is mu = sqrt(m)/sigma sqrt(H) (their Eq. 12), with H the optimum of
+// hidden_state/shifted_interpolation.hpp. docs/core/federated.md says where this differs from the
+// paper.
+//
+// gamma is kept in units of 2V lr/m (FedProx: 2V/(m a)) and mu is put together from ratios, so that
+// squares neither overflow nor underflow.
+//
+// Error: 1e-12 relative in mu. Cost: O(1) in T and K for constant and cyclic steps and FedProx;
+// otherwise O(T), or O(T log T) with a diameter, whatever K. NaN outside the domain.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +37,12 @@ using namespace hidden_state;
 
 enum class StepSchedule { constant, cyclic, stagewise, continuous };
 
-// Whether rho_t and gamma_t are the same in all rounds, so that the cost of a cell does not grow with them.
+// Whether all rounds have the same rho and gamma. Then a cell's cost does not grow with the rounds.
 inline bool constant_over_rounds(StepSchedule schedule) {
     return schedule == StepSchedule::constant || schedule == StepSchedule::cyclic;
 }
 
-// rho and gamma of one round, gamma in units of 2V lr/m for FedAvg and of 2V/(m prox) for FedProx.
+// rho and gamma of one round; gamma in units of 2V lr/m for FedAvg, 2V/(m prox) for FedProx.
 struct RoundDrift {
     double log_rho, gamma;
 };
@@ -51,10 +55,12 @@ struct OddPowers {
     }
 };
 
-// Euler-Maclaurin for sum_{j=first}^{last} f(j): `odd[k]` is f^(2k+1)(last) - f^(2k+1)(first) over (2k)!.
-// From first = 32 on, the next term is below 1e-17 of the sum for the two functions here.
+// Euler-Maclaurin for sum_{j=first}^{last} f(j), from the integral, f(first) + f(last), and the odd
+// derivatives: odd[k] = (f^(2k+1)(last) - f^(2k+1)(first))/(2k)!. For both functions below the next
+// term is less than 1e-17 of the sum from first = 32 on.
 inline double euler_maclaurin(double integral, double ends, const double (&odd)[4]) {
-    constexpr double weights[] = {1.0 / 12, -2.0 / 720, 24.0 / 30240, -720.0 / 1209600};  // (2k)! B_{2k+2}/(2k+2)!
+    // (2k)! B_{2k+2}/(2k+2)!
+    constexpr double weights[] = {1.0 / 12, -2.0 / 720, 24.0 / 30240, -720.0 / 1209600};
     double sum = integral + 0.5 * ends;
     for (int k = 0; k < 4; ++k) sum += weights[k] * odd[k];
     return sum;
@@ -87,7 +93,8 @@ inline double log_growth_sum(double c, double first, double last) {
     return sum + euler_maclaurin(integral, at_first + at_last, odd);
 }
 
-// More rounds than this are refused where the cost grows with them: 100 MB of blocks per thread, up to seconds per cell.
+// Where the cost grows with the rounds, more than this are refused: they would take 100 MB of
+// blocks per thread and seconds per cell.
 inline constexpr double max_scheduled_rounds = 1e6;
 
 inline RoundDrift fedavg_drift(StepSchedule schedule, double t, double local_steps, double learning_rate,
@@ -119,20 +126,20 @@ inline bool legal_federation(double rounds, double local_steps, double num_clien
            smoothness >= 0.0 && smoothness < infinity && positive(learning_rate) && diameter > 0.0;
 }
 
-// One round's drift in units: gamma = 2V unit/m, unit = lr or 1/prox; gives the parameter and takes the diameter.
+// The unit in which a RoundDrift gives gamma, 2V unit/m with unit = lr or 1/prox.
 struct DriftUnits {
     double clip_norm, noise_std, num_clients, unit;
 
-    // sqrt(m)/sigma sqrt(H); never the 0 of perfect privacy.
+    // mu = sqrt(m)/sigma sqrt(H) for H = `cost` in these units; never the 0 of perfect privacy.
     double parameter(double cost) const {
         const double scale = 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * unit;
-        return std::max(scale * std::sqrt(cost), 0x1p-1074);
+        return std::max(scale * std::sqrt(cost), smallest_positive);
     }
-    double of(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / unit; }
+    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / unit; }
 };
 
-// The Gaussian-DP parameter of Noisy-FedAvg; diameter = inf for an unbounded domain. `blocks` is scratch space;
-// `interrupted()` may throw to end a long computation.
+// The Gaussian-DP parameter of Noisy-FedAvg; diameter = inf for an unbounded domain. `blocks` is
+// scratch space; `interrupted()` may throw to end a long computation.
 template <class Interrupted>
 double fedavg_gdp(StepSchedule schedule, double rounds, double local_steps, double num_clients, double clip_norm,
                   double noise_std, double smoothness, double learning_rate, double diameter,
@@ -146,11 +153,11 @@ double fedavg_gdp(StepSchedule schedule, double rounds, double local_steps, doub
     };
     if (constant_over_rounds(schedule)) {
         const RoundDrift d = drift(0);
-        return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.of(diameter)).cost);
+        return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost);
     }
     if (rounds > max_scheduled_rounds) return nan;
     const auto count = static_cast<std::size_t>(rounds);
-    return units.parameter(shifted_interpolation_optimum(drift, count, 0.0, units.of(diameter), blocks).cost);
+    return units.parameter(shifted_interpolation_optimum(drift, count, 0.0, units.scaled(diameter), blocks).cost);
 }
 
 inline double fedprox_gdp(double rounds, double local_steps, double num_clients, double clip_norm, double noise_std,
@@ -160,7 +167,7 @@ inline double fedprox_gdp(double rounds, double local_steps, double num_clients,
     if (!(prox > smoothness && prox < infinity && learning_rate * prox <= 1.0)) return nan;
     const DriftUnits units{clip_norm, noise_std, num_clients, 1.0 / prox};
     const RoundDrift d = fedprox_drift(local_steps, learning_rate, smoothness, prox);
-    return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.of(diameter)).cost);
+    return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost);
 }
 
 }  // namespace HOCKEYSTICK_ISA

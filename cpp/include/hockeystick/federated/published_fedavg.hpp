@@ -1,13 +1,9 @@
-// Formulas exactly as printed in Sun, Shen and Tao (2024), for comparison with what can be certified. Nothing outside
-// hockeystick.published calls these.
+// Formulas exactly as printed in Sun, Shen and Tao (2024), to be compared with what can be
+// certified. Nothing outside hockeystick.published calls them. docs/core/federated.md says which
+// are false, and why.
 //
-// Theorems 12(a), (b) and 15 are false: they replace the constrained optimum of hidden_state/shifted_interpolation.hpp by its Cauchy-Schwarz
-// value, which needs a shift larger than the gap when rho > 1. Linear losses violate (a) for every T >= 2 and L > 0, and (b)
-// and 15 from some T on, since the printed values converge in T and the exact ones grow like sqrt(T). In (b) the printed
-// gamma lacks the learning rate, and in (d) the "constant" z has to be at least lr H_K, which grows with K.
-//
-// (rho+1)/(rho-1) (rho^T-1)/(rho^T+1) is written tanh(T x/2)/tanh(x/2), x = log rho, which does not overflow.
-// Error: 1e-14 relative. Cost: O(1). Outside their domains these functions return NaN.
+// The factor (rho+1)/(rho-1) (rho^T-1)/(rho^T+1) is computed as tanh(T x/2)/tanh(x/2), x = log rho,
+// which does not overflow. Error: 1e-14 relative. Cost: O(1). NaN outside the domain.
 #pragma once
 
 #include <hockeystick/federated/fedavg.hpp>

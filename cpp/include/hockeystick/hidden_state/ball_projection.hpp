@@ -1,20 +1,18 @@
-// What projection onto a ball hides in any dimension: a bound of the contraction coefficient of Pi(psi(x) + N(0, s^2 I)) on the ball
-// of radius R in R^d, where psi has values of norm at most a. Lengths in noise deviations, s = 1.
+// How much projection onto a ball hides, in any dimension: a bound of the contraction coefficient
+// of Pi(psi(x) + N(0, s^2 I)) on the ball of radius R in R^d, for psi with values of norm at most
+// a. Lengths are in noise deviations, s = 1.
 //
-// The projected law has the Gaussian density inside and, at the point R u of the sphere, the density
+// The largest privacy loss between two rows of this kernel is at most
 //
-//   P_u(m) = const int_R^inf rho^{d-1} e^{-|rho u - m|^2/2} d rho
+//   l = max(log I(a)/I(-a), (R + a)^2/2 - max(0, R - a)^2/2),
+//   I(m) = int_R^inf rho^{d-1} e^{-(rho - m)^2/2} d rho,
 //
-// for the mean m. In m, |m| <= a, this is largest at a u (along u it grows: the mean of rho under the integrand exceeds
-// the normal law's, a weight that grows with rho raising it) and smallest at -a u. Inside, at |z| <= R, e^{-|z - m|^2/2} varies by at most
-// e^{2aR} for a <= R, by e^{(R+a)^2/2} for a > R. So the loss between any two rows is at most
+// and E_gamma of two laws whose loss stays within [-l, l] is at most (e^l - gamma)_+/(e^l + 1).
+// Proof: docs/core/hidden_state.md. Something smaller may hold: which pair of means is worst is not
+// known.
 //
-//   l = max(log I(a)/I(-a), (R + a)^2/2 - max(0, R - a)^2/2),     I(m) = int_R^inf rho^{d-1} e^{-(rho - m)^2/2} d rho,
-//
-// and E_gamma of two laws whose loss stays within [-l, l] is at most (e^l - gamma)_+/(e^l + 1), attained by randomised
-// response. No more is claimed: which pair of means is worst for a given gamma is not known to us.
-//
-// I has a log-concave integrand: chords of its logarithm give a lower bound, tangents an upper one. Some tens of microseconds.
+// I has a log-concave integrand. Chords of its logarithm bound it from below, tangents from above.
+// Cost: some tens of microseconds.
 #pragma once
 
 #include <algorithm>
@@ -38,14 +36,14 @@ struct RadialDensity {
     double mode() const { return 0.5 * (mean + std::sqrt(mean * mean + 4.0 * (dimension - 1.0))); }
 };
 
-// log of int over a cell of length h of e^{line}, the line given by its ends' values.
+// log of int e^{line} over a cell of length h, for the line with these values at the cell's ends.
 inline double log_cell(double left, double right, double h) {
-    const double top = std::max(left, right), fall = std::fabs(left - right);
-    return top + std::log(h) + (fall < 1e-8 ? -0.5 * fall : std::log(-std::expm1(-fall) / fall));
+    const double higher = std::max(left, right), fall = std::fabs(left - right);
+    return higher + std::log(h) + (fall < 1e-8 ? -0.5 * fall : std::log(-std::expm1(-fall) / fall));
 }
 
-// An upper or a lower bound of log I(mean). The integrand's second logarithmic derivative is at most -1: beyond the mode it
-// falls by e^{-32} within eight deviations.
+// An upper or a lower bound of log I(mean), from cells within 8 of the integrand's mode. The second
+// derivative of its logarithm is at most -1, so that it has fallen by e^{-32} there.
 inline double log_radial_mass(double radius, double mean, double dimension, bool upper) {
     constexpr int cells = 256;
     const RadialDensity f{mean, dimension};
@@ -55,16 +53,18 @@ inline double log_radial_mass(double radius, double mean, double dimension, bool
     double sum = -infinity;
     for (int k = 0; k < cells; ++k) {
         const double left = begin + h * k, right = left + h, middle = 0.5 * (left + right);
-        const double at = f.log_value(middle), rise = 0.5 * h * f.slope(middle);
-        sum = log_sum(sum,
-                      upper ? log_cell(at - rise, at + rise, h) : log_cell(f.log_value(left), f.log_value(right), h));
+        const double value = f.log_value(middle), rise = 0.5 * h * f.slope(middle);
+        const double tangent = log_cell(value - rise, value + rise, h);
+        const double chord = log_cell(f.log_value(left), f.log_value(right), h);
+        sum = log_sum(sum, upper ? tangent : chord);
     }
     if (!upper) return sum;
-    sum = log_sum(sum, f.log_value(end) - std::log(-f.slope(end)));  // the tangents at both ends, to infinity
+    // Beyond both ends, the tangents there.
+    sum = log_sum(sum, f.log_value(end) - std::log(-f.slope(end)));
     return begin > radius ? log_sum(sum, f.log_value(begin) - std::log(f.slope(begin))) : sum;
 }
 
-// The largest loss between two rows, rounded up; infinite where doubles do not hold it.
+// l, rounded up; infinite where doubles do not hold it.
 inline double ball_loss(double image_radius, double radius, double dimension) {
     const double sum = image_radius + radius, gap = std::max(0.0, radius - image_radius);
     if (!(sum < 1e6 && radius > 1e-6 && dimension <= 1e12)) return infinity;
@@ -75,19 +75,21 @@ inline double ball_loss(double image_radius, double radius, double dimension) {
     return std::max(inside, above - below) + 1e-12 * (1.0 + scale);
 }
 
-// log of the largest divergence of two laws whose loss is at most `loss` both ways; -inf from there on.
+// log of (e^l - e^eps)/(e^l + 1), the largest divergence of two laws whose loss stays within [-l,
+// l]; -inf for eps >= l.
 inline double log_pure_theta(double eps, double loss) {
     if (!(loss < infinity)) return 0.0;
     if (!(eps < loss)) return -infinity;
     return std::log(-std::expm1(eps - loss)) - std::log1p(std::exp(-loss)) + 1e-14;
 }
 
-// The coefficient's bound: also at most theta of the image's diameter. NaN outside the domain.
+// The bound of the coefficient, which is also at most theta of the image's diameter. NaN outside
+// the domain.
 inline double ball_contraction(double eps, double image_radius, double radius, double dimension, double noise) {
     if (!(eps >= 0.0 && non_negative(image_radius) && positive(radius) && count(dimension) && positive(noise)))
         return nan;
     if (image_radius == 0.0 || eps == infinity) return 0.0;
-    const double a = image_radius / noise * (1.0 + 0x1p-50), r = radius / noise * (1.0 + 0x1p-50);
+    const double a = image_radius / noise * up, r = radius / noise * up;
     return std::min(theta(eps, 2.0 * a) * (1.0 + 1e-12), std::exp(log_pure_theta(eps, ball_loss(a, r, dimension))));
 }
 

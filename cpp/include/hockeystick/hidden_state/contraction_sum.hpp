@@ -1,14 +1,17 @@
-// Sums over the rounds of a hidden-state algorithm, each damped by the contractions that follow it:
+// Sums over the rounds of a hidden-state algorithm, each term damped by the contractions after it:
 //
 //   sum_t w_t first_t prod_{j > t} eta_j,     first_t, w_t >= 0,  0 <= eta_j <= 1.
 //
-// (Asoodeh, Diaz and Calmon 2020, Lemma 3 with Theorem 2; Asoodeh, Chen, Calmon and Ozgur 2021, Theorem 2.)
+// Asoodeh, Diaz and Calmon (2020), Lemma 3 with Theorem 2; Asoodeh, Chen, Calmon and Ozgur (2021),
+// Theorem 2.
 //
-// Schedules: one pass from the last round backwards. Rounds further back weigh at most the product of
-// the contractions passed, so the pass stops once all that is left is below 2^-60 of the sum, and adds
-// that remainder: the result is not too small by more than rounding (a relative 1e-16 per round that counts). Cost: a
-// look at the domain of every round, then O(min(T, log tol / log eta)).
-// Constants: geometric sums, by expm1 or by doubling; the cost does not grow with T.
+// Schedules take one pass from the last round backwards. All rounds before round t together add at
+// most t max(w) max(first) times the product of the contractions passed. Once that is below 2^-60
+// of the sum, the pass adds it and stops, so the result is too small by rounding only: a relative
+// 1e-16 for each round that counts. Cost: O(T) to check the domain, then O(min(T, log tol/log
+// eta)).
+//
+// Constants are geometric sums, by expm1 or by doubling; their cost does not grow with T.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <cstdint>
 
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
@@ -39,7 +43,7 @@ inline double contraction_sum(Rounds first, Rounds eta, Rounds weights, std::siz
     double largest_weight = 0.0;
     bool legal = true;
     for (std::size_t t = 0; t < rounds; ++t) {
-        legal &= non_negative(first[t]) & non_negative(weights[t]) & (eta[t] >= 0.0) & (eta[t] <= 1.0);
+        legal = legal && non_negative(first[t]) && non_negative(weights[t]) && eta[t] >= 0.0 && eta[t] <= 1.0;
         largest_first = std::max(largest_first, first[t]);
         largest_weight = std::max(largest_weight, weights[t]);
     }
@@ -48,8 +52,8 @@ inline double contraction_sum(Rounds first, Rounds eta, Rounds weights, std::siz
     double product = 1.0;
     for (std::size_t t = rounds; t-- > 0;) {
         sum += weights[t] * first[t] * product;
-        // A product that underflows is kept at the smallest double: too large rather than too small.
-        product = eta[t] == 0.0 ? 0.0 : std::max(product * eta[t], 0x1p-1074);
+        // A product that underflows becomes the smallest double: too large, not too small.
+        product = eta[t] == 0.0 ? 0.0 : std::max(product * eta[t], smallest_positive);
         const double rest = product * static_cast<double>(t) * largest_first * largest_weight;
         if (rest <= negligible * sum) return sum + rest;
     }
@@ -68,10 +72,13 @@ inline double constant_contraction_sum(double first, double eta, double weight, 
     return weight * first * geometric_sum(std::log(eta), rounds);
 }
 
-// sum_{tau = 1..n} sum_{k < tau} eta^k. With u and U for the single and the double sum,
+// sum_{tau = 1..n} sum_{k < tau} eta^k, by doubling n. With u_n for the single and U_n for the
+// double sum,
+//
 //   u_{2n} = u_n (1 + eta^n),   U_{2n} = U_n (1 + eta^n) + n u_n,
-//   u_{n+1} = 1 + eta u_n,      U_{n+1} = U_n + u_{n+1}:
-// all terms are positive, so nothing cancels even as eta tends to 1, where the closed form does.
+//   u_{n+1} = 1 + eta u_n,      U_{n+1} = U_n + u_{n+1}.
+//
+// All terms are positive, so that nothing cancels as eta tends to 1, where the closed form does.
 inline double double_geometric_sum(double log_eta, std::uint64_t n) {
     const double eta = std::exp(log_eta);
     double single = 0.0;

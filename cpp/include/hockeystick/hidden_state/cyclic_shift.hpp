@@ -1,15 +1,21 @@
-// Shifted interpolation (hidden_state/shifted_interpolation.hpp) for a record that is used every `period` rounds, all rounds alike: gap g in its
-// rounds, none in between, Lipschitz constant c in all, lengths in noise deviations.
+// Shifted interpolation (hidden_state/shifted_interpolation.hpp) for a record that is used every
+// `period` rounds. All rounds are alike: the two runs part by g in the record's rounds and by
+// nothing in between, and every map has the Lipschitz constant c. Lengths are in noise deviations.
 //
-// A round without the record always merges into the block before it, so that a round with it and the n - 1 after it are one:
+// A round without the record always merges into the block before it. So a round with the record and
+// the n - 1 rounds after it are one block,
 //
-//   A = c^{n-1} g,   B = sum_{i < n} c^{2i},   R = c^n.
+//   A = c^{n-1} g,   B = sum_{i < n} c^{2i},   R = c^n,
 //
-// The problem is over participations, not rounds. On a domain of diameter D it may start with a gap of D at a participation, right after
-// one, or after the last; any set of starts is sound. The gap of two coupled runs never exceeds g/(1 - c^period) either.
-// Where there are more than `most_pooled` participations, those before the last ones are charged in full or left to a later
-// start; with period 1 the closed forms for constants hold instead.
-// Cost: O(min(J, most_pooled) log J) for J participations, O(log T) for period 1.
+// and the problem is over uses of the record, not over rounds.
+//
+// Starts. On a domain of diameter D the interpolation may start with a gap of D right before a use,
+// right after one, or after the last; any set of starts is sound. The gap of two coupled runs never
+// exceeds g/(1 - c^period) either, right after a use.
+//
+// Cost: O(min(J, max_pooled_uses) log J) for J uses. Of more uses than max_pooled_uses, the first
+// ones are charged in full or left to a later start. With period 1 the closed forms for constants
+// hold, in O(log J).
 #pragma once
 
 #include <algorithm>
@@ -21,59 +27,66 @@
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double most_pooled = 4096.0;
+inline constexpr double max_pooled_uses = 4096.0;
+
+// In noise deviations. A length that underflows is charged as this, so that no parameter is 0.
+inline constexpr double smallest_length = 0x1p-1000;
+inline constexpr double smallest_parameter = 0x1p-500;
 
 class CyclicShift {
   public:
-    CyclicShift(double lipschitz, double gap, double diameter, double period)
-        : log_c_(std::log(lipschitz)), g_(gap), diameter_(diameter), period_(period) {
-        // the gap of coupled runs right after a participation, and right before the next one
-        const double kept = -std::expm1(period * log_c_);
-        const double coupled = kept > 0.0 ? gap / kept * (1.0 + 1e-12) : infinity;
-        after_ = std::min(diameter, coupled);
-        before_ = std::min(diameter, coupled * std::exp((period - 1.0) * log_c_));
+    CyclicShift(double lipschitz, double sensitivity, double diameter, double period)
+        : log_c_(std::log(lipschitz)), sensitivity_(sensitivity), diameter_(diameter), period_(period) {
+        const double forgotten = -std::expm1(period * log_c_);  // 1 - c^period
+        const double coupled = forgotten > 0.0 ? sensitivity / forgotten * (1.0 + 1e-12) : infinity;
+        gap_after_use_ = std::min(diameter, coupled);
+        gap_before_use_ = std::min(diameter, coupled * std::exp((period - 1.0) * log_c_));
     }
 
-    // The Gaussian-DP parameter `later` rounds after the last of `participations`, rounded up; later < period unless there is one.
-    double parameter(double participations, double later) const {
-        const double raised = std::sqrt(cost(participations, later)) * (1.0 + 1e-11);
-        return std::max(raised, 0x1p-500);  // what underflows on the way is smaller
-    }
+    // The Gaussian-DP parameter `later` rounds after the last of `uses`, rounded up. `later` must
+    // be less than the period if there was an earlier use.
+    double parameter(double uses, double later) const { return upper_parameter(cost(uses, later)); }
 
-    // The same for the gap that there may be right after any participation, hidden by n rounds alone; infinite if it is unbounded.
-    double forgetting(double n) const {
-        if (!(after_ < infinity)) return infinity;
-        return std::max(std::sqrt(run(after_ * std::exp(log_c_), n).cost()) * (1.0 + 1e-11), 0x1p-500);
+    // The parameter n rounds after any use, for the gap that there may be right after it; infinite
+    // if nothing bounds that gap.
+    double parameter_of_gap(double n) const {
+        if (!(gap_after_use_ < infinity)) return infinity;
+        return upper_parameter(block(gap_after_use_ * std::exp(log_c_), n).cost());
     }
 
   private:
-    double log_c_, g_, diameter_, period_, after_, before_;
+    double log_c_, sensitivity_, diameter_, period_, gap_after_use_, gap_before_use_;
 
-    // n rounds as one block that begins with a gap of `rise` in its first round's image.
-    ShiftBlock run(double rise, double n) const {
+    // 1e-11: ten times the error of a cost. What underflows on the way is smaller than
+    // smallest_parameter.
+    static double upper_parameter(double cost) { return std::max(std::sqrt(cost) * (1.0 + 1e-11), smallest_parameter); }
+
+    // n rounds as one block. `gap` is the gap after the first round's map.
+    ShiftBlock block(double gap, double n) const {
         const double scale = (n - 1.0) * log_c_;
-        if (log_c_ >= 0.0) return block(rise, geometric_sum(-2.0 * log_c_, n), scale, n);
-        return block(rise * std::exp(scale), geometric_sum(2.0 * log_c_, n), 0.0, n);
+        if (log_c_ >= 0.0) return scaled_block(gap, geometric_sum(-2.0 * log_c_, n), scale, n);
+        return scaled_block(gap * std::exp(scale), geometric_sum(2.0 * log_c_, n), 0.0, n);
     }
-    ShiftBlock block(double rise, double width, double scale, double n) const {
+    ShiftBlock scaled_block(double rise, double width, double scale, double n) const {
         return {rise, width, scale, n * log_c_, std::log(rise / width) - scale, 0};
     }
 
-    double cost(double participations, double later) const {
-        if (period_ == 1.0 && participations > 1.0)
-            return constant_best_start(log_c_, g_, participations, 0.0, diameter_).cost;
-        const double pooled = std::min(participations, most_pooled);
+    double cost(double uses, double later) const {
+        if (period_ == 1.0 && uses > 1.0) return constant_best_start(log_c_, sensitivity_, uses, 0.0, diameter_).cost;
+        const double c = std::exp(log_c_);
+        const double pooled = std::min(uses, max_pooled_uses);
         SuffixBlocks suffix;
-        double best = later > 0.0 && diameter_ < infinity ? run(diameter_ * std::exp(log_c_), later).cost() : infinity;
+        double best = later > 0.0 && diameter_ < infinity ? block(diameter_ * c, later).cost() : infinity;
         for (double s = 0.0; s < pooled; s += 1.0) {
             const double n = s == 0.0 ? later + 1.0 : period_;
-            if (before_ < infinity) best = std::min(best, suffix.cost_behind(run(g_ + before_ * std::exp(log_c_), n)));
-            suffix.push_round(run(g_, n));
-            if (after_ < infinity && period_ > 1.0 && s + 1.0 < participations)
-                best = std::min(best, suffix.cost_behind(run(after_ * std::exp(log_c_), period_ - 1.0)));
+            if (gap_before_use_ < infinity)
+                best = std::min(best, suffix.cost_behind(block(sensitivity_ + gap_before_use_ * c, n)));
+            suffix.push_round(block(sensitivity_, n));
+            if (gap_after_use_ < infinity && period_ > 1.0 && s + 1.0 < uses)
+                best = std::min(best, suffix.cost_behind(block(gap_after_use_ * c, period_ - 1.0)));
         }
-        const double earlier = participations - pooled;
-        return std::min(best, suffix.cost() + (earlier > 0.0 ? earlier * run(g_, period_).cost() : 0.0));
+        const double earlier = uses - pooled;
+        return std::min(best, suffix.cost() + (earlier > 0.0 ? earlier * block(sensitivity_, period_).cost() : 0.0));
     }
 };
 

@@ -1,28 +1,29 @@
-// What is known of the privacy of a state before a round, and what the round makes of it when the record takes part: the whole
-// curve gamma -> E_gamma of two laws, bounded from above at the losses k h, k = 0..n, in both directions.
+// The whole privacy curve of a hidden state, and what a round makes of it.
 //
-// Between those points. E_gamma is convex in gamma, 1 at gamma = 0 and not increasing: it lies below the chords between any
-// bounds of it, and below the last one beyond. For gamma < 1, E_gamma(P||Q) = 1 - gamma + gamma E_{1/gamma}(Q||P). The lower convex
-// hull of all these points is y_inf + sum_j q_j (gamma_j - gamma)_+, q_j >= 0 its changes of slope: a discrete law of the loss.
+// A LossCurve bounds gamma -> E_gamma of the state's two laws from above, in both directions, at
+// the losses log gamma = k step, k = 0..points. docs/core/hidden_state.md has the proofs of what
+// follows.
 //
-// A round without the record. Every point goes through F (hidden_state/nonlinear_contraction.hpp).
+// Between the points. E_gamma is convex in gamma, 1 at gamma = 0, and does not increase; for gamma
+// < 1, E_gamma(P||Q) = 1 - gamma + gamma E_{1/gamma}(Q||P). So the curve lies below the lower
+// convex hull of all these points, which is y_inf + sum_j q_j (gamma_j - gamma)_+ with q_j >= 0 its
+// changes of slope: a discrete law of the loss, with mass y_inf at infinity.
 //
-// A round with the record. Two maps phi, phi' with |phi - phi'| <= d everywhere, phi with an image of diameter R, noise of variance
-// s^2 = s1^2 + s2^2 taken as two independent parts. Y = phi(X) + Z1 and Y' = phi(X') + Z1 come from X and X' through one kernel, so
-// F with R/s1 applies to every E_gamma(Y||Y'). The next states are Y + Z2 and Y' + (phi' - phi)(X') + Z2: given Y' the
-// shift is random, of length <= d, and Z2 knows nothing of it, so that by joint convexity the second part is no more than a
-// Gaussian mechanism of sensitivity d/s2 run after the first (adaptive composition):
+// A round without the record (`contract`) sends every point through F
+// (hidden_state/nonlinear_contraction.hpp).
 //
-//   E_gamma <= y_inf + sum_j q_j gamma_j E_{gamma/gamma_j}(N(d/s2, 1)||N(0, 1)).
+// A round with the record divides its noise into two independent parts. The first contracts, with F
+// again; the second is a Gaussian mechanism, or a sampled one, that runs after the first
+// (`compose`):
 //
-// If the record takes part with probability q only, unseen, the second part is a sampled Gaussian mechanism: with phi the map of
-// a round without it and pairwise distances <= d, E_gamma <= q theta(log(1 + (gamma - 1)/q), d/s2) for gamma >= 1 (advanced
-// joint convexity: Balle, Barthe and Gaboardi 2018, Theorem 2).
+//   E_gamma <= y_inf + sum_j q_j gamma_j E_{gamma/gamma_j}(second mechanism).
 //
-// Rounding: all sums are of positive terms; widths on the gamma axis are built from differences of losses, since small losses have
-// gammas that doubles do not tell apart; changes of slope are raised by what their differences may have lost, and a factor
-// 1 + 1e-11 a round covers sums, tables and the ulps of losses.
-// Cost: O(n^2) for a round with the record, O(n) without.
+// Rounding. All sums are of positive terms. Widths on the gamma axis come from differences of
+// losses, since doubles do not tell apart the gammas of small losses. Each change of slope is
+// raised by what its difference may have lost. A factor 1 + 1e-11 a round pays for sums, tables and
+// the ulps of losses.
+//
+// Cost: O(n^2) for a round with the record, O(n) for one without.
 #pragma once
 
 #include <algorithm>
@@ -35,24 +36,27 @@
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
 
-// theta(log(1 + (e^eps - 1)/rate), r) rate, rounded up: one step in which the record is used with probability `rate`; any eps.
+// E_{e^eps}, rounded up, of a mechanism that uses the record with probability `rate` and is then a
+// Gaussian one of parameter r: rate theta(log(1 + (e^eps - 1)/rate), r) for eps >= 0 (advanced
+// joint convexity: Balle, Barthe and Gaboardi 2018, Theorem 2), and its reflection for eps < 0.
 inline double sampled_theta(double eps, double r, double rate) {
-    const double at = std::fabs(eps);
-    const double seen = std::exp(log_raised(log_theta(sharpened(log_gap(at), std::log(rate)), r))) * rate;
-    const double value = eps >= 0.0 ? seen : -std::expm1(eps) + std::exp(eps) * seen;
-    return std::min(1.0, value * (1.0 + 1e-13) + 0x1p-1074);
+    const double size = std::fabs(eps);
+    const double eps_when_used = conditional_eps(log_gamma_minus_one(size), std::log(rate));
+    const double positive = std::exp(upper_log(log_theta(eps_when_used, r))) * rate;
+    const double value = eps >= 0.0 ? positive : -std::expm1(eps) + std::exp(eps) * positive;
+    return std::min(1.0, value * (1.0 + 1e-13) + smallest_positive);
 }
 
-class PrivacyProfile {
+class LossCurve {
   public:
-    // Losses k step, k = 0..points; nothing is known yet.
-    PrivacyProfile(double step, std::size_t points)
-        : step_(step), points_(points), y_(points + 1, 1.0), gap_(points + 1), gamma_(2 * points + 1),
-          below_(2 * points + 1) {
-        for (std::size_t k = 0; k <= points; ++k) gap_[k] = log_gap(loss(k));
+    // The losses k step, k = 0..points; the bounds are 1.
+    LossCurve(double step, std::size_t points)
+        : step_(step), points_(points), y_(points + 1, 1.0), log_gamma_minus_1_(points + 1), gamma_(2 * points + 1),
+          one_minus_ratio_(2 * points + 1) {
+        for (std::size_t k = 0; k <= points; ++k) log_gamma_minus_1_[k] = log_gamma_minus_one(loss(k));
         for (std::size_t j = 0; j <= 2 * points; ++j) {
             gamma_[j] = std::exp((static_cast<double>(j) - static_cast<double>(points)) * step);
-            below_[j] = -std::expm1(-static_cast<double>(j) * step);
+            one_minus_ratio_[j] = -std::expm1(-static_cast<double>(j) * step);
         }
     }
 
@@ -64,18 +68,19 @@ class PrivacyProfile {
         for (std::size_t k = 0; k <= points_; ++k) y_[k] = std::min(y_[k], other[k]);
     }
 
-    // A round without the record, whose map's image has the diameter `reach` in deviations of its noise.
-    void contract(double reach) {
+    // A round without the record, whose map's image has this diameter in deviations of its noise.
+    void contract(double image_diameter) {
+        const auto log_eta = [image_diameter](double eps) { return log_theta(eps, image_diameter); };
         for (std::size_t k = 0; k <= points_; ++k) {
             const double log_e = std::log(y_[k]);
             if (log_e < -690.0) continue;
-            const auto log_eta = [reach](double eps) { return log_theta(eps, reach); };
-            const double contracted = std::exp(log_contracted(gap_[k], log_e, log_eta)) * (1.0 + 0x1p-50);
-            y_[k] = std::max(contracted, 1e-300);  // less is not told from it
+            const double contracted = std::exp(log_contracted(log_gamma_minus_1_[k], log_e, log_eta)) * up;
+            y_[k] = std::max(contracted, 1e-300);  // keeps the logarithm finite
         }
     }
 
-    // What follow() needs of a second mechanism: its curve at the losses (k - points) step, k = 0..3 points.
+    // What compose() needs of a second mechanism: its curve at the losses (k - points) step, k =
+    // 0..3 points.
     template <class Curve> std::vector<double> table(const Curve& curve) const {
         std::vector<double> values(3 * points_ + 1);
         for (std::size_t k = 0; k < values.size(); ++k)
@@ -83,14 +88,14 @@ class PrivacyProfile {
         return values;
     }
 
-    // Another mechanism runs after it.
-    void follow(const std::vector<double>& table) {
+    // A second mechanism, given by its table, runs after what the curve describes.
+    void compose(const std::vector<double>& table) {
         const std::vector<double> mass = masses();
-        const double never = y_[points_];
+        const double mass_at_infinity = y_[points_];
         for (std::size_t k = 0; k <= points_; ++k) {
-            double sum = never;
-            const double* at = table.data() + k + 2 * points_;  // the loss k - j + points, in steps
-            for (std::size_t j = 0; j <= 2 * points_; ++j) sum += mass[j] * at[-static_cast<std::ptrdiff_t>(j)];
+            double sum = mass_at_infinity;
+            const double* curve = table.data() + k + 2 * points_;  // loss k - j + points, in steps
+            for (std::size_t j = 0; j <= 2 * points_; ++j) sum += mass[j] * curve[-static_cast<std::ptrdiff_t>(j)];
             y_[k] = std::min(1.0, sum * (1.0 + 1e-11));
         }
     }
@@ -98,8 +103,8 @@ class PrivacyProfile {
   private:
     double step_;
     std::size_t points_;
-    std::vector<double> y_, gap_, gamma_;
-    std::vector<double> below_;  // 1 - gamma_i/gamma_{i+j}
+    std::vector<double> y_, log_gamma_minus_1_, gamma_;
+    std::vector<double> one_minus_ratio_;  // 1 - gamma_i/gamma_{i+j}
 
     struct Corner {
         double gamma, y;
@@ -108,40 +113,46 @@ class PrivacyProfile {
 
     // Right to 2^-43 for losses up to 600, however small they are.
     double width(const Corner& a, const Corner& b) const {
-        return a.gamma == 0.0 ? b.gamma : b.gamma * below_[b.j - a.j];
+        return a.gamma == 0.0 ? b.gamma : b.gamma * one_minus_ratio_[b.j - a.j];
     }
 
     // The bound at the loss (j - points) step.
     Corner corner(std::size_t j) const {
         if (j >= points_) return {gamma_[j], y_[j - points_], j};
-        return {gamma_[j], (below_[points_ - j] + gamma_[j] * y_[points_ - j]) * (1.0 + 0x1p-50), j};
+        return {gamma_[j], (one_minus_ratio_[points_ - j] + gamma_[j] * y_[points_ - j]) * up, j};
     }
 
-    // Convex from below but for rounding; any corners left out are harmless.
+    // The lower convex hull, but for rounding. Leaving a corner out is harmless: the chord lies
+    // above.
     std::vector<Corner> hull() const {
         std::vector<Corner> kept{{0.0, 1.0, 0}};
         for (std::size_t j = 0; j <= 2 * points_; ++j) {
             const Corner next = corner(j);
-            const auto above = [&](const Corner& a, const Corner& b) {
+            const auto above_chord = [&](const Corner& a, const Corner& b) {
                 return (b.y - a.y) * width(b, next) >= (next.y - b.y) * width(a, b);
             };
-            while (kept.size() > 1 && above(kept[kept.size() - 2], kept.back())) kept.pop_back();
+            while (kept.size() > 1 && above_chord(kept[kept.size() - 2], kept.back())) kept.pop_back();
             kept.push_back(next);
         }
         return kept;
     }
 
     // q_j gamma_j of the hull at the losses (j - points) step.
+    //
+    // Where y is near 1, at losses l far below 0, a difference of ordinates loses more than
+    // hull_slope_error counts, and a mass may be short by about 2^-53/step. compose() then misses
+    // this much of the second mechanism's E_{e^{eps - l}} <= E_{e^eps}, which is no more than the
+    // result: 513 such terms are about 1e-12 of it, a tenth of what compose() adds.
     std::vector<double> masses() const {
         const std::vector<Corner> corners = hull();
         std::vector<double> mass(2 * points_ + 1, 0.0);
-        double slope = 0.0, lost = 0.0;  // after the corner, and what it may be wrong by
+        double slope = 0.0, slope_error = 0.0;  // to the right of the corner
         for (std::size_t i = corners.size(); i-- > 1;) {
-            const double before = (corners[i].y - corners[i - 1].y) / width(corners[i - 1], corners[i]);
-            const double error = 0x1p-42 * std::fabs(before);
-            mass[corners[i].j] = std::max(0.0, slope - before + error + lost) * corners[i].gamma;
-            slope = before;
-            lost = error;
+            const double left_slope = (corners[i].y - corners[i - 1].y) / width(corners[i - 1], corners[i]);
+            const double left_error = hull_slope_error * std::fabs(left_slope);
+            mass[corners[i].j] = std::max(0.0, slope - left_slope + left_error + slope_error) * corners[i].gamma;
+            slope = left_slope;
+            slope_error = left_error;
         }
         return mass;
     }

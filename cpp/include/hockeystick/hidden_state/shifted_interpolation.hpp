@@ -1,29 +1,27 @@
-// Shifted interpolation (Bok, Su and Altschuler 2024; Sun, Shen and Tao 2024, Eq. 12), solved exactly.
+// Shifted interpolation (Bok, Su and Altschuler 2024; Sun, Shen and Tao 2024, Eq. 12), solved
+// exactly.
 //
-// Two runs on adjacent data drift apart by at most z_{t+1} = rho_t z_t + gamma_t per round. Choosing how much of
-// the gap, a_t, each round's noise has to hide gives the last iterate's squared Gaussian-DP parameter
+// Two runs on adjacent data drift apart by at most z_{t+1} = rho_t z_t + gamma_t a round. Each
+// round's noise may hide a part a_t of the gap. The last iterate's squared Gaussian-DP parameter is
+// then at most
 //
 //   H = min sum_t a_t^2   over   a_t >= 0,  z_{t+1} = rho_t z_t + gamma_t - a_t >= 0,  z_T = 0,
 //
-// in units of the noise, with z_start = initial_gap at start 0, or the diameter of the domain at any later start.
+// in units of the noise, with z_start = initial_gap at start 0, or the diameter of the domain at
+// any later start. An affine chain attains H, so nothing smaller can be certified from (rho,
+// gamma).
 //
-// Solution. KKT: a_{t-1} <= rho_t a_t, with equality wherever z_t > 0: rounds fall into blocks inside which a_t is
-// proportional to 1/rho. With Pi_t the product of the block's later rho's, A = sum Pi gamma and
-// B = sum Pi^2, a block costs A^2/B and ends with a = A/B. Neighbours merge while the left block's
-// last shift exceeds R A/B of the right one, R the product of its rho's: pool adjacent violators, O(T).
-// A and B are kept with a logarithmic scale, since the products overflow.
-// The optimum is attained by an affine chain, so nothing smaller can be certified from (rho, gamma).
+// The optimum consists of blocks of rounds inside which a_t is proportional to 1/rho. Let Pi_t be
+// the product of the rho's of a block's later rounds, A = sum Pi gamma and B = sum Pi^2: the block
+// costs A^2/B and its last shift is A/B. Neighbours merge while the left block's last shift exceeds
+// R A/B of the right one, R the product of its rho's. docs/core/hidden_state.md derives this.
 //
-// Diameter. Going backwards, the blocks of every suffix form a stack. Starting at t with gap D changes only the
-// first block, which swallows a prefix of the stack: a tangent to a convex chain. Each node
-// carries a jump pointer with the aggregate of what it skips, so the search takes O(log T) per start
-// and subtracts nothing.
+//   schedules           pool adjacent violators: O(T)
+//   with a diameter     SuffixBlocks finds the best start: O(T log T)
+//   constants           closed forms (constant_cost, constant_best_start): O(log T)
 //
-// Constants. For rho >= 1 and no gap nothing merges: H = T gamma^2. Otherwise the first block swallows j rounds and
-// geometric sums give its cost; with a diameter, N rounds after the start cost least near
-// rho^N = 1 + D (rho - 1)/gamma, and the neighbouring integers are compared. O(log T).
-//
-// Error: 1e-12 relative in H; shifts that underflow are left out of the sequences, never out of H's upper end.
+// A and B carry a logarithmic scale, since the products overflow. Error: 1e-12 relative in H;
+// shifts that underflow are left out of the sequences, never out of H's upper end.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +40,7 @@ struct ShiftBlock {
     double width;       // B e^{-2 scale}
     double scale;       // 0 for a single round
     double log_span;    // log R, -inf if a rho is 0
-    double log_shift;   // log of the block's last shift A/B
+    double log_shift;   // log A/B, of the block's last shift
     std::size_t start;  // its first round
 
     double cost() const { return rise * rise / width; }
@@ -89,7 +87,12 @@ inline double total_cost(const std::vector<ShiftBlock>& blocks) {
     return sum;
 }
 
-// The stack of a suffix's blocks, leftmost on top, searchable in logarithmic time.
+// The blocks of a suffix of the rounds, as a stack with the leftmost block on top.
+//
+// To start at t with a gap changes the first block only, which swallows some blocks from the top of
+// the stack. Each node carries a pointer that jumps over a run of blocks, and those blocks merged
+// into one, so that cost_behind() takes logarithmic time and subtracts nothing (Myers 1983:
+// skew-binary jumps).
 class SuffixBlocks {
   public:
     SuffixBlocks() { nodes_.push_back({{}, {}, 0.0, 0}); }  // node 0 marks the end
@@ -102,7 +105,6 @@ class SuffixBlocks {
         const std::size_t parent = nodes_.size() - 1;
         const std::size_t middle = nodes_[parent].jump;
         const std::size_t far = nodes_[middle].jump;
-        // Skew-binary jumps (Myers 1983): double the stride when the last two are equal.
         const bool doubled = parent > 0 && parent - middle == middle - far;
         const ShiftBlock skipped =
             doubled ? merged(block, merged(nodes_[parent].skipped, nodes_[middle].skipped)) : block;
@@ -111,7 +113,7 @@ class SuffixBlocks {
 
     double cost() const { return nodes_.back().cost; }
 
-    // Cost if `first` stood in front of the stack.
+    // The cost if `first` stood in front of the stack.
     double cost_behind(ShiftBlock first) const {
         std::size_t v = nodes_.size() - 1;
         while (v > 0 && must_merge(first, nodes_[v].block)) {
@@ -128,7 +130,7 @@ class SuffixBlocks {
     struct Node {
         ShiftBlock block;    // its own rounds
         ShiftBlock skipped;  // its own and all blocks before `jump`, merged
-        double cost;         // of this block and all below
+        double cost;         // of this block and all below it
         std::size_t jump;
     };
     std::vector<Node> nodes_;
@@ -155,13 +157,13 @@ StartCost best_start(const Round& round, std::size_t rounds, double initial_gap,
     return best;
 }
 
-// Cost of the first `n` constant rounds pooled into one block that starts with the gap `gap`, and
-// the block's last shift; for rho > 1 everything is divided by rho^{n-1}.
+// The first `n` constant rounds as one block that starts from the gap `gap`: its cost and last
+// shift. For rho > 1 all sums are divided by rho^{n-1}.
 struct PooledCost {
     double cost, last_shift;
 };
 
-inline PooledCost pooled(double log_rho, double gamma, double gap, double n) {
+inline PooledCost pooled_cost(double log_rho, double gamma, double gap, double n) {
     const double decay = -std::fabs(log_rho);
     const double inherited = gap == 0.0 ? 0.0 : gap * std::exp(log_rho > 0.0 ? log_rho : n * log_rho);
     const double rise = gamma * geometric_sum(decay, n) + inherited;
@@ -172,16 +174,16 @@ inline PooledCost pooled(double log_rho, double gamma, double gap, double n) {
 // H for constant rho and gamma over n rounds from the gap `gap`.
 inline double constant_cost(double log_rho, double gamma, double n, double gap) {
     if (log_rho >= 0.0 && gap == 0.0) return n * gamma * gamma;
-    if (log_rho < 0.0 || gamma == 0.0) return pooled(log_rho, gamma, gap, n).cost;
+    if (log_rho < 0.0 || gamma == 0.0) return pooled_cost(log_rho, gamma, gap, n).cost;
     // The block swallows rounds while its last shift exceeds rho gamma; find how many by bisection.
     const double threshold = std::exp(log_rho) * gamma;
     double low = 0.0;
     double high = n;
     while (high - low > 1.0) {
         const double middle = std::floor(0.5 * (low + high));
-        (pooled(log_rho, gamma, gap, middle).last_shift > threshold ? low : high) = middle;
+        (pooled_cost(log_rho, gamma, gap, middle).last_shift > threshold ? low : high) = middle;
     }
-    return pooled(log_rho, gamma, gap, high).cost + (n - high) * gamma * gamma;
+    return pooled_cost(log_rho, gamma, gap, high).cost + (n - high) * gamma * gamma;
 }
 
 inline StartCost constant_best_start(double log_rho, double gamma, double rounds, double initial_gap, double diameter) {
@@ -200,66 +202,14 @@ inline StartCost constant_best_start(double log_rho, double gamma, double rounds
     return best;
 }
 
-// The optimum H and where it starts. `round(t)` returns {log rho_t, gamma_t}; `blocks` is scratch space;
-// diameter = inf where the domain is unbounded.
+// The optimum H and where it starts. `round(t)` returns {log rho_t, gamma_t}; `blocks` is scratch
+// space; diameter = inf where the domain is unbounded.
 template <class Round>
 StartCost shifted_interpolation_optimum(const Round& round, std::size_t rounds, double initial_gap, double diameter,
                                         std::vector<ShiftBlock>& blocks) {
     if (diameter < infinity) return best_start(round, rounds, initial_gap, diameter);
     pool_blocks(round, 0, rounds, initial_gap, blocks);
     return {0, total_cost(blocks)};
-}
-
-// The gaps after each round of one block that starts from `gap` and pays `shifts`, written to `gaps`. z -> rho z +
-// gamma - a loses accuracy where rho > 1 and its inverse where rho < 1, so both are run and the better one is kept in
-// every round; `errors` holds what the forward one may have lost, in ulp. `first` and `last` are the block's rounds.
-inline void block_gaps(const double* rho, const double* gamma, const double* shifts, std::size_t first,
-                       std::size_t last, double gap, double* gaps, double* errors) {
-    double error = 0.0;
-    for (std::size_t t = first; t <= last; ++t) {
-        const double reach = rho[t] * gap + gamma[t];
-        gap = gaps[t] = reach - shifts[t];
-        error = errors[t] = rho[t] * error + reach;
-    }
-    double after = 0.0;
-    error = 0.0;
-    for (std::size_t t = last + 1; t-- > first;) {
-        if (error < errors[t]) gaps[t] = std::max(after, 0.0);
-        error = (error + after + shifts[t]) / rho[t];
-        after = (after + shifts[t] - gamma[t]) / rho[t];
-    }
-}
-
-// Writes the weights lambda_{t+1} of the pooled blocks and the shifts a_t = lambda_{t+1} (rho_t z_t + gamma_t), both
-// zero before the start, and returns the value of the recursion with these weights: a certificate that needs no trust
-// in the optimiser.
-inline double shifted_interpolation_certificate(const std::vector<ShiftBlock>& blocks, const double* rho,
-                                                const double* gamma, std::size_t rounds, double gap, double* shifts,
-                                                double* weights) {
-    const std::size_t start = blocks.front().start;
-    std::fill(shifts, shifts + start, 0.0);
-    std::fill(weights, weights + start, 0.0);
-    std::vector<double> errors(rounds);
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const std::size_t end = b + 1 < blocks.size() ? blocks[b + 1].start : rounds;
-        double log_shift = blocks[b].log_shift;
-        for (std::size_t t = end; t-- > blocks[b].start;) {
-            shifts[t] = std::exp(log_shift);
-            log_shift += std::log(rho[t]);
-        }
-        block_gaps(rho, gamma, shifts, blocks[b].start, end - 1, b == 0 ? gap : 0.0, weights, errors.data());
-        for (std::size_t t = blocks[b].start; t < end; ++t) {
-            weights[t] = t + 1 == end || !(weights[t] > 0.0) ? 1.0 : shifts[t] / (shifts[t] + weights[t]);
-        }
-    }
-    double value = 0.0;
-    for (std::size_t t = start; t < rounds; ++t) {
-        const double reach = rho[t] * gap + gamma[t];
-        shifts[t] = weights[t] * reach;
-        gap = (1.0 - weights[t]) * reach;
-        value += shifts[t] * shifts[t];
-    }
-    return value;
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,20 +1,11 @@
-// The privacy loss of a mechanism of bounded range, such as the exponential mechanism.
+// The privacy loss of a mechanism of bounded range, such as the exponential mechanism: the losses
+// of any two adjacent data sets lie in an interval [t - eps0, t], for a t in [0, eps0] that may
+// differ from pair to pair (Dong, Durfee and Rogers 2020).
 //
-// Range: the losses log dP/dQ of any two adjacent data sets lie in an interval [t - eps0, t] for a t in [0, eps0] that may
-// differ from pair to pair. Of all pairs with losses in that interval the one with two outcomes, at its ends, dominates: the
-// ratio dP/dQ has mean 1 under Q, and of all laws on an interval with that mean the two-point law at the ends is the largest in
-// convex order. It puts (1 - e^{t-eps0})/(1 - e^{-eps0}) of P at the loss t (Dong, Durfee and Rogers 2020), and
-//
-//   delta_t(eps) = (1 - e^{t-eps0})(1 - e^{eps-t})/(1 - e^{-eps0}),    t - eps0 <= eps <= t.
-//
-// The largest over t, at t = (eps + eps0)/2 as both exponents are then equal, is the curve of this file,
-//
-//   delta(eps) = (1 - e^{(eps-eps0)/2})^2/(1 - e^{-eps0}),    |eps| <= eps0.
-//
-// A supremum of curves convex in e^eps is convex, decreasing, and 1 at e^eps = 0: it is the curve of a pair, which thus
-// dominates whatever t is, in adaptive compositions too (Zhu, Dong and Wang 2022). Its loss has the density
-// e^{l/2}/(4 sinh(eps0/2)) under P on [-eps0, eps0], and no atoms; exchanging P and Q reflects it. One step attains the
-// curve at every eps; many steps with the worst fixed t leak less, by up to 1 - sqrt(3)/2 of epsilon as standard deviations go.
+// The curve delta(eps) = (1 - e^{(eps-eps0)/2})^2/(1 - e^{-eps0}), |eps| <= eps0, is the worst over
+// t; it is that of a pair, which dominates whatever t is. Its loss has the density e^{l/2}/(4
+// sinh(eps0/2)) under P on [-eps0, eps0] and no atoms, and exchanging P and Q reflects it. Proof:
+// docs/core/loss.md.
 //
 // Errors as in loss/privacy_loss.hpp. Cost: four exponentials a call.
 #pragma once

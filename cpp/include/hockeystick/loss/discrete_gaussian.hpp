@@ -1,15 +1,17 @@
-// The privacy loss of discrete Gaussian noise (Canonne, Kamath and Steinke 2020): Q(k) = w(k)/N, P(k) = w(k - s)/N on the
-// integers, w(k) = e^{-k^2/(2 sigma^2)}, N the sum of all w, s a positive integer. Reflection exchanges P and Q.
+// The privacy loss of discrete Gaussian noise (Canonne, Kamath and Steinke 2020): Q(k) = w(k)/N and
+// P(k) = w(k - s)/N on the integers, with w(k) = e^{-k^2/(2 sigma^2)}, N the sum of all w, and s a
+// positive integer. Reflection exchanges P and Q. The pair dominates queries of integers that move
+// by at most s: docs/core/loss.md.
 //
-// Dominating. L(k) = s (2k - s)/(2 sigma^2) rises in k, so that delta = max over k of P(X + s >= k) - e^eps P(X >= k), X the noise: it
-// rises in s, and a query of integers that moves by at most s is no worse. (So for any symmetric log-concave noise.)
+// One table holds the tails T(k) = sum of w(j) over j >= k, for k up to 39 sigma, where w
+// underflows. P(X >= k) is T(k)/N for k >= 1, and 1 - T(1 - k)/N below. With k the first outcome
+// whose loss is above eps, delta = sum over j >= k of P(j) (1 - e^{eps - L(j)}).
 //
-// One table holds the tails T(k) = sum of w(j) over j >= k, for k up to 39 sigma, where w underflows; P(X >= k) is T(k)/N for k >= 1 and
-// 1 - T(1 - k)/N below. With k the first outcome whose loss is above eps, delta = sum over j >= k of P(j) (1 - e^{eps - L(j)}).
-//
-// Errors: a weight errs by 3u k^2/(2 sigma^2), its own |log|; sums are compensated; a loss errs by 3u of itself, and decides
-// itself on which side of a cut its outcome lies. Cost: 40 sigma exponentials to make, a division for masses, at most
-// 80 sigma exponentials for delta.
+// Errors: a weight errs by 3u k^2/(2 sigma^2), which is relative to its own logarithm; sums are
+// compensated. A loss errs by 3u of itself, and decides itself on which side of a cut its outcome
+// lies.
+// Cost: 40 sigma exponentials to make; a division for masses; at most 80 sigma exponentials for
+// delta.
 #pragma once
 
 #include <cmath>
@@ -17,23 +19,10 @@
 #include <vector>
 
 #include <hockeystick/loss/privacy_loss.hpp>
+#include <hockeystick/numeric/compensated_sum.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
-
-// A sum whose error does not grow with its terms (Kahan 1965).
-class CompensatedSum {
-  public:
-    void add(double term) {
-        const double corrected = term - lost_, next = sum_ + corrected;
-        lost_ = (next - sum_) - corrected;
-        sum_ = next;
-    }
-    double value() const { return sum_; }
-
-  private:
-    double sum_ = 0.0, lost_ = 0.0;
-};
 
 class DiscreteGaussianLoss final : public PrivacyLoss {
   public:
@@ -52,47 +41,49 @@ class DiscreteGaussianLoss final : public PrivacyLoss {
         return {upper(1.0 - k + shift_), upper(k - shift_), upper(1.0 - k), upper(k)};
     }
     double delta(double eps) const override {
-        const double end = shift_ + reach();
+        const double end = shift_ + max_noise();
         CompensatedSum sum;
-        for (double k = max(first_above(eps), shift_ - reach()); k <= end; k += 1.0) {
+        for (double k = max(first_above(eps), shift_ - max_noise()); k <= end; k += 1.0) {
             const double mass = weight(k - shift_);
             sum.add(-std::expm1(eps - loss(k)) * mass);
-            if (k > shift_ && mass * reach() < 1e-18 * sum.value()) break;  // the rest is no more than this
+            if (k > shift_ && mass * max_noise() < 1e-18 * sum.value()) break;  // as all further terms together
         }
         return min(sum.value() / normaliser_, 1.0);
     }
     double lowest() const override { return -infinity; }
     double highest() const override { return infinity; }
-    // Where there are few losses; many are as good as continuous, and would only make the grid too fine.
+    // Only where there are few losses: many are as good as continuous, and would make the grid too
+    // fine.
     double lattice() const override {
-        if (reach() > 512.0) return 0.0;
+        if (max_noise() > 512.0) return 0.0;
         return shift_ / (sigma_ * sigma_) * (std::fmod(shift_, 2.0) == 0.0 ? 1.0 : 0.5);
     }
     std::vector<OutlinePoint> outline() const override {
-        const double step = std::ceil((2.0 * reach() + shift_) / 1024.0), log_unit = std::log(step / normaliser_);
+        const double step = std::ceil((2.0 * max_noise() + shift_) / 1024.0), log_unit = std::log(step / normaliser_);
         std::vector<OutlinePoint> result;
-        for (double k = -reach(); k <= shift_ + reach(); k += step)
+        for (double k = -max_noise(); k <= shift_ + max_noise(); k += step)
             result.push_back({loss(k), log_unit + log_weight(k - shift_), log_unit + log_weight(k)});
         return result;
     }
 
   private:
-    double reach() const { return static_cast<double>(tails_.size() - 1); }
+    double max_noise() const { return static_cast<double>(tails_.size() - 1); }
     double log_weight(double k) const { return -0.5 * (k / sigma_) * (k / sigma_); }
     double weight(double k) const { return std::exp(log_weight(k)); }
     double loss(double k) const { return shift_ * (2.0 * k - shift_) / (2.0 * sigma_ * sigma_); }
 
     double upper(double k) const {  // P(X >= k)
         if (k <= 0.0) return 1.0 - upper(1.0 - k);
-        return k <= reach() ? tails_[static_cast<std::size_t>(k)] / normaliser_ : 0.0;
+        return k <= max_noise() ? tails_[static_cast<std::size_t>(k)] / normaliser_ : 0.0;
     }
 
-    // The first outcome whose loss is above eps; or one beyond all that have mass.
+    // The first outcome whose loss is above eps; one beyond all outcomes of positive mass if there
+    // is none.
     double first_above(double eps) const {
-        const double least = -reach() - 1.0, most = shift_ + reach() + 1.0;
+        const double before_all = -max_noise() - 1.0, beyond_all = shift_ + max_noise() + 1.0;
         const double guess = std::floor(sigma_ * sigma_ * eps / shift_ + 0.5 * shift_) + 1.0;
-        if (!(guess > least)) return least;
-        if (!(guess < most)) return most;
+        if (!(guess > before_all)) return before_all;
+        if (!(guess < beyond_all)) return beyond_all;
         if (loss(guess - 1.0) > eps) return guess - 1.0;
         return loss(guess) > eps ? guess : guess + 1.0;
     }

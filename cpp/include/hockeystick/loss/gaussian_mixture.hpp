@@ -1,17 +1,17 @@
-// The privacy loss of a mixture of Gaussians: P = sum_k p_k N(r_k, 1) against Q = N(0, 1), all r_k > 0; or the reverse. A part at 0 is
-// Poisson sampling (loss/sampled_loss.hpp): its rate is the sum of the other probabilities.
+// The privacy loss of a mixture of Gaussians: P = sum_k p_k N(r_k, 1) against Q = N(0, 1), all
+// r_k > 0; or the reverse (Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix
+// mechanisms). A part at 0 is Poisson sampling (loss/poisson_sampled.hpp), whose rate is the sum of
+// the other probabilities. The pair dominates mixtures of vectors |v_k| <= r_k: docs/core/loss.md.
 //
-// Dominating. Let vectors have |v_k| <= r_k. For an event A let H be the half-line {x >= t} with N(0,1)(H) = N(0, I)(A). By Neyman
-// and Pearson N(v_k, I)(A) <= N(|v_k|, 1)(H) <= N(r_k, 1)(H), so that P_v(A) - gamma Q_v(A) <= P(H) - gamma Q(H) for all gamma >= 0; the
-// half-line {x <= t} gives the same for Q_v(A) - gamma P_v(A). What both have in common (a translation) may be random: by convexity.
-// (Choquette-Choo, Ganesh, Steinke and Thakurta 2024 have this pair, for matrix mechanisms.)
+// With a_k = r_k x - r_k^2/2 the loss l(x) = log sum_k p_k e^{a_k} rises and is convex, with a
+// slope between the least and the largest r_k: Newton's iteration from above falls to x. At that x,
+// part by part and without cancellation,
 //
-// With a_k = r_k x - r_k^2/2 the loss l(x) = log sum_k p_k e^{a_k} rises and is convex, of a slope between the least and the largest r_k:
-// Newton's iteration from above falls to x. At that x, e^l Q(x) is the sum of the p_k e^{a_k} Q(x), and so, part by part,
+//   delta(l) = sum_k p_k theta(a_k, r_k);
+//   reverse, at eps = -l:  delta = sum_k p_k e^{a_k - l} theta(-a_k, r_k).
 //
-//   delta(l) = sum_k p_k theta(a_k, r_k),   reverse, at eps = -l:  delta = sum_k p_k e^{a_k - l} theta(-a_k, r_k).
-//
-// Nothing cancels. Errors: l(x) errs by 4u (|a_k| + |log p_k| + 1) for a k that matters, x <= 40 + r; x itself by u|x|.
+// Errors: l(x) errs by 4u (|a_k| + |log p_k| + 1) for a k that matters, x <= 40 + r; x itself by
+// u|x|.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 class GaussianMixtureLoss final : public PrivacyLoss {
   public:
-    // Positive shifts and as many positive probabilities, which sum to 1 up to rounding. Forward is (P, Q).
+    // Positive shifts, and as many positive probabilities, which sum to 1 up to rounding. Forward
+    // is (P, Q).
     GaussianMixtureLoss(std::vector<double> shifts, std::vector<double> probabilities, bool forward)
         : shifts_(std::move(shifts)), probabilities_(std::move(probabilities)), forward_(forward),
           largest_(*std::max_element(shifts_.begin(), shifts_.end())) {
@@ -60,7 +61,7 @@ class GaussianMixtureLoss final : public PrivacyLoss {
         LossErrors errors;
         const double terms = static_cast<double>(shifts_.size());
         const double rarest = -*std::min_element(log_probabilities_.begin(), log_probabilities_.end());
-        errors.loss = 0x1p-50 * (8.0 + terms + rarest + largest_ * (40.0 + largest_));
+        errors.loss = eight_roundings * (8.0 + terms + rarest + largest_ * (40.0 + largest_));
         errors.atoms = 8.0 + terms + largest_ * (40.0 + largest_);
         return errors;
     }
@@ -94,7 +95,7 @@ class GaussianMixtureLoss final : public PrivacyLoss {
         return {top + std::log(sum), slope / sum};
     }
 
-    // x of l(x) = loss
+    // The x of l(x) = loss.
     double outcome(double loss) const {
         double x = infinity;
         for (std::size_t k = 0; k < shifts_.size(); ++k)  // l is at least each term

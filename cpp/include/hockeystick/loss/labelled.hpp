@@ -1,7 +1,9 @@
-// The privacy loss of a pair that is one of several, which one being shown: each with its probability, and the label.
+// The privacy loss of a pair that is one of several, and of which it is shown which one: every pair
+// has its probability, and the label is part of the output.
 //
-// What is shown can only add to the divergence, so that this bounds a mechanism that behaves in any of the ways with these probabilities on
-// both data sets. As the labels are equally likely under P and Q, all masses and delta are weighted sums.
+// Showing the label can only add to the divergence. So this loss bounds a mechanism that behaves in
+// one of several ways, with the same probabilities on both data sets. The labels are equally likely
+// under P and Q, so all masses and delta are weighted sums.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +18,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 class LabelledLoss final : public PrivacyLoss {
   public:
-    // As many positive weights, which sum to 1 up to rounding.
+    // Losses, and as many positive weights, which sum to 1 up to rounding.
     LabelledLoss(std::vector<Loss> losses, std::vector<double> weights)
         : losses_(std::move(losses)), weights_(std::move(weights)) {}
     LossMasses masses(double eps) const override {
@@ -73,9 +75,9 @@ class LabelledLoss final : public PrivacyLoss {
         return total;
     }
     template <class Function> double largest(const Function& f) const {
-        double most = f(*losses_.front());
-        for (const Loss& loss : losses_) most = max(most, f(*loss));
-        return most;
+        double maximum = f(*losses_.front());
+        for (const Loss& loss : losses_) maximum = max(maximum, f(*loss));
+        return maximum;
     }
 
     std::vector<Loss> losses_;

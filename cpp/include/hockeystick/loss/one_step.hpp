@@ -1,10 +1,16 @@
-// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of loss/mechanism.hpp, with its
-// rounding charged. All Gaussian steps of a composition are one: theta(eps, sqrt(sum of squared shifts)).
+// delta(eps) and epsilon(delta) of a single step between certified ends: the exact formula of its
+// loss, with its rounding charged. All Gaussian steps of a composition are one: theta(eps, sqrt(sum
+// of squared shifts)).
 //
-// Charged: relative errors of delta, (1 + |log delta|) 2^-43 (five times what kernels promise; of 1 - delta above one
-// half), n u for n atoms; and errors of losses, as moves of eps: 16 u relative, 8 u times the logarithms of which the
-// losses of atoms are made, where a sampled step is added, 8 u rate e^eps for log(1 - (1 - e^-eps)/rate), and where one is
-// removed, 16 u (1 - log rate) of the unsampled loss l, by d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
+// Error budget. Errors of delta are charged to delta:
+//   (a) a relative delta_error (1 + |log delta|); of 1 - delta where delta is above one half;
+//   (b) a relative 8u for every atom that is summed.
+// Errors of losses are charged as moves of eps:
+//   (c) 16u relative;
+//   (d) 8u times the logarithms of which the losses of atoms are made;
+//   (e) 8u rate e^eps, where a sampled record is added, for log(1 - (1 - e^-eps)/rate);
+//   (f) 16u (1 - log rate) d eps/dl, where one is removed, for the unsampled loss l, with
+//       d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
 //
 // Cost: one delta is two tails; one epsilon a dozen of them.
 #pragma once
@@ -28,41 +34,41 @@ class OneStep {
     Interval delta(double eps) const {
         const Interval infinite = infinite_mass();
         if (eps == infinity || eps > highest().upper) return infinite;
-        const double moved =
-            0x1p-49 * std::fabs(eps) + errors_.loss + errors_.growing * std::exp(min(eps, 700.0)) + removed_move(eps);
-        return {max(down(loss_->delta(eps + moved)), infinite.lower), up(loss_->delta(eps - moved))};
+        const double moved = sixteen_roundings * std::fabs(eps) + errors_.loss +
+                             errors_.growing * std::exp(min(eps, 700.0)) + removed_move(eps);
+        return {max(lowered(loss_->delta(eps + moved)), infinite.lower), raised(loss_->delta(eps - moved))};
     }
 
-    // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
+    // The smallest epsilon >= 0 at which delta(epsilon) <= delta.
     Interval epsilon(double delta) const {
         const Interval infinite = infinite_mass();
         if (delta < infinite.lower) return {infinity, infinity};
-        const Interval most = highest();
-        if (delta == 0.0) return {max(most.lower, 0.0), infinite.upper > 0.0 ? infinity : max(most.upper, 0.0)};
-        const double level = std::log(delta) * (1.0 + 0x1p-50);  // at most log delta, rounding included
+        const Interval largest = highest();
+        if (delta == 0.0) return {max(largest.lower, 0.0), infinite.upper > 0.0 ? infinity : max(largest.upper, 0.0)};
+        const double level = std::log(delta) * up;  // at most log delta
         const auto excess = [this](double eps) { return std::log(this->delta(eps).upper); };
-        const Probe zero{0.0, excess(0.0)};
+        const Evaluation zero{0.0, excess(0.0)};
         if (zero.f <= level) return {0.0, 0.0};
-        const Probe end{most.upper < infinity ? most.upper * (1.0 + 0x1p-50) : infinity,
-                        infinite.upper <= delta ? -infinity : 0.0};
+        const Evaluation end{largest.upper < infinity ? largest.upper * up : infinity,
+                             infinite.upper <= delta ? -infinity : 0.0};
         if (!(end.f <= level)) return {0.0, infinity};  // cannot be told from the mass at infinity
-        Straddle s = straddle(excess, level, zero, 1.0, end);
+        FeasibleBracket s = bracket_feasible(excess, level, zero, 1.0, end);
         if (s.good.x == infinity) return {0.0, infinity};
-        s = narrow_feasible(excess, level, s, [](double eps) { return 0x1p-44 * eps; }, false);
-        return {below(s.good.x, delta), s.good.x};
+        s = narrow_feasible(excess, level, s, [](double eps) { return epsilon_resolution * eps; }, false);
+        return {certainly_infeasible(s.good.x, delta), s.good.x};
     }
 
     // The largest finite loss.
     Interval highest() const {
         const double at = loss_->highest();
         if (at == infinity) return {at, at};
-        const double moved = 0x1p-49 * std::fabs(at) + (errors_.loss + errors_.highest);
+        const double moved = sixteen_roundings * std::fabs(at) + (errors_.loss + errors_.highest);
         return {at - moved, at + moved};
     }
 
-    // What has an infinite loss; exactly 0 where there is none.
+    // The mass of P at an infinite loss; exactly 0 where there is none.
     Interval infinite_mass() const {
-        const double mass = loss_->p_infinite(), error = errors_.infinite * 0x1p-52 * mass;
+        const double mass = loss_->p_infinite(), error = errors_.infinite * 2.0 * unit_roundoff * mass;
         return {mass - error, min(mass + error, 1.0)};
     }
 
@@ -70,28 +76,30 @@ class OneStep {
     double removed_move(double eps) const {
         if (errors_.removed_rate == 0.0) return 0.0;
         const double slope = min(errors_.removed_rate + std::fabs(eps), 1.0);
-        return 0x1p-49 * (1.0 - std::log(errors_.removed_rate)) * slope;
+        return sixteen_roundings * (1.0 - std::log(errors_.removed_rate)) * slope;
     }
 
     double relative(double value) const {
-        return value > 0.0 ? 0x1p-43 * (1.0 + std::fabs(std::log(value))) + errors_.atoms * 0x1p-50 : 0.0;
+        return value > 0.0 ? delta_error * (1.0 + std::fabs(std::log(value))) + errors_.atoms * eight_roundings : 0.0;
     }
 
-    double up(double value) const {
-        const double raised = value * (1.0 + relative(value)) + 64.0 * std::numeric_limits<double>::denorm_min();
-        const double from_complement = 1.0 - (1.0 - value) * (1.0 - 0x1p-43) + 0x1p-50 * (1.0 + errors_.atoms);
-        return min(value > 0.5 ? min(raised, from_complement) : raised, 1.0);
+    double raised(double value) const {
+        const double above = value * (1.0 + relative(value)) + 64.0 * std::numeric_limits<double>::denorm_min();
+        const double from_complement =
+            1.0 - (1.0 - value) * (1.0 - delta_error) + eight_roundings * (1.0 + errors_.atoms);
+        return min(value > 0.5 ? min(above, from_complement) : above, 1.0);
     }
 
-    double down(double value) const {
-        const double lowered = value * (1.0 - relative(value)) - 64.0 * std::numeric_limits<double>::denorm_min();
-        const double from_complement = 1.0 - (1.0 - value) * (1.0 + 0x1p-43) - 0x1p-50 * (1.0 + errors_.atoms);
-        return max(value > 0.5 ? max(lowered, from_complement) : lowered, 0.0);
+    double lowered(double value) const {
+        const double below = value * (1.0 - relative(value)) - 64.0 * std::numeric_limits<double>::denorm_min();
+        const double from_complement =
+            1.0 - (1.0 - value) * (1.0 + delta_error) - eight_roundings * (1.0 + errors_.atoms);
+        return max(value > 0.5 ? max(below, from_complement) : below, 0.0);
     }
 
     // An eps close below a feasible one at which delta is certainly larger.
-    double below(double eps, double delta) const {
-        for (double step = 0x1p-44; step < 1.0; step *= 2.0) {
+    double certainly_infeasible(double eps, double delta) const {
+        for (double step = epsilon_resolution; step < 1.0; step *= 2.0) {
             const double lower = eps * (1.0 - step);
             if (this->delta(lower).lower > delta) return lower;
         }
@@ -102,7 +110,7 @@ class OneStep {
     LossErrors errors_;
 };
 
-// One step whose delta is theta(eps, shift), for a shift known up to rounding.
+// A step whose delta is theta(eps, shift), for a shift known up to rounding.
 inline OneStep gaussian_step(double shift) { return OneStep({"gaussian", {shift}, 1.0}, true); }
 
 }  // namespace HOCKEYSTICK_ISA

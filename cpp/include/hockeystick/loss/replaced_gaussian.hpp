@@ -1,24 +1,25 @@
-// The privacy loss of Gaussian noise on a Poisson sample when one record is replaced: P = (1-q) N(0,1) + q N(r,1),
-// Q = (1-q) N(0,1) + q N(-r,1), r = 1/noise_multiplier.
+// The privacy loss of Gaussian noise on a Poisson sample when one record is replaced: P = (1-q)
+// N(0,1) + q N(r,1), Q = (1-q) N(0,1) + q N(-r,1), with r = 1/noise_multiplier (Lebeda, Regehr,
+// Kamath and Steinke 2024). Reflection of x exchanges P and Q. The pair dominates:
+// docs/core/loss.md.
 //
-// Dominating. Given the other records of the sample, the outputs are (1-q) N(s, I) + q N(s + v, I) and the same with v', for some
-// s and |v|, |v'| <= r. For any event A let H be the half-line {x >= t} with N(0,1)(H) = N(s, I)(A). By Neyman and Pearson
-// N(s + v)(A) <= N(|v|)(H) <= N(r)(H) and N(s + v')(A) >= N(-|v'|)(H) >= N(-r)(H), so P_v(A) - gamma Q_v'(A) <= P(H) - gamma Q(H) for every
-// gamma >= 0; the mixture over the other records is below the worst of them, by convexity. Attained by v = -v' = r.
-// (Lebeda, Regehr, Kamath and Steinke 2024 use this pair.) Reflection of x exchanges P and Q.
+// With y = r x and h = r^2/2, L = log(1-q + q e^{y-h}) - log(1-q + q e^{-y-h}) rises in y, and is
+// eps at
 //
-// With y = r x and h = r^2/2: L = log(1-q + q e^{y-h}) - log(1-q + q e^{-y-h}) rises in y, and is eps at
 //   y = eps/2 + asinh(c sinh(eps/2)),  c = e^h (1-q)/q.
+//
 // With E = e^eps and the ratio P/N(0,1) at that y taken out on both sides,
+//
 //   delta = q theta(y - h, r) + q E e^{-y-h} theta(y + h, r).
 //
-// Errors. y errs by 4u|y| + (4 + 2h)u, and y <= |eps| + h - log q + 1; dL/dy <= 2, and at most 6 |L| (below y = 1: y dL/dy <= 8 |L|).
+// Errors: y errs by 4u|y| + (4 + 2h)u, with y <= |eps| + h - log q + 1. dL/dy <= 2, and at most 6
+// |L| below y = 1, because y dL/dy <= 8 |L| there.
 #pragma once
 
 #include <cmath>
 #include <vector>
 
-#include <hockeystick/loss/sampled_loss.hpp>
+#include <hockeystick/loss/poisson_sampled.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
@@ -43,7 +44,7 @@ class ReplacedGaussianLoss final : public PrivacyLoss {
     double scale() const override { return shift_; }
     LossErrors errors() const override {
         LossErrors errors;
-        errors.loss = 0x1p-47 * (2.0 + half_ - std::log(rate_));
+        errors.loss = 64.0 * unit_roundoff * (2.0 + half_ - std::log(rate_));
         errors.atoms = 1.0 + half_;  // e^{eps - y - h} errs by 4u h beside what every formula does
         return errors;
     }
@@ -62,7 +63,7 @@ class ReplacedGaussianLoss final : public PrivacyLoss {
     }
 
   private:
-    // y of L = eps; sinh and e^h may leave the doubles
+    // The y of L = eps, by logarithms, because sinh and e^h may overflow.
     double outcome(double eps) const {
         const double half = 0.5 * std::fabs(eps);
         const double log_sinh =

@@ -1,11 +1,13 @@
 // exp, expm1, log and log1p without branches, tables or library calls.
 //
-// A loop over any of these vectorises, because each is straight-line arithmetic with selects; the C
-// library's own versions are calls that the compiler cannot look into. Exponents are moved in and out
-// of integer bits by adding 1.5 2^52, since AVX2 has no conversion between 64-bit integers and doubles.
+// A loop over any of these vectorises, because each is straight-line arithmetic with selects. The C
+// library's own versions are calls that the compiler cannot look into. Exponents are moved in and
+// out of integer bits by adding 1.5 2^52, since AVX2 has no conversion between 64-bit integers and
+// doubles.
 //
-// Error: below 1 ulp for exp, log and log1p, 2 ulp for expm1, cos and sin (absolute 2^-52 near their zeros), 8u for angle_of (tests/test_gaussian_tail.py and test_hockey_stick.py measure what
-// is built on them). The coefficients come from tests/reference/generate_coefficients.py.
+// Error: below 1 ulp for exp, log and log1p; 2 ulp for expm1, cos and sin (absolute 2^-52 near
+// their zeros); a relative 8u for angle_of. The tests of the Gaussian tail and of theta measure
+// what is built on them. The coefficients come from tests/reference/generate_coefficients.py.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +39,8 @@ inline double from_bits(std::uint64_t bits) {
     return x;
 }
 
-// 1/(2k+4)! and 1/(2k+3)!: cos x = 1 - x^2/2 + x^4 sum_k c[k] (-x^2)^k, sin x = x - x^3 sum_k c[k] (-x^2)^k.
+// 1/(2k+4)! and 1/(2k+3)!: cos x = 1 - x^2/2 + x^4 sum_k c[k] (-x^2)^k, sin x = x - x^3 sum_k c[k]
+// (-x^2)^k.
 inline constexpr double cos_coefficients[] = {
     1.0 / 24.0,        1.0 / 720.0,         1.0 / 40320.0,         1.0 / 3628800.0,
     1.0 / 479001600.0, 1.0 / 87178291200.0, 1.0 / 20922789888000.0};
@@ -111,7 +114,8 @@ inline double expm1_bounded(double x) {
 inline double log_positive(double x) {
     const bool tiny = x < 0x1p-1022;
     const std::uint64_t bits = to_bits(tiny ? x * 18014398509481984.0 : x);  // 2^54
-    // Adding the gap between 1 and sqrt(1/2) to the bits makes the exponent field roll over at sqrt(2).
+    // Adding the gap between 1 and sqrt(1/2) to the bits makes the exponent field roll over at
+    // sqrt(2).
     const std::uint64_t rolled = bits + (to_bits(1.0) - to_bits(sqrt_half));
     const double exponent = from_bits((rolled >> 52) | to_bits(4503599627370496.0)) - (4503599627370496.0 + 1023.0) -
                             (tiny ? 54.0 : 0.0);  // 2^52
@@ -139,9 +143,10 @@ inline double log1p_positive(double y) {
     return log_positive(u) + lost / u;
 }
 
-// cos and sin by the Taylor polynomials of degree 16 and 17 on |x| <= pi/4 (what they leave out is below 2e-18), after taking
-// out multiples of pi/2 in three parts of 33 bits, which is exact for |x| < 2^20; beyond, the error is that of a relative 3u of x,
-// or less; where that is all there is to know, they are those of 0.
+// cos and sin by the Taylor polynomials of degree 16 and 17 on |x| <= pi/4, which leave out less
+// than 2e-18. Multiples of pi/2 are subtracted first, in three parts of 33 bits: exactly for
+// |x| < 2^20, and beyond with at most the error that a relative 3u of x would cause. From 2^53 on,
+// where nothing is known of the angle, the results are those of 0.
 inline void cos_sin(double angle, double& cosine, double& sine) {
     const double x = angle > 0x1p53 || angle < -0x1p53 ? 0.0 : angle;
     const double shifted = x * 0.6366197723675814 + round_magic;  // 2/pi
@@ -157,19 +162,20 @@ inline void cos_sin(double angle, double& cosine, double& sine) {
     sine = quadrant & 2 ? -far : far;
 }
 
-// The angle of (x, y), finite and not both 0, in [-pi, pi], with a relative error below 8u: of pi/8, if that is nearer than 0,
-// pi/4 or 3 pi/8, the tangent is known, and the Taylor polynomial of degree 23 does for the rest (what it leaves out is below 1e-17).
+// The angle in [-pi, pi] of a point (x, y) that is finite and not the origin, with a relative error
+// below 8u. The nearest of the angles 0, pi/8 and pi/4, whose tangents are known, is subtracted;
+// the Taylor polynomial of degree 23 gives the rest and leaves out less than 1e-17.
 inline double angle_of(double x, double y) {
     constexpr double tan_eighth = 0.41421356237309503, tan_sixteenth = 0.198912367379658,
                      tan_three = 0.66817863791929891;
-    const double across = x < 0.0 ? -x : x, up = y < 0.0 ? -y : y;
-    const double far = across > up ? across : up, near = across > up ? up : across;
+    const double width = x < 0.0 ? -x : x, height = y < 0.0 ? -y : y;
+    const double far = width > height ? width : height, near = width > height ? height : width;
     const bool small = near<tan_sixteenth * far, large = near> tan_three * far;
     const double tangent = small ? 0.0 : large ? 1.0 : tan_eighth;
     const double base = small ? 0.0 : large ? 0.78539816339744831 : 0.39269908169872415;
     const double t = (near - tangent * far) / (far + tangent * near);
     const double octant = base + (t - t * (t * t) * polynomial(atan_coefficients, -t * t));
-    const double quadrant = across > up ? octant : 1.5707963267948966 - octant;
+    const double quadrant = width > height ? octant : 1.5707963267948966 - octant;
     const double half = x < 0.0 ? 3.1415926535897931 - quadrant : quadrant;
     return y < 0.0 ? -half : half;
 }

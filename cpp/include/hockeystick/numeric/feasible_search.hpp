@@ -1,8 +1,10 @@
-// The last point that is feasible: f(x) is a certified log delta, monotone in x up to the noise of certificates, and
-// x is feasible where f(x) <= log_level. Nothing is returned that was not evaluated and found feasible.
+// The last feasible point of a function: f(x) is a certified log delta, monotone in x up to the
+// noise of certificates, and x is feasible where f(x) <= log_level. Every point that is returned as
+// feasible was evaluated and found so.
 //
-// Secants through the last two points, moved by less than the tolerance to the side where no point lies close yet, so
-// that a good secant ends the search with its second evaluation; a bisection now and then, in case f bends or is noisy.
+// The search takes secant steps. Each candidate is moved by less than the tolerance towards the
+// side that has no point close by yet, so that a good secant closes the bracket with its second
+// evaluation. Every fifth step is a bisection, in case f bends or is noisy.
 #pragma once
 
 #include <cmath>
@@ -12,25 +14,26 @@
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
 
-struct Probe {
+struct Evaluation {
     double x, f;
 };
 
-// Between a feasible and an infeasible point (in either order).
-struct Straddle {
-    Probe good, bad;
+// A feasible point and an infeasible one, in either order on the line.
+struct FeasibleBracket {
+    Evaluation good, bad;
 };
 
-inline double secant(const Probe& a, const Probe& b, double level) {
+inline double secant(const Evaluation& a, const Evaluation& b, double level) {
     const double slope = (b.f - a.f) / (b.x - a.x);
     return b.x + (level - b.f) / slope;
 }
 
-// Narrows to tolerance(good.x), or until the feasible f is within `slack` of the level; `whole` keeps to integers, ends that are integers themselves.
+// Narrows a bracket to tolerance(good.x), or until the feasible f is within `slack` of the level.
+// With `whole`, whose ends are integers, only integers are evaluated.
 template <class Function, class Tolerance>
-Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const Tolerance& tolerance, bool whole,
-                         double slack = 0.0) {
-    Probe older = s.bad, last = s.good;
+FeasibleBracket narrow_feasible(const Function& f, double log_level, FeasibleBracket s, const Tolerance& tolerance,
+                                bool whole, double slack = 0.0) {
+    Evaluation older = s.bad, last = s.good;
     for (int k = 0; k < 200; ++k) {
         const double enough = tolerance(s.good.x), gap = s.bad.x - s.good.x;
         if (std::fabs(gap) <= enough || log_level - s.good.f < slack) break;
@@ -50,18 +53,20 @@ Straddle narrow_feasible(const Function& f, double log_level, Straddle s, const 
     return s;
 }
 
-// Walks from `start` toward `end`, whose verdict is known to be the other one, in strides that double, until it changes.
+// Walks from `start` towards `end`, which is known to be feasible if `start` is not and the other
+// way round, in strides that double, until the verdict changes.
 template <class Function>
-Straddle straddle(const Function& f, double log_level, const Probe& start, double stride, const Probe& end) {
+FeasibleBracket bracket_feasible(const Function& f, double log_level, const Evaluation& start, double stride,
+                                 const Evaluation& end) {
     const bool feasible = start.f <= log_level;
-    Probe previous = start, here = end;
+    Evaluation previous = start, here = end;
     for (int k = 0; k < 1100; ++k, previous = here, stride *= 2.0) {
         const double x = end.x > start.x ? previous.x + stride : previous.x - stride;
         const bool beyond = end.x > start.x ? x >= end.x : x <= end.x;
-        here = beyond || x == previous.x ? end : Probe{x, f(x)};
+        here = beyond || x == previous.x ? end : Evaluation{x, f(x)};
         if (here.x == end.x || (here.f <= log_level) != feasible) break;
     }
-    return feasible ? Straddle{previous, here} : Straddle{here, previous};
+    return feasible ? FeasibleBracket{previous, here} : FeasibleBracket{here, previous};
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,10 +1,11 @@
 // Gauss-Legendre quadrature in long double.
 //
-// Error. With N points and an integrand that is analytic and bounded by M in the Bernstein ellipse of parameter rho
-// (semi-axes (rho +- 1/rho)/2 around [-1, 1]): its Chebyshev coefficients are at most 2 M rho^{-k}, the rule is exact below
-// degree 2N and for odd k, and an even T_k is missed by at most 2 + 2/(k^2 - 1) <= 32/15, so that
+// Error. Let the integrand be analytic and bounded by M in the Bernstein ellipse of parameter rho,
+// whose semi-axes around [-1, 1] are (rho +- 1/rho)/2. Its Chebyshev coefficients are at most
+// 2 M rho^{-k}. The rule with N points is exact below degree 2N and for odd k, and misses an even
+// T_k by at most 2 + 2/(k^2 - 1) <= 32/15, so that for N >= 2
 //
-//   |error| <= sum_{k = 2N, 2N+2, ...} (64/15) M rho^{-k} = (64/15) M rho^{-2N}/(1 - rho^{-2})      (N >= 2).
+//   |error| <= sum_{k = 2N, 2N+2, ...} (64/15) M rho^{-k} = (64/15) M rho^{-2N}/(1 - rho^{-2}).
 //
 // (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3.)
 #pragma once

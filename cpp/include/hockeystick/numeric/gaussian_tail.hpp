@@ -1,19 +1,20 @@
 // The upper tail Q(x) = P(N(0,1) > x), its logarithm, its inverse, and the Mills ratio m = Q/phi.
 //
 // Mills ratio. With u = 1/(x + 5) and t = 1 - 9.5 u, m(x) = u R(t) for x >= -1/4, where R is one
-// polynomial of degree 23: x = -1/4 is t = -1, x = infinity is t = 1, and R(1) = 1 exactly. One formula
-// without thresholds serves the half-line, and divided differences of R give differences of m without
-// cancellation (divergence/hockey_stick.hpp). The fit is to R', error 4e-15 where R >= 1: the difference of two values of m then
-// has relative error 1e-15.
+// polynomial of degree 23: x = -1/4 is t = -1, x = infinity is t = 1, and R(1) = 1 exactly. One
+// formula without thresholds serves the half-line, and divided differences of R give differences of
+// m without cancellation (divergence/hockey_stick.hpp). The fit is to R', with error 4e-15 where
+// R >= 1, so that the difference of two values of m has a relative error of 1e-15.
 //
-// Q(x) = 1/2 - x S(x^2) for 0 <= x < 1, phi(x) m(x) from there on, 1 - Q(-x) below 0. phi(x) needs exp(-x^2/2) to an
-// ulp where x^2/2 is about 700: x is split so that the square of its leading 26 bits is exact.
+// Q(x) = 1/2 - x S(x^2) for 0 <= x < 1, phi(x) m(x) from there on, and 1 - Q(-x) below 0. phi(x)
+// needs exp(-x^2/2) to an ulp where x^2/2 is about 700: x is split so that the square of its
+// leading 26 bits is exact.
 //
 // Q^{-1}(p). For |p - 1/2| <= 1/4 a polynomial in (p - 1/2)^2. In the tails a polynomial start in
-// s = sqrt(-2 log p), right to 1e-5, and one Halley step on log Q(x) - log p, with
-// (log Q)' = -1/m and (log Q)'' = -(1 - x m)/m^2; log p is well conditioned where p is tiny.
+// s = sqrt(-2 log p), right to 1e-5, and one Halley step on log Q(x) - log p, with (log Q)' = -1/m
+// and (log Q)'' = -(1 - x m)/m^2. log p is well conditioned where p is tiny.
 //
-// Error: at most 8 ulp in each (measured maxima in docs/accuracy.md).
+// Error: at most 8 ulp in each (measured maxima in docs/accounting/accuracy.md).
 #pragma once
 
 #include <cmath>

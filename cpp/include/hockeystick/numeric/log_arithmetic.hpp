@@ -1,6 +1,7 @@
 // Sums of numbers that are known by their logarithms, and the larger and smaller of two doubles.
 //
-// `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return references.
+// `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return
+// references.
 #pragma once
 
 #include <cmath>
@@ -15,8 +16,8 @@ inline double min(double x, double y) { return x < y ? x : y; }
 
 // log(e^x + e^y)
 inline double log_sum(double x, double y) {
-    const double most = max(x, y), least = min(x, y);
-    return most == -infinity ? most : most + std::log1p(std::exp(least - most));
+    const double larger = max(x, y), smaller = min(x, y);
+    return larger == -infinity ? larger : larger + std::log1p(std::exp(smaller - larger));
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,9 +1,10 @@
-// Root finders: Newton's iteration inside a bracket that it tightens as it goes, and bisection. For certificates that cost
-// a composition each, see numeric/feasible_search.hpp.
+// Root finders: Newton's iteration inside a bracket that it tightens as it goes, and bisection. For
+// certificates that cost a composition each, see numeric/feasible_search.hpp.
 //
-// f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by bisection,
-// or by a growing stride while one end is still infinite. All callers choose f concave and a start
-// from which Newton converges monotonically, so the safeguard is there for rounding and bad luck.
+// f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by
+// bisection, or by a growing stride while one end is still infinite. All callers choose f concave
+// and a start from which Newton converges monotonically, so the safeguard is there for rounding and
+// bad luck.
 #pragma once
 
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/interval.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
@@ -19,9 +21,10 @@ struct ValueSlope {
     double value, slope;
 };
 
-// Root of f, where f(x) returns a ValueSlope and increases if `increasing`. Stops after the first step no longer than
-// `step_tolerance` (convergence is quadratic, so pass the square root of the accuracy wanted) or than two units in the last
-// place. Bisection alone needs fewer than 400 steps between any two doubles of one sign and scale.
+// The root of f, where f(x) returns a ValueSlope and increases if `increasing`. The iteration stops
+// after the first step no longer than `step_tolerance` or than two units in the last place.
+// Convergence is quadratic, so pass the square root of the accuracy wanted. Bisection alone needs
+// fewer than 400 steps between any two doubles of one sign and scale.
 template <class Function>
 double newton_root(const Function& f, double start, double low, double high, bool increasing, double step_tolerance) {
     double x = start;
@@ -32,7 +35,7 @@ double newton_root(const Function& f, double start, double low, double high, boo
         ((at.value < 0.0) == increasing ? low : high) = x;
         double next = x - at.value / at.slope;
         if (next == x) return x;
-        if (!(next > low && next < high)) {  // an end would come back for ever where rounding rules the sign
+        if (!(next > low && next < high)) {  // at an end, where rounding rules the sign, it would return for ever
             if (high == infinity) next = x + stride;
             else if (low == -infinity) next = x - stride;
             else next = 0.5 * (low + high);
@@ -45,9 +48,10 @@ double newton_root(const Function& f, double start, double low, double high, boo
     throw std::runtime_error("newton_root did not converge. This is a bug in hockeystick.");
 }
 
-// Halves [low, high], predicate(low) true and predicate(high) false, down to neighbours or a part in 2^50.
+// Halves [low, high], with predicate(low) true and predicate(high) false, down to
+// search_resolution.
 template <class Predicate> Interval bisect(const Predicate& predicate, double low, double high) {
-    for (int k = 0; k < 200 && high - low > 0x1p-50 * high; ++k) {
+    for (int k = 0; k < 200 && high - low > search_resolution * high; ++k) {
         const double middle = 0.5 * (low + high);
         (predicate(middle) ? low : high) = middle;
     }

@@ -1,7 +1,7 @@
 // What a query may cost, and the flag that ends it early.
 //
-// Work is counted, not timed, so that a limit means the same on every machine. A unit is one visit of a point by a loop
-// that does a few multiplications, about a nanosecond.
+// Work is counted, not timed, so that a limit means the same on every machine. A unit is one visit
+// of a point by a loop that does a few multiplications, about a nanosecond.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ inline constexpr double reading_work = 4.0;   // one step of the sums that delta
 // pocketfft takes about 1 ns a point and stage, half of that for real values.
 inline double transform_work(std::size_t n) { return static_cast<double>(n) * std::log2(static_cast<double>(n)); }
 
-class Budget {
+class WorkBudget {
   public:
-    explicit Budget(const std::atomic<bool>* stop) : stop_(stop) {}
+    explicit WorkBudget(const std::atomic<bool>* stop) : stop_(stop) {}
     // Counts work that is about to be done.
     void spend(double work) {
         if (stop_ != nullptr && *stop_) throw Stopped();

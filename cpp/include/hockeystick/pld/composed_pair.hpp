@@ -1,28 +1,30 @@
-// Several releases as one: a pair of discrete distributions whose divergences are at least those of the composition at every
-// epsilon, and one whose divergences are at most those. For what a composition is part of: sampling, groups, replacement.
+// Several releases as one: a pair of discrete distributions whose divergences are at least those of
+// the composition at every epsilon, and one whose divergences are at most those. It is for what a
+// composition is part of: sampling, groups, replacement. Proofs: docs/core/pld.md, A composition as
+// one pair.
 //
-// Each step goes on one grid (pld/discretise.hpp), whose measure of P determines the curve E (1 - e^{eps - L})_+; the measures are
-// convolved term by term, all terms being positive, so that the far tails keep their digits, which a Fourier transform would
-// drown. At the end an outcome of loss l and mass p gets e^{-l} p under Q.
+// Each step goes on one grid (pld/discretise.hpp). The measures are convolved term by term: all
+// terms are positive, so the far tails keep their digits, which a Fourier transform would drown. At
+// the end an outcome of loss l and mass p gets e^{-l} p under Q.
 //
-// Raised: what lies below the first point is raised to it, what lies beyond the last to infinity; Q's rest is an outcome of its own. Where
-// masses were rounded all but the lowest are made larger, the lowest takes what is left of P: the curve is linear from (0, 1)
-// in gamma = e^eps to the lowest loss and larger there, hence everywhere.
-// Lowered: any set of outcomes above a loss l, with all else of P and of Q merged into one outcome whose loss is at most l, has the
-// larger of 1 - gamma and of a part of the curve: at most the truth. The set is the largest such.
+//   raised    What lies below the first point is raised to it, what lies beyond the last to
+//             infinity. The rest of Q is an outcome of its own.
+//   lowered   The largest set of outcomes above a loss l such that all else of P and of Q, merged
+//             into one outcome, has a loss of at most l.
 //
-// Rounding: pld/discretise.hpp errs by at most c (P + e^eps Q)(L > eps) at a grid point, and misplaces a share of a mass by a point. As
-// P(L > eps) = delta + e^eps Q(L > eps), and moving all losses up by h adds (1 - e^{-h}) e^eps Q(L > eps) at least, a share
-// 2c/(1 - e^{-h}) of each step moved up by a point, and a relative c, pay for it; three points down for the lowered one.
-// Convolving n terms errs by n u, relatively. Losses are moved by 1e-13 (1 + |l|), more than cuts and exponentials err by.
+// Rounding. A step's curve errs by at most c (P + e^eps Q)(L > eps) at a grid point. A share
+// 2c/(1 - e^{-h}) of the step moved up by a point (down by three in the lowered pair) and a
+// relative c pay for that. Convolving n terms errs by n u, relatively.
 //
-// Cost: `points`^2 for each convolution, twice log2 of a count of equal steps.
+// Cost: the square of the number of points for each convolution; 2 log2 T convolutions for T equal
+// steps.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/numeric/compensated_sum.hpp>
 #include <hockeystick/numeric/root.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
 
@@ -43,13 +45,15 @@ struct LossMeasure {
     double infinite, error;
 };
 
-inline constexpr double pair_tail = 1e-110;    // of P, above, which goes to infinity or down
-inline constexpr double pair_bottom = 1e-17;   // of P, below
-inline constexpr double least_known = 1e-250;  // of a tail, below which its digits are not counted
+inline constexpr double pair_tail = 1e-110;         // mass of P that is cut off above; it goes to infinity or down
+inline constexpr double pair_bottom = 1e-17;        // mass of P that is cut off below
+inline constexpr double least_known_tail = 1e-250;  // the digits of smaller tails are not counted
+inline constexpr double pair_loss_error = 1e-13;    // of 1 + |loss|: more than cuts and exponentials err by
+inline constexpr double pair_sum_error = 1e-14;     // of compensated sums of all masses: some ninety roundings
 
 class PairComposer {
   public:
-    PairComposer(double h, bool raised, Budget& budget) : h_(h), raised_(raised), budget_(budget) {}
+    PairComposer(double h, bool raised, WorkBudget& budget) : h_(h), raised_(raised), budget_(budget) {}
 
     LossMeasure step(const PrivacyLoss& loss, double low, double high) const {
         const GridLoss grid = discretise(loss, h_, low, high, budget_);
@@ -58,8 +62,8 @@ class PairComposer {
         const double end = loss_at(result, result.masses.size()) - h_;
         if (end >= loss.highest() + loss.highest_error()) result.infinite = loss.p_infinite();  // nothing lies beyond
         const double c = curve_error(grid, measure);
-        const double most = max(std::fabs(result.first), std::fabs(end));
-        const double share = min(1.0, 2.0 * c / -std::expm1(-h_) + 2.0 * cell_error(most) / h_);
+        const double largest = max(std::fabs(result.first), std::fabs(end));
+        const double share = min(1.0, 2.0 * c / -std::expm1(-h_) + 2.0 * cell_error(largest) / h_);
         result.error = c + 4.0 * unit_roundoff;
         return move(std::move(result), share);
     }
@@ -97,27 +101,27 @@ class PairComposer {
         return measure.first + static_cast<double>(i) * h_;
     }
 
-    // c of the rounding above. Where a tail has no digits its masses are below pair_tail.
+    // The c of the rounding above. Where a tail has no digits its masses are below pair_tail.
     double curve_error(const GridLoss& grid, const GridMeasure& measure) const {
         double c = unit_roundoff, p_above = measure.infinite, q_above = 0.0;
         const double down = std::exp(-h_);
         for (std::size_t i = measure.masses.size(); i-- > 0;) {
-            if (p_above + q_above > least_known) c = max(c, grid.errors[i] / (p_above + q_above));
+            if (p_above + q_above > least_known_tail) c = max(c, grid.errors[i] / (p_above + q_above));
             p_above += measure.masses[i];
             q_above = (q_above + measure.masses[i]) * down;
         }
         return c;
     }
 
-    // A share of all masses moved up by a point, or down by three.
+    // The measure with a share of all masses moved up by a point, or down by three.
     LossMeasure move(LossMeasure measure, double share) const {
-        const std::size_t n = measure.masses.size(), reach = raised_ ? 1 : 3;
-        std::vector<double> moved(n + reach, 0.0);
+        const std::size_t n = measure.masses.size(), distance = raised_ ? 1 : 3;
+        std::vector<double> moved(n + distance, 0.0);
         for (std::size_t i = 0; i < n; ++i) {
-            moved[raised_ ? i : i + reach] += (1.0 - share) * measure.masses[i];
-            moved[raised_ ? i + reach : i] += share * measure.masses[i];
+            moved[raised_ ? i : i + distance] += (1.0 - share) * measure.masses[i];
+            moved[raised_ ? i + distance : i] += share * measure.masses[i];
         }
-        if (!raised_) measure.first -= static_cast<double>(reach) * h_;
+        if (!raised_) measure.first -= static_cast<double>(distance) * h_;
         measure.masses = std::move(moved);
         return trim(std::move(measure));
     }
@@ -141,8 +145,8 @@ class PairComposer {
         const double larger = 1.0 + 2.0 * measure.error;
         std::size_t lowest = 0;
         for (double below = 0.0; lowest + 1 < masses.size(); ++lowest)
-            if ((below += masses[lowest]) > 1e-14 + 8.0 * measure.error) break;
-        DiscretePair pair{{0.0, 0.0}, {0.0, 0.0}};  // of infinite loss, then what Q has alone
+            if ((below += masses[lowest]) > pair_sum_error + 8.0 * measure.error) break;
+        DiscretePair pair{{0.0, 0.0}, {0.0, 0.0}};  // the outcome of infinite loss, then the one that Q has alone
         pair.p[0] = measure.infinite * larger;
         CompensatedSum p, q;
         for (std::size_t i = masses.size(); i-- > lowest + 1;) add(pair, masses[i] * larger, loss_at(measure, i), p, q);
@@ -158,7 +162,7 @@ class PairComposer {
     void add(DiscretePair& pair, double mass, double loss, CompensatedSum& p, CompensatedSum& q) const {
         if (mass == 0.0) return;
         const double under_q = mass * std::exp(-raised_loss(loss));
-        if (under_q < 1e-290) {
+        if (under_q < least_known_mass) {
             pair.p[0] += mass;
             return;
         }
@@ -179,11 +183,11 @@ class PairComposer {
         for (std::size_t i = masses.size(); i-- > 0;) {
             const double loss = lowered_loss(loss_at(measure, i)), mass = max(masses[i] * smaller, 0.0);
             const double under_q = mass * std::exp(-loss);
-            if (mass < pair_tail || under_q < 1e-290) continue;
+            if (mass < pair_tail || under_q < least_known_mass) continue;
             p.add(mass), q.add(under_q);
             if (!(q.value() < 1.0) || !(p.value() < 1.0)) break;
             outcomes.p.push_back(mass), outcomes.q.push_back(under_q);
-            const double above = 1.0 - p.value() + 1e-14, below = 1.0 - q.value() - 1e-14;
+            const double above = 1.0 - p.value() + pair_sum_error, below = 1.0 - q.value() - pair_sum_error;
             if (below > 0.0 && above <= std::exp(loss) * below)
                 kept = outcomes.p.size(), rest_p = 1.0 - p.value(), rest_q = 1.0 - q.value();
         }
@@ -193,15 +197,16 @@ class PairComposer {
         return outcomes;
     }
 
-    static double raised_loss(double loss) { return loss + 1e-13 * (1.0 + std::fabs(loss)); }
-    static double lowered_loss(double loss) { return loss - 1e-13 * (1.0 + std::fabs(loss)); }
+    static double raised_loss(double loss) { return loss + pair_loss_error * (1.0 + std::fabs(loss)); }
+    static double lowered_loss(double loss) { return loss - pair_loss_error * (1.0 + std::fabs(loss)); }
 
     double h_;
     bool raised_;
-    Budget& budget_;
+    WorkBudget& budget_;
 };
 
-// A grid step for about as many points, on which the atoms lie if the steps have one lattice.
+// A grid step that needs about `points` points, on which the atoms lie if the steps have one
+// lattice.
 inline double pair_interval(const std::vector<Step>& steps, const std::vector<Interval>& ends, double points) {
     double sum = 0.0, widest = 0.0, variance = 0.0, lattice = 0.0;
     bool common = true;
@@ -221,10 +226,10 @@ inline double pair_interval(const std::vector<Step>& steps, const std::vector<In
 // One direction of a composition of at least one step.
 inline DiscretePair composed_pair(const std::vector<Step>& steps, bool raised, double points,
                                   const std::atomic<bool>* stop = nullptr) {
-    Budget budget(stop);
+    WorkBudget budget(stop);
     std::vector<Interval> ends;
     for (const Step& step : steps)
-        ends.push_back({lower_end(*step.loss, 1e-17), upper_end(*step.loss, 1e-3 * pair_tail)});
+        ends.push_back({lower_end(*step.loss, pair_bottom), upper_end(*step.loss, 1e-3 * pair_tail)});
     const PairComposer composer(pair_interval(steps, ends, points), raised, budget);
     LossMeasure all{0.0, {1.0}, 0.0, 0.0};
     for (std::size_t j = 0; j < steps.size(); ++j)

@@ -1,24 +1,26 @@
-// Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy losses.
+// Certified brackets of delta(eps) and epsilon(delta) of a composition, by discretised privacy
+// losses.
 //
-// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact (loss/one_step.hpp). Else
-// each step is put on a grid twice (pld/discretise.hpp): raised losses give an upper bound, lowered ones a lower bound, both
-// second order in the grid step h. Both are composed under one tilt (pld/tilted_composition.hpp), which carries the certificate; pld/grid_plan.hpp
-// chooses tilt, cut and h; h is made finer until the bracket is as narrow as asked, or memory, work or rounding forbids
-// it (`coarsened`). Where all atoms lie on a lattice, h divides it. Mass cut off: above, 1e-3 tolerance delta over all
-// steps, which goes to infinity; below, 1e-13 in all.
+// Gaussians without sampling are one Gaussian, sum T_j r_j^2 = r^2, and one step alone is exact
+// (loss/one_step.hpp). Otherwise each step is put on a grid twice (pld/discretise.hpp): raised
+// losses give an upper bound, lowered ones a lower bound. Both are composed under one tilt, which
+// pld/grid_plan.hpp chooses together with the cut and the grid step h. The composition carries the
+// certificate (pld/tilted_composition.hpp). h is made finer until the bracket is as narrow as
+// asked, or memory, work or rounding forbids it (`coarsened`). Where all atoms lie on a lattice, h
+// divides it.
 //
-// Where brackets stay wide, and say so (about one in twelve of random cells with noise 0.3 to 50, rate from 1e-5, up to
-// 1e6 steps, delta from 1e-300 to 0.9, all log-uniform; more than half of these within 1e-2): many steps of rare samples
-// and little noise, whose sums of a few large losses need longer transforms than the cap on work allows; and one or two
-// large losses where their tail is log-convex, which no single tilt centres.
-//
-// Cost: see `PldSettings`; work and memory are estimated before they are spent, and the grid is coarsened to fit.
+// Theorems, charges, and where brackets stay wide: docs/core/pld.md.
+// Cost: see `PldSettings`. Work and memory are estimated before they are spent, and the grid is
+// coarsened to fit.
 #pragma once
 
 #include <cstdio>
 #include <string>
 
+#include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/one_step.hpp>
+#include <hockeystick/numeric/compensated_sum.hpp>
+#include <hockeystick/pld/grid_limits.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
 #include <hockeystick/pld/read_off.hpp>
 
@@ -27,12 +29,25 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace loss;
 
+// The steps with all unsampled Gaussians merged into one: their squared shifts add up.
+inline std::vector<Step> merge_gaussians(const std::vector<Step>& steps) {
+    std::vector<Step> result;
+    CompensatedSum squares;  // a long ledger must not lose digits
+    for (const Step& step : steps) {
+        const double shift = step.loss->gaussian_shift();
+        if (shift == 0.0) result.push_back(step);
+        else squares.add(step.count * shift * shift);
+    }
+    if (squares.value() > 0.0) result.push_back({std::make_shared<GaussianLoss>(std::sqrt(squares.value())), 1.0});
+    return result;
+}
+
 struct PldSettings {
     double interval = 0.0;  // h; chosen if 0
     double tolerance = 1e-3;
     double max_bytes = 536870912.0;           // 2^29
     double max_work = 2e8;                    // units in numeric/work_budget.hpp; more for many distinct steps
-    double floor = 0.0;                       // an upper end not above this is narrow enough
+    double floor = 0.0;                       // an upper end at or below this is narrow enough
     const std::atomic<bool>* stop = nullptr;  // a query whose flag is set throws Stopped
 };
 
@@ -48,22 +63,25 @@ struct PldBracket {
 class Composition {
   public:
     Composition(std::vector<Step> steps, const PldSettings& settings)
-        : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : collapse(steps)) {
+        : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : merge_gaussians(steps)),
+          limits_(steps_, settings.max_bytes, settings.max_work) {
         for (const Step& step : steps_) {
             total_ += step.count;
             log_finite_ += step.count * std::log1p(-step.loss->p_infinite());
-            const double most = step.loss->highest();
-            highest_ += step.count * most;
-            if (most < infinity) highest_error_ += step.count * (1e-14 * std::fabs(most) + step.loss->highest_error());
+            infinite_error_ = max(infinite_error_, 2.0 * unit_roundoff * step.loss->errors().infinite);
+            const double highest = step.loss->highest();
+            highest_ += step.count * highest;
+            if (highest < infinity)
+                highest_error_ += step.count * (exponent_error * std::fabs(highest) + step.loss->highest_error());
         }
-        max_work_ = settings_.max_work * min(1.0 + static_cast<double>(steps_.size()) / 32.0, 16.0);
+        infinite_error_ = infinite_error_of(infinite_error_, steps_.size());
     }
 
     PldBracket delta(double eps) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
         if (eps == infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -infinity)
-            return {infinite * (1.0 - 1e-14), min(infinite * (1.0 + 1e-14), 1.0)};
+            return {infinite * (1.0 - infinite_error_), min(infinite * (1.0 + infinite_error_), 1.0)};
         if (is_single()) {
             const Interval exact = OneStep(steps_[0].loss).delta(eps);
             return {exact.lower, exact.upper};
@@ -71,14 +89,14 @@ class Composition {
         return answer({false, eps});
     }
 
-    // Of the smallest epsilon >= 0.
+    // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
     PldBracket epsilon(double delta) const {
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
-        if (delta < infinite * (1.0 - 1e-14)) return {infinity, infinity};
+        if (delta < infinite * (1.0 - infinite_error_)) return {infinity, infinity};
         const double highest = max(highest_ + highest_error_, 0.0);
         if (log_finite_ == -infinity) return {infinity, infinity};
-        if (delta <= infinite * (1.0 + 1e-12))  // cannot be told from the mass at infinity
+        if (delta <= infinite * (1.0 + 100.0 * infinite_error_))  // cannot be told from the mass at infinity
             return {delta == 0.0 ? max(highest_ - highest_error_, 0.0) : 0.0, infinite > 0.0 ? infinity : highest};
         if (highest <= settings_.floor) return {0.0, highest};
         if (is_single()) {
@@ -91,27 +109,12 @@ class Composition {
   private:
     bool is_single() const { return total_ == 1.0 && settings_.interval == 0.0; }
 
-    // All unsampled Gaussians as one; the sum is compensated, lest a long ledger loses digits.
-    static std::vector<Step> collapse(const std::vector<Step>& steps) {
-        std::vector<Step> result;
-        double sum = 0.0, lost = 0.0;
-        for (const Step& step : steps) {
-            const double shift = step.loss->gaussian_shift();
-            if (shift == 0.0) {
-                result.push_back(step);
-                continue;
-            }
-            const double term = step.count * shift * shift - lost, next = sum + term;
-            lost = (next - sum) - term;
-            sum = next;
-        }
-        if (sum > 0.0) result.push_back({std::make_shared<GaussianLoss>(std::sqrt(sum)), 1.0});
-        return result;
-    }
-
+    // A grid step of at most h that suits the losses: on it lie the atoms, or both ends.
     double aligned(double h) const {
         double lattice = 0.0;
-        if (steps_.size() == 1 && steps_[0].loss->lattice() == 0.0) {  // the grid goes through one end: to the other
+        if (steps_.size() == 1 &&
+            steps_[0].loss->lattice() ==
+                0.0) {  // the grid goes through one end of the losses, and is made to reach the other
             const double range = steps_[0].loss->highest() - steps_[0].loss->lowest();
             return range > h && range < 1e15 ? range / std::ceil(range / h) : h;
         }
@@ -124,7 +127,7 @@ class Composition {
     }
 
     PldBracket answer(const Question& question) const {
-        Budget budget(settings_.stop);
+        WorkBudget budget(settings_.stop);
         Planner planner(steps_, log_finite_, budget);
         Plan plan = planner.plan(question, settings_.tolerance);
         bool planned_again = false;
@@ -144,7 +147,7 @@ class Composition {
             if (settings_.interval > 0.0 || width <= allowed || best.upper <= settings_.floor) return best;
             const double rounding = found.rounding * (question.for_epsilon ? 1.0 / plan.tilt : best.upper);
             const bool futile = rounding > 0.5 * allowed && rounding < infinity;
-            if (budget.spent() > 0.5 * max_work_) break;
+            if (budget.spent() > 0.5 * limits_.max_work()) break;
             if (question.for_epsilon && !planned_again && best.upper > 0.0 && plan.eps - best.upper > 0.1 * plan.eps) {
                 plan = planner.plan_again(plan, best.lower, best.upper, settings_.tolerance);
                 h = aligned(plan.interval);
@@ -159,7 +162,7 @@ class Composition {
         return best;
     }
 
-    // Where each step is cut off.
+    // The losses between which each step is put on a grid.
     std::vector<Interval> cuts(const Plan& plan) const {
         std::vector<Interval> ends;
         for (const Step& step : steps_)
@@ -167,42 +170,24 @@ class Composition {
         return ends;
     }
 
-    std::vector<GridLoss> put_on_grid(double h, const std::vector<Interval>& ends, Budget& budget) const {
+    std::vector<GridLoss> put_on_grid(double h, const std::vector<Interval>& ends, WorkBudget& budget) const {
         std::vector<GridLoss> grids;
         for (std::size_t j = 0; j < steps_.size(); ++j)
             grids.push_back(discretise(*steps_[j].loss, h, ends[j].lower, ends[j].upper, budget));
         return grids;
     }
 
-    // Points of all grids that memory and the rest of the work allow.
-    double most_points(const Budget& budget) const {
-        const double left = max(0.4 * max_work_ - 0.5 * budget.spent(), 0.02 * max_work_);
-        return min(left / (2.0 * (masses_work + 2.0 * tilting_work)), settings_.max_bytes / 128.0);
-    }
-
-    // Length of the transforms, likewise.
-    double longest(bool peeled, const Budget& budget) const {
-        double passes = 2.0 * reading_work + 20.0;
-        double powers = 0.0;
-        for (const Step& step : steps_)
-            if (step.count > 1.0 || peeled || steps_.size() < 8)
-                powers += bits_of(static_cast<std::uint64_t>(step.count)), passes += 20.0;
-        passes = (passes + powers * power_work) * (peeled ? 3.0 : 1.0) * 2.0;
-        const double left = max(max_work_ - budget.spent(), 0.4 * max_work_);
-        return min(left / passes, settings_.max_bytes / 128.0);
-    }
-
     PldBracket evaluate(const Question& question, const Plan& plan, const std::vector<Interval>& ends, double h,
-                        Budget& budget) const {
+                        WorkBudget& budget) const {
         double range = 0.0;
         for (const Interval& end : ends) range += end.upper - end.lower;
-        const double spare = 4.0 * static_cast<double>(ends.size());
+        const double slack = 4.0 * static_cast<double>(ends.size());
         for (int attempt = 0; attempt < 3; ++attempt) {
-            if (attempt > 0 && budget.spent() > 0.8 * max_work_) break;
-            const double most = most_points(budget);
-            bool too_many = range / h + spare > most;
+            if (attempt > 0 && budget.spent() > 0.8 * limits_.max_work()) break;
+            const double max_points = limits_.max_points(budget);
+            bool too_many = range / h + slack > max_points;
             if (too_many && settings_.interval > 0.0) break;
-            if (too_many) h = 1.01 * range / max(most - spare, 16.0);
+            if (too_many) h = 1.01 * range / max(max_points - slack, 16.0);
             if (!(h > 0.0 && h < infinity)) break;
             if (attempt == 0 && settings_.interval == 0.0 && range / h > 32768.0) {
                 const double fitting = fitting_interval(plan, ends, range / 8192.0, budget);
@@ -212,7 +197,7 @@ class Composition {
             const std::vector<GridLoss> grids = put_on_grid(h, ends, budget);
             TiltedSteps raised = tilted(grids, true, plan, h, budget);
             if (raised.empty()) break;
-            const double allowed = longest(raised.peeled, budget);
+            const double allowed = limits_.max_length(raised.large_losses_split_off, budget);
             if (raised.points() <= allowed) {
                 PldBracket found = read(question, plan, raised, grids, h, allowed, budget);
                 found.coarsened = attempt > 0 || too_many;
@@ -224,15 +209,18 @@ class Composition {
         return without_grid(question);
     }
 
-    // The least grid step whose transforms are not too long, by a coarse trial: the window hardly depends on it.
-    double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial, Budget& budget) const {
+    // The least grid step whose transforms are not too long, by a coarse trial: the window hardly
+    // depends on the grid step.
+    double fitting_interval(const Plan& plan, const std::vector<Interval>& ends, double trial,
+                            WorkBudget& budget) const {
         const std::vector<GridLoss> grids = put_on_grid(trial, ends, budget);
         const TiltedSteps raised = tilted(grids, true, plan, trial, budget);
         if (raised.empty() || !(raised.points() < infinity)) return 0.0;
-        return 1.05 * trial * raised.points() / longest(raised.peeled, budget);
+        return 1.05 * trial * raised.points() / limits_.max_length(raised.large_losses_split_off, budget);
     }
 
-    // What holds without composing: all steps leak at least what the worst of them does.
+    // The bracket that holds without composing: all steps together leak at least what the worst one
+    // does.
     PldBracket without_grid(const Question& question) const {
         if (settings_.interval > 0.0) {
             char given[32];
@@ -252,8 +240,8 @@ class Composition {
     }
 
     TiltedSteps tilted(const std::vector<GridLoss>& grids, bool raised, const Plan& plan, double h,
-                       Budget& budget) const {
-        std::vector<Part> parts;
+                       WorkBudget& budget) const {
+        std::vector<GriddedStep> parts;
         for (std::size_t j = 0; j < steps_.size(); ++j)
             parts.push_back({&grids[j], raised ? &grids[j].raised : &grids[j].lowered, steps_[j].count});
         const bool cut = plan.cut / h < 0x1p62;
@@ -267,8 +255,8 @@ class Composition {
     }
 
     PldBracket read(const Question& question, const Plan& plan, TiltedSteps& raised, const std::vector<GridLoss>& grids,
-                    double h, double allowed, Budget& budget) const {
-        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - 1e-14), 0.0, h};
+                    double h, double allowed, WorkBudget& budget) const {
+        PldBracket found{question.for_epsilon ? 0.0 : -std::expm1(log_finite_) * (1.0 - infinite_error_), 0.0, h};
         {
             const TiltedComposition upper(raised, length_for(raised), budget);
             found.upper = read_upper(upper, question, plan, highest_ + highest_error_);
@@ -285,7 +273,9 @@ class Composition {
 
     PldSettings settings_;
     std::vector<Step> steps_;
-    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0, max_work_ = 0.0;
+    GridLimits limits_;
+    double total_ = 0.0, log_finite_ = 0.0, highest_ = 0.0, highest_error_ = 0.0;
+    double infinite_error_ = 0.0;  // relative, of the mass beyond all finite losses
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,7 +1,9 @@
-// A rough picture of a composition's privacy losses: cumulants well enough to choose a tilt, a cut and a grid step by.
+// A rough picture of a composition's privacy losses: cumulants good enough to choose a tilt, a cut
+// and a grid step by.
 //
-// Nothing here needs to be exact: any truncation point, tilt, cut and grid step are sound (pld/tilted_composition.hpp charges what they
-// cost); good ones give narrow brackets. Cost: a few hundred exponentials a cumulant and distinct step.
+// Nothing here needs to be exact: any truncation point, tilt, cut and grid step are sound, and
+// pld/tilted_composition.hpp charges what they cost. Cost: a few hundred exponentials a cumulant
+// and distinct step.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +13,13 @@
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
-// Smallest x with above(x) true, for `above` false then true on the line; to about 1e-6 relative, from the true side.
+// The smallest x with above(x) true, for a predicate that is false, then true on the line; to about
+// 1e-6, relatively, from the true side.
 template <class Predicate> double switch_point(const Predicate& above) {
-    double reach = 1e-3;
-    while (reach < 1e15 && (above(-reach) || !above(reach))) reach *= 4.0;
-    double low = -reach, high = reach;
-    for (int k = 0; k < 60 && high - low > 1e-6 * reach; ++k) {
+    double bound = 1e-3;
+    while (bound < 1e15 && (above(-bound) || !above(bound))) bound *= 4.0;
+    double low = -bound, high = bound;
+    for (int k = 0; k < 60 && high - low > 1e-6 * bound; ++k) {
         const double middle = 0.5 * (low + high);
         (above(middle) ? high : low) = middle;
     }
@@ -34,14 +37,14 @@ inline double lower_end(const PrivacyLoss& loss, double mass) {
     return max(x, loss.lowest());
 }
 
-// One step's log M(c), cut in two: of losses <= cut and > cut.
-struct Moments {
+// One step's log M(c) in two parts: of losses <= cut and of losses > cut.
+struct SplitCumulants {
     double small, large;
 };
 
-class Sketch {
+class CumulantSketch {
   public:
-    Sketch(const PrivacyLoss& loss, double count) : count_(count) {
+    CumulantSketch(const PrivacyLoss& loss, double count) : count_(count) {
         for (const OutlinePoint& x : loss.outline())
             if (std::isfinite(x.loss) && x.log_p > -745.0) points_.push_back(x);
         std::sort(points_.begin(), points_.end(),
@@ -56,8 +59,9 @@ class Sketch {
         for (end_ = points_.size(); end_ > 1 && points_[end_ - 1].loss > top;) --end_;
     }
 
-    // A generous cut adds the node above it to the small ones, lest their sum is too small between nodes.
-    Moments moments(double c, double cut, bool generous = false) const {
+    // A generous cut counts the node above it as small too, so that the sum of the small ones is
+    // not too small where the cut lies between nodes.
+    SplitCumulants moments(double c, double cut, bool generous = false) const {
         std::size_t middle = end_;
         if (cut < infinity)
             for (middle = 0; middle < end_ && points_[middle].loss <= cut;) ++middle;
@@ -90,7 +94,8 @@ class Sketch {
     std::size_t end_;
 };
 
-// Minimises a function of c that falls, then rises, over 1e-3 <= c <= 1e9.
+// Minimises a function of c that falls, then rises, over 1e-3 <= c <= 1e9, by golden sections of
+// log c.
 template <class Function> double best_tilt(const Function& f) {
     constexpr double golden = 0.6180339887498949;  // (sqrt 5 - 1)/2
     double low = std::log(1e-3), high = std::log(1e9);

@@ -1,34 +1,31 @@
-// One step's privacy loss on the grid offset + i h: a measure that can only raise delta, and one that can only lower it.
+// One step's privacy loss on the grid offset + i h: a measure that can only raise delta, and one
+// that can only lower it. Both are of second order in h. Proofs: docs/core/pld.md, One step on a
+// grid.
 //
-// Cells are (i h, (i+1) h]; a cell has masses p and q of P and Q, S = p - e^{ih} q >= 0, D = e^{(i+1)h} q - p >= 0.
-// delta of a composition is E (1 - e^{eps - L_1 - ... - L_T})_+ under P x ... x P, L = inf counting 1, so raising a
-// loss anywhere raises it (whatever Q is then), and lowering one lowers it.
+// Cells are (i h, (i+1) h]. A cell has masses p and q of P and Q, a surplus S = p - e^{ih} q >= 0
+// and a deficit D = e^{(i+1)h} q - p >= 0.
 //
-// Raised, second order ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022): the cell's outcomes
-// are split between losses i h and (i+1) h so that p and q are both kept: D/(e^h - 1) and S/(1 - e^{-h}) of P. The
-// split pair gives back one outcome of loss log p/q by forgetting which half it was, and the same cell by cell within,
-// so the split pair dominates. Losses below the first point are raised to it, losses beyond the last to infinity.
+//   raised    The cell becomes two outcomes, of losses i h and (i+1) h and of masses D/(e^h - 1)
+//             and S/(1 - e^{-h}) of P, so that p and q are both kept ("connect the dots":
+//             Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). Losses below the first point
+//             are raised to it, losses beyond the last one to infinity.
+//   lowered   Shares of the cells below and above a point merge into an outcome whose loss is
+//             exactly that point. What finds no partner is rounded down. Losses beyond the last
+//             point are lowered to it, losses below the first one to -infinity.
 //
-// Lowered, second order: merging outcomes is a post-processing. Parts a of cells below i h and b of cells above with
-// a D_below = b S_above (S of a farther cell is taken at i h, too) merge into an outcome of loss exactly i h. From left
-// to right all that is left of a cell finds its partner in the next one or two, and a cell's outcomes move by no more
-// than that; only where masses fall by a factor from cell to cell something is left over, and rounded down. Losses
-// beyond the last point are lowered to it, losses below the first to -inf.
+// The offset puts an atom, or what comes close to one, on the grid.
 //
-// The grid may be shifted by an offset: an atom, or what comes close to one (a rarely sampled step seldom loses more
-// than its bound -log(1 - q)), goes on the grid. Away from it an atom is a first-order loss of the lowered measure.
-//
-// Rounding: what is computed are the cells of a pair whose one-step curve f(eps) differs from the true one by at most
-// `errors[i]` at the point i, and by no more than its neighbours' in between: the rounding of the tails there
-// (loss/privacy_loss.hpp, Errors), not of their differences. Besides, S and D inherit `cell_error` p from e^{ih}.
-// Cost: one `masses` a point. Where q underflows nothing is known: p goes up in the one measure, down in the other.
+// Error: the cells are those of a pair whose one-step curve differs from the true one by at most
+// four times the largest `errors[k]`, k >= i, at the point i. Besides, S and D err by `cell_error`
+// p.
+// Cost: one call of `masses` a point.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include <hockeystick/loss/mechanism.hpp>
+#include <hockeystick/loss/privacy_loss.hpp>
 #include <hockeystick/numeric/fft.hpp>
 #include <hockeystick/numeric/work_budget.hpp>
 
@@ -47,18 +44,28 @@ struct GridLoss {
     std::int64_t first = 0;  // the loss of masses[i] is offset + (first + i) h
     double offset = 0.0;
     GridMeasure raised, lowered;
-    std::vector<double> errors;  // of the curve of either measure
+    std::vector<double> errors;   // of the curve of either measure
+    double infinite_error = 0.0;  // relative, of the loss's own mass at +inf
 };
+
+// The relative error of a composition's mass at infinity, 1 - prod (1 - p_j)^{T_j}, for p_j that
+// err by at most `of_one`: it is concave in each p_j and 0 at 0, so that an error of p_j counts at
+// most once; a logarithm and a sum add up.
+inline double infinite_error_of(double of_one, std::size_t steps) {
+    return max(infinite_mass_error, of_one + (8.0 + static_cast<double>(steps)) * unit_roundoff);
+}
+
+inline constexpr double least_known_mass = 1e-290;  // of Q: the ratio of a smaller mass is not known
 
 struct Cell {
     double p, surplus, deficit;  // S and D above
 };
 
-// Of S and D over p; mass that this misplaces by errors/h goes from a point to the next, or the third in the lowered
-// measure.
+// The error of S and D, over p. It moves a mass of cell_error p/h to the next point, or to the
+// third one in the lowered measure.
 inline double cell_error(double loss) { return 256.0 * unit_roundoff * (1.0 + std::fabs(loss)); }
 
-// The smaller tail at a cut, and what rounding did to it.
+// The rounding error of the smaller tail at a cut (loss/privacy_loss.hpp, Errors).
 inline double tail_error(double below, double above, double scale) {
     const double tail = below < above ? below : above;
     const double digits = tail > 0.0 ? 32.0 - 17.0 * std::ilogb(tail) : 32.0;  // 24 log 2 < 17
@@ -70,17 +77,18 @@ inline double between(double below_left, double above_left, double below_right, 
     return mass > 0.0 ? mass : 0.0;
 }
 
-// `low_ratio` and `high_ratio` are e^loss and e^{loss + h}, inf from 690 on.
+// The cell between two points. `low_ratio` and `high_ratio` are e^loss and e^{loss + h}, infinite
+// from 690 on. Where q underflows nothing is known of the ratio, and S = D = 0.
 inline Cell make_cell(const LossMasses& left, const LossMasses& right, double loss, double low_ratio,
                       double high_ratio) {
     const double p = between(left.p_below, left.p_above, right.p_below, right.p_above);
     const double q = between(left.q_below, left.q_above, right.q_below, right.q_above);
-    if (high_ratio == infinity || q < 1e-290) return {p, 0.0, 0.0};  // unknown
+    if (high_ratio == infinity || q < least_known_mass) return {p, 0.0, 0.0};
     const double low = low_ratio * q;
-    const double fuzz = 64.0 * unit_roundoff * (1.0 + std::fabs(loss)) * p;  // an atom that sits on an end
+    const double rounding_noise = 64.0 * unit_roundoff * (1.0 + std::fabs(loss)) * p;  // an atom that sits on an end
     const double surplus = p - low;
     const double deficit = high_ratio * q - p;
-    return {p, surplus > fuzz ? surplus : 0.0, deficit > fuzz ? deficit : 0.0};
+    return {p, surplus > rounding_noise ? surplus : 0.0, deficit > rounding_noise ? deficit : 0.0};
 }
 
 inline void raise_cells(const std::vector<Cell>& cells, double h, std::vector<double>& masses) {
@@ -93,8 +101,9 @@ inline void raise_cells(const std::vector<Cell>& cells, double h, std::vector<do
     }
 }
 
-// From left to right: what is left of a cell merges into the point above it with as much of the next cell as balances
-// it, then of the one after that.
+// Scans from left to right. What is left of a cell merges into the point above it, with as much of
+// the next cell as balances it, then of the one after that. So no outcome moves by more than two
+// cells.
 inline void lower_cells(const std::vector<Cell>& cells, double h, std::vector<double>& masses) {
     std::vector<double> rest(cells.size(), 1.0);
     const double step = -std::expm1(-h);
@@ -121,9 +130,10 @@ inline void lower_cells(const std::vector<Cell>& cells, double h, std::vector<do
     }
 }
 
-// The cells between the points first h .. , and the errors at the points. Returns the masses at the last point.
+// Fills the cells between the points, from offset + first h on, and the errors at the points.
+// Returns the masses at the last point.
 inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::int64_t first, std::vector<Cell>& cells,
-                         std::vector<double>& errors, Budget& budget) {
+                         std::vector<double>& errors, WorkBudget& budget) {
     LossMasses left{};
     double left_ratio = 0.0;
     for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -133,7 +143,7 @@ inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::
         const LossMasses right = loss.masses(at);
         const double ratio = at < 690.0 ? std::exp(at) : infinity;
         errors[i] = tail_error(right.p_below, right.p_above, loss.scale());
-        if (ratio < infinity) {  // e^at Q(L > at) <= P(L > at), whatever underflow did to it
+        if (ratio < infinity) {  // e^at Q(L > at) <= P(L > at) bounds what underflow did to Q
             const double known = ratio * tail_error(right.q_below, right.q_above, loss.scale());
             errors[i] += min(known, errors[i] + right.p_above + ratio * right.q_above);
         }
@@ -144,9 +154,10 @@ inline LossMasses cut_up(const PrivacyLoss& loss, double h, double offset, std::
     return left;
 }
 
-// Next to an end of the losses, the point t that balances about half of the cell towards the middle with all that lies
-// beyond: S = delta(t) above the upper end's t, D below the lower end's. With a point on the end itself all of the
-// last cell would be rounded down, or what lies close to an atom in the first one.
+// Next to an end of the losses, the point t at which about half of the cell towards the middle
+// balances all that lies beyond t: S = delta(t) above the upper end's t, D below the lower end's. A
+// grid with a point on the end itself would round down all of the last cell, or what lies close to
+// an atom in the first one.
 inline double top_anchor(const PrivacyLoss& loss, double h) {
     double low = loss.highest() - h, high = loss.highest();
     for (int k = 0; k < 40; ++k) {
@@ -168,7 +179,7 @@ inline double bottom_anchor(const PrivacyLoss& loss, double h) {
     return low;
 }
 
-// A grid that suits the end of the losses; through 0 if there is none.
+// The offset of a grid that suits the end of the losses; 0 if there is no end.
 inline double grid_offset(const PrivacyLoss& loss, double h) {
     const double low = loss.lowest(), high = loss.highest();
     const double end = std::isfinite(low) ? low : high;
@@ -177,8 +188,8 @@ inline double grid_offset(const PrivacyLoss& loss, double h) {
     return anchor - std::round(anchor / h) * h;
 }
 
-// `loss` on the points of step h around low .. high.
-inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, Budget& budget) {
+// Both measures of a loss, on the points of step h that cover [low, high].
+inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, WorkBudget& budget) {
     GridLoss result;
     result.offset = grid_offset(loss, h);
     const auto first = static_cast<std::int64_t>(std::ceil((low - result.offset) / h - 1e-6)) - 1;
@@ -196,6 +207,7 @@ inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double
     result.raised.infinite = loss.p_infinite() + end.p_above + tail_error(end.p_below, end.p_above, loss.scale());
     result.lowered.masses.back() += end.p_above;
     result.lowered.infinite = loss.p_infinite();
+    result.infinite_error = 2.0 * unit_roundoff * loss.errors().infinite;
     if (loss.highest() == infinity) result.raised.infinite += std::numeric_limits<double>::min();
     return result;
 }

@@ -1,16 +1,18 @@
-// How to answer a question about a composition: which tilt, which cut between small and large losses, which grid step.
+// How to answer a question about a composition: which tilt, which cut between small and large
+// losses, which grid step. Whatever is chosen here is sound; a good choice gives a narrow bracket.
 //
-// Tilt: with K(c) = sum_j T_j log E e^{c L_j}, delta <= delta_inf + kappa(c) e^{K(c) - c eps}, kappa(c) =
-// c^c/(1+c)^{1+c}, the maximum of (1 - e^{-x})_+ e^{-cx}. For a delta query c minimises the bound; for an epsilon query
+// Tilt. With K(c) = sum_j T_j log E e^{c L_j}, delta <= delta_inf + kappa(c) e^{K(c) - c eps}
+// (divergence/chernoff.hpp). For a delta question c minimises this bound; for an epsilon question
 // it minimises (K(c) + log kappa(c) - log delta)/c.
 //
-// Cut: where one large loss rules (a rare sample, few steps, a tiny delta) no c makes that bound comparable to delta,
-// and what is computed relative to it drowns. Then losses up to a cut t make a measure b, m = b + a, and
-// m^T = b^T + (m^T - b^T): the second measure gets the tilt that suits it, by G(c) = M(c)^T - M_b(c)^T in place of
-// M(c)^T, and t is the largest for which the Chernoff bound of b^T is negligible (`spared` of delta).
+// Cut. Where one large loss rules (a rare sample, few steps, a tiny delta) no c makes that bound
+// comparable to delta, and what is computed relative to it drowns. Then losses up to a cut t make a
+// measure b, m = b + a, and m^T = b^T + (m^T - b^T). The second measure gets the tilt that suits
+// it, with G(c) = M(c)^T - M_b(c)^T in place of M(c)^T. The cut t is the largest for which the
+// Chernoff bound of b^T is negligible: `bounded_share` of delta.
 //
-// Grid step: a cell adds variance h^2/6 (raised) or takes up to h^2/3 (lowered), and no more than h E|L|, which moves
-// log delta by c(c+1)/2 of it a step.
+// Grid step. A cell adds a variance h^2/6 (raised) or takes up to h^2/3 (lowered), and no more than
+// h E|L|; that moves log delta by c(c+1)/2 of it a step.
 #pragma once
 
 #include <hockeystick/divergence/chernoff.hpp>
@@ -33,21 +35,22 @@ struct Question {
 };
 
 struct Plan {
-    double tilt = 0.0, log_delta = 0.0, eps = 0.0;  // the last two roughly
+    double tilt = 0.0;
+    double log_delta = 0.0, eps = 0.0;  // roughly
     double interval = 0.0;
-    double log_mass = 0.0;    // of what each step may lose above
-    double cut = infinity;    // losses above it are large
-    double small_tilt = 0.0;  // for the Chernoff bound of the small ones
-    double stray = 1e-9;      // allowed wrap-around, either side; in units of the composition's tilted mass
-    double from = 0.0;        // no delta is asked for below this epsilon
+    double log_mass = 0.0;       // of what each step may lose above
+    double cut = infinity;       // losses above it are large
+    double small_tilt = 0.0;     // for the Chernoff bound of the small ones
+    double outside_mass = 1e-9;  // allowed wrap-around, either side; in units of the composition's tilted mass
+    double lowest_eps = 0.0;     // no delta is asked for below this epsilon
 };
 
 inline constexpr double sketch_work = 4000.0;  // a cumulant of one step
-inline constexpr double spared = 1e-5;         // share of delta that may be bounded rather than computed
+inline constexpr double bounded_share = 1e-5;  // share of delta that may be bounded rather than computed
 
 class Planner {
   public:
-    Planner(const std::vector<Step>& steps, double log_finite, Budget& budget)
+    Planner(const std::vector<Step>& steps, double log_finite, WorkBudget& budget)
         : steps_(steps), log_finite_(log_finite), budget_(budget) {
         for (const Step& step : steps) sketches_.emplace_back(*step.loss, step.count), total_ += step.count;
     }
@@ -59,24 +62,25 @@ class Planner {
         for (int pass = question.for_epsilon ? 1 : 0; pass < 2; ++pass) {
             const double log_mass = max(log_delta + std::log(1e-3 * tolerance / total_), -707.0);
             limit(log_mass);
-            plan = plain(question);
+            plan = without_split(question);
             large = large_losses_rule(plan);
-            if (large) peel(question, plan);
+            if (large) split_off_large_losses(question, plan);
             plan.log_mass = log_mass;
             log_delta = plan.log_delta - 5.0;
         }
         const double scale = question.for_epsilon ? plan.tilt * max(plan.eps, 1e-6) : 1.0;
         plan.interval = interval(plan, tolerance * scale);
-        plan.stray = large ? 1e-13 : min(max(1e-4 * tolerance * scale, 1e-9), 1e-6);
-        plan.from = question.for_epsilon ? max(plan.eps - 12.0 / plan.tilt, 0.0) : plan.eps;
+        plan.outside_mass = large ? 1e-13 : min(max(1e-4 * tolerance * scale, 1e-9), 1e-6);
+        plan.lowest_eps = question.for_epsilon ? max(plan.eps - 12.0 / plan.tilt, 0.0) : plan.eps;
         return plan;
     }
 
-    // For an epsilon that turned out to lie in [low, high], far from where the bound had put it.
+    // A new plan for an epsilon that turned out to lie in [low, high], far from where the bound had
+    // put it.
     Plan plan_again(const Plan& before, double low, double high, double tolerance) {
         Plan next = plan({false, high}, tolerance);
         next.log_mass = before.log_mass;
-        next.from = low;
+        next.lowest_eps = low;
         next.interval = interval(next, tolerance * next.tilt * max(high, 1e-6));
         return next;
     }
@@ -95,64 +99,68 @@ class Planner {
             sketches_[j].limit(upper_end(*steps_[j].loss, std::exp(log_mass)) * (1.0 + 1e-9));
     }
 
-    // Logarithms of prod_j M_b^T, and of that of M or of G if `peeled`.
-    double log_moment(double c, double cut, bool peeled) const {
+    // The logarithm of prod_j M_b^T, or of G if `large_losses_split_off`.
+    double log_moment(double c, double cut, bool large_losses_split_off) const {
         double small = 0.0, ratio = 0.0;
         budget_.spend(sketch_work * static_cast<double>(sketches_.size()));
-        for (const Sketch& sketch : sketches_) {
-            const Moments m = sketch.moments(c, cut, !peeled);
-            if (m.small == -infinity) return peeled ? log_moment(c, infinity, false) : -infinity;
+        for (const CumulantSketch& sketch : sketches_) {
+            const SplitCumulants m = sketch.moments(c, cut, !large_losses_split_off);
+            if (m.small == -infinity) return large_losses_split_off ? log_moment(c, infinity, false) : -infinity;
             small += sketch.count() * m.small;
             ratio += sketch.count() * softplus(m.large - m.small);
         }
-        if (!peeled) return small;
+        if (!large_losses_split_off) return small;
         return small + (ratio > 30.0 ? ratio : ratio > 0.0 ? std::log(std::expm1(ratio)) : -700.0);
     }
 
     // log(1 + e^x)
     static double softplus(double x) { return x > 0.0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-    // The best tilt for the part that a cut leaves, its Chernoff bound at eps or its epsilon at log_delta.
+    // The best tilt for the part that a cut leaves, its Chernoff bound at eps or its epsilon at
+    // log_delta.
     struct Bound {
         double tilt, value;
     };
 
-    Bound delta_bound(double eps, double cut, bool peeled) const {
-        const auto f = [&](double c) { return log_moment(c, cut, peeled) - c * eps + log_kappa(c); };
+    Bound delta_bound(double eps, double cut, bool large_losses_split_off) const {
+        const auto f = [&](double c) { return log_moment(c, cut, large_losses_split_off) - c * eps + log_kappa(c); };
         const double c = best_tilt(f);
         return {c, f(c)};
     }
 
-    Bound epsilon_bound(double log_delta, double cut, bool peeled) const {
-        const auto f = [&](double c) { return (log_moment(c, cut, peeled) + log_kappa(c) - log_delta) / c; };
+    Bound epsilon_bound(double log_delta, double cut, bool large_losses_split_off) const {
+        const auto f = [&](double c) {
+            return (log_moment(c, cut, large_losses_split_off) + log_kappa(c) - log_delta) / c;
+        };
         const double c = best_tilt(f);
         return {c, f(c)};
     }
 
-    Plan answer(const Question& question, double cut, bool peeled) const {
+    Plan answer(const Question& question, double cut, bool large_losses_split_off) const {
         Plan plan;
         plan.eps = question.for_epsilon ? 0.0 : question.value;
         if (question.for_epsilon) {
             plan.log_delta = least_log_delta(question);
-            const Bound found = epsilon_bound(plan.log_delta, cut, peeled);
+            const Bound found = epsilon_bound(plan.log_delta, cut, large_losses_split_off);
             plan.tilt = found.tilt;
             plan.eps = max(found.value, 0.0);
         }
         if (plan.eps == 0.0 || !question.for_epsilon) {
-            const Bound found = delta_bound(plan.eps, cut, peeled);
+            const Bound found = delta_bound(plan.eps, cut, large_losses_split_off);
             plan.tilt = found.tilt;
             plan.log_delta = min(found.value, 0.0) - 3.0;
         }
-        plan.cut = peeled ? cut : infinity;
+        plan.cut = large_losses_split_off ? cut : infinity;
         return plan;
     }
 
-    Plan plain(const Question& question) const { return answer(question, infinity, false); }
+    Plan without_split(const Question& question) const { return answer(question, infinity, false); }
 
-    // Under the best tilt a few large losses spread the sum far: its variance is not small beside eps^2.
+    // Whether a few large losses spread the sum far under the best tilt: its variance is not small
+    // beside eps^2.
     bool large_losses_rule(const Plan& plan) const {
         double mean = 0.0, variance = 0.0;
-        for (const Sketch& sketch : sketches_) {
+        for (const CumulantSketch& sketch : sketches_) {
             double first = 0.0, second = 0.0;
             sketch.tilted(plan.tilt, [&](double loss, double weight) {
                 first += weight * loss;
@@ -164,7 +172,7 @@ class Planner {
         return variance > 0.1 * plan.eps * plan.eps && plan.tilt * plan.tilt * variance > 100.0 && mean < infinity;
     }
 
-    void peel(const Question& question, Plan& plan) const {
+    void split_off_large_losses(const Question& question, Plan& plan) const {
         double low = std::log(plan.eps) - 7.0, high = std::log(plan.eps) + 0.05;
         bool found = false;
         Plan best = plan;
@@ -173,7 +181,7 @@ class Planner {
             Plan next = answer(question, cut, true);
             const Bound small = delta_bound(max(next.eps - 12.0 / next.tilt, 0.0), cut, false);
             next.small_tilt = small.tilt;
-            const bool negligible = small.value < next.log_delta + std::log(spared);
+            const bool negligible = small.value < next.log_delta + std::log(bounded_share);
             if (k == 0 && !negligible) return;
             (negligible ? low : high) = std::log(cut);
             if (negligible) best = next, found = true;
@@ -185,33 +193,33 @@ class Planner {
     double interval(const Plan& plan, double wanted) const {
         const double c = plan.tilt;
         std::vector<std::pair<double, double>> points;  // |loss| and weight
-        for (const Sketch& sketch : sketches_) {
+        for (const CumulantSketch& sketch : sketches_) {
             double large = sketch.count();  // G: one large loss at least, and not many
             if (plan.cut < infinity) {
-                const Moments m = sketch.moments(c, plan.cut);
+                const SplitCumulants m = sketch.moments(c, plan.cut);
                 large = max(large, min(1.0 + std::exp(min(m.small - m.large, 700.0)), 1e300));
             }
             sketch.tilted(c, [&](double loss, double weight) {
                 points.emplace_back(std::fabs(loss), weight * (loss > plan.cut ? large : sketch.count()));
             });
         }
-        const double most = 0.5 / (c + 1.0);
-        double h = min(most, 2.0 * std::sqrt(wanted / (c * (c + 1.0))));
+        const double max_h = 0.5 / (c + 1.0);
+        double h = min(max_h, 2.0 * std::sqrt(wanted / (c * (c + 1.0))));
         for (int k = 0; k < 8; ++k) {
             double variance = 0.0;
             for (const auto& [loss, weight] : points) variance += weight * min(h * h / 2.0, 2.0 * h * loss);
             const double ratio = 0.6 * wanted / (0.5 * c * (c + 1.0) * variance);
             if (ratio > 0.9 && ratio < 1.1) break;
             h *= min(max(std::sqrt(ratio), 1e-3), 2.0);
-            h = min(h, most);
+            h = min(h, max_h);
         }
         return h;
     }
 
     const std::vector<Step>& steps_;
-    std::vector<Sketch> sketches_;
+    std::vector<CumulantSketch> sketches_;
     double log_finite_, total_ = 0.0;
-    Budget& budget_;
+    WorkBudget& budget_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

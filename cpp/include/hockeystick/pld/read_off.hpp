@@ -1,8 +1,10 @@
-// Answers read off a tilted composition: delta at an epsilon, or the epsilon of a delta, from above or below.
+// Answers read off a tilted composition: delta at an epsilon, or the epsilon of a delta, from above
+// or from below.
 //
-// The upper end of delta falls in eps, so its epsilon is found by bisection. The lower end does only near the tilt's own
-// epsilon (far below it the error is large in units of a tilt made for there): it is sought downwards from the upper end,
-// and any point where it exceeds delta is a lower end of epsilon.
+// The upper end of delta falls in eps, so its epsilon is found by bisection. The lower end falls
+// only near the epsilon that the tilt was made for, because far below it the error is large in
+// units of the tilt. So the lower end of epsilon is sought downwards from the upper one: any point
+// at which the lower end of delta exceeds the given delta is a lower end of epsilon.
 #pragma once
 
 #include <hockeystick/numeric/root.hpp>
@@ -21,7 +23,7 @@ inline double read_upper(const TiltedComposition& composition, const Question& q
     if (!above(0.0)) return 0.0;
     double high = max(plan.eps, 1e-9);
     for (int k = 0; k < 60 && above(high); ++k) high *= 1.5;
-    const double bound = max(highest, 0.0) * (1.0 + 1e-14);
+    const double bound = max(highest, 0.0) * (1.0 + exponent_error);
     return above(high) ? bound : min(bisect(above, 0.0, high).upper, bound);
 }
 

@@ -1,12 +1,14 @@
 // Powers and products of spectra, packed as numeric/fft.hpp packs them.
 //
-// A plain spectrum X is raised by squaring. A pair holds (D, B): B = transform of the small losses, D = X - B of the
-// large ones, and stands for (X^T - B^T, B^T). Pairs multiply without cancellation,
+// A plain spectrum X is raised to a power by squaring. A pair (D, B) holds B, the transform of the
+// small losses, and D = X - B, that of the large ones; it stands for (X^T - B^T, B^T). Pairs
+// multiply without cancellation,
 //
 //   X1 X2 - B1 B2 = D1 D2 + D1 B2 + B1 D2,
 //
-// so X^T - B^T keeps its relative accuracy however small it is beside B^T: with |B| <= 1 and |D| <= d the same
-// recursion of the bounds gives (1 + d)^T - 1 exactly, and each multiplication adds at most 8u of that.
+// so X^T - B^T keeps its relative accuracy however small it is beside B^T. With |B| <= 1 and
+// |D| <= d the same recursion of the bounds gives (1 + d)^T - 1 exactly, and each multiplication
+// adds at most 8u of it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,8 @@ inline constexpr std::size_t lanes = 256;  // coefficients at a time: loops over
 struct Lanes {
     double re[lanes], im[lanes];
 
-    // Coefficients first .. of a packed spectrum of length n; the imaginary parts of the two ends are 0.
+    // Coefficients first .. of a packed spectrum of length n; the imaginary parts of the two ends
+    // are 0.
     void load(const double* x, std::size_t n, std::size_t first) {
         for (std::size_t i = 0; i < lanes; ++i) {
             const std::size_t k = first + i;
@@ -98,7 +101,7 @@ template <class Value> void multiply_power(Value& result, Value& base, std::uint
 
 // product *= x^count; an empty product is 1.
 inline void multiply_power(std::vector<double>& product, const std::vector<double>& x, std::uint64_t count,
-                           Budget& budget) {
+                           WorkBudget& budget) {
     const std::size_t n = x.size();
     const bool fresh = product.empty();
     if (fresh) product.resize(n);
@@ -116,7 +119,7 @@ inline void multiply_power(std::vector<double>& product, const std::vector<doubl
 
 // The same for pairs: (large, small) *= (a, b)^count.
 inline void multiply_power(std::vector<double>& large, std::vector<double>& small, const std::vector<double>& a,
-                           const std::vector<double>& b, std::uint64_t count, Budget& budget) {
+                           const std::vector<double>& b, std::uint64_t count, WorkBudget& budget) {
     const std::size_t n = a.size();
     const bool fresh = large.empty();
     if (fresh) large.resize(n), small.resize(n);

@@ -1,41 +1,24 @@
-// The T-fold convolution of grid measures under an exponential tilt, with a certified error for every delta read off
-// it.
+// The T-fold convolution of grid measures under an exponential tilt, with a certified error for
+// every delta read off it. Proofs and all charges: docs/core/pld.md, Composing under a tilt.
 //
-// With m_j(i) the mass of step j at loss i h, M_j = sum_i m_j(i) e^{c i h} and K = sum_j T_j log M_j,
+// With m_j(i) the mass of step j at loss i h, M_j = sum_i m_j(i) e^{c i h} and K = sum_j T_j log
+// M_j,
 //
-//   delta(eps) - delta_inf = e^{K - c eps} sum_{l > eps} w(l) x(l),  w(l) = (1 - e^{eps-l}) e^{-c(l-eps)} <= kappa(c),
+//   delta(eps) - delta_inf = e^{K - c eps} sum_{l > eps} w(l) x(l),
+//   w(l) = (1 - e^{eps-l}) e^{-c(l-eps)} <= kappa(c),
 //
-// where x is the convolution of the probability vectors m_j(i) e^{c i h}/M_j: errors become relative to the Chernoff
-// bound kappa(c) e^{K - c eps}, kappa(c) = c^c/(1+c)^{1+c} = max w, which exceeds delta by a factor of tens near the
-// saddle, however small delta is.
+// where x is the convolution of the probability vectors m_j(i) e^{c i h}/M_j. So errors of x are
+// relative to the Chernoff bound kappa(c) e^{K - c eps}, which exceeds delta by a factor of tens at
+// the best tilt, however small delta is.
 //
-// Where one large loss rules (pld/grid_plan.hpp) each step is cut, m = b + a, a the losses from the cut on, and
+// Where one large loss rules (pld/grid_plan.hpp) each step is cut, m = b + a with a the losses from
+// the cut on, and m^{*T} is b^{*T} plus the rest. The rest is what x is then, in units of prod
+// M_b^T: its transform is X^T - B^T, without cancellation (pld/spectrum_power.hpp), and its mass is
+// g = prod (1 + M_a/M_b)^T - 1. The first part adds its Chernoff bound, with a tilt c' of its own,
+// to the upper end, and nothing to the lower one. Without a cut all losses count as small.
 //
-//   m^{*T} = b^{*T} + a * sum_k m^{*k} * b^{*(T-1-k)},
-//
-// two measures. The second is what x is then, in units of prod M_b^{T}: its transform is X^T - B^T, without cancellation
-// (pld/spectrum_power.hpp), and its mass g = prod (1 + M_a/M_b)^T - 1. The first adds kappa(c') prod M_b(c')^T e^{-c' eps} to the
-// upper end, any c' > 0 (Chernoff), and nothing to the lower one. Write E = g + 1; without a cut g = E = 1 and all
-// losses count as small. The charges, in units of e^{K - c eps}:
-//
-//   stray    Wrap-around: x on a circle of n points from the window's low end adds what lies outside the window, `stray`
-//            G(0) on either side (pld/tilted_step.hpp); it counts kappa times. What lies inside but above the circle comes
-//            back below `clean_`, where nothing is read, and is missed where w <= e^{-c (top - eps)}. Tilting: relative errors count kappa times, errors of a loss once
-//            (|d/dl of (1 - e^{eps-l})| <= e^{eps-l}), and so do the errors of masses, which misplace mass e/h by h. All
-//            are replaced one step at a time, beside m^{*(T-1)} for large losses (at most E), beside m^{*(T-1)} -
-//            b^{*(T-1)} for small ones (at most g). Mass that an error carries across the cut: let the exact a and b
-//            differ from the sharp cut by just that mass, moved within a or within b; any cut of m will do.
-//   noise    2-norm of the transforms' errors (Cauchy-Schwarz against ||w||_2, ||w||^2 <= kappa^2 + int w^2/h and
-//            int w^2 = 1/(2c (c+1) (2c+1))): a coefficient z + e of a step has |(z+e)^T - z^T| <= T |e| (1+|e|)^{T-1},
-//            so the forward transforms give sum_j T_j f (||a_j|| E + ||b_j|| g), f from numeric/fft.hpp, times the growth;
-//            powers and products err by sqrt 5 u each, relatively, or by 16u g a step for pairs; the backward
-//            transform by f ||x||_2.
-//
-// delta at the grid points comes from one pass downwards, with only positive terms but for the noise of x:
-//   D_k = sum_{l>k} w x = e^{-ch} (D_{k+1} + (1 - e^{-h}) B_{k+1}), B_k = sum_{l>=k} e^{-(c+1)(l-k)h} x = x_k + ...,
-// and in between delta is linear in e^eps.
-//
-// Cost: a transform of n points for every distinct step (two with a cut) and one back; memory below 50 n bytes.
+// Cost: a transform of n points for every distinct step (two with a cut) and one back; memory below
+// 50 n bytes.
 #pragma once
 
 #include <hockeystick/divergence/chernoff.hpp>
@@ -47,7 +30,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace divergence;
 
-struct Certain {
+struct CertifiedDelta {
     double lower, upper;
     double rounding;  // how far rounding and wrap-around alone may move log delta
 };
@@ -58,37 +41,42 @@ inline constexpr std::int64_t no_cut = std::numeric_limits<std::int64_t>::max();
 struct TiltedSteps {
     std::vector<TiltedStep> steps;
     double h, c;
-    bool peeled;
+    bool large_losses_split_off;
     Window window;
-    double stray, from;  // wrap-around on either side, in units of G(0); no delta is asked for below `from`
+    double outside_mass;                             // tilted mass outside the window, on either side, in units of G(0)
+    double lowest_eps;                               // no delta is asked for below this
     double log_small = -infinity, small_tilt = 1.0;  // prod M_b(c')^T, c'
     double small_moved = 0.0;                        // by how much rounding moves it beside kappa(c')
     double log_infinite = 0.0;                       // of the probability that no loss is infinite
+    double infinite_error = 0.0;                     // relative, of the probability that one is
     double offset = 0.0;                             // of the composition's grid
 
     bool empty() const { return !(window.high > window.low); }
-    // What is above the top of the circle may fall below `from`; what is below the window, above `from` + 30/c.
-    double points() const { return max(window.high - from, from + 30.0 / c - window.low) / h + 8.0; }
+    // The length of a circle on which losses above its top come back below `lowest_eps`, and losses
+    // below the window above `lowest_eps` + 30/c.
+    double points() const { return max(window.high - lowest_eps, lowest_eps + 30.0 / c - window.low) / h + 8.0; }
 };
 
-inline TiltedSteps tilt_steps(const std::vector<Part>& parts, double h, const Plan& plan, std::int64_t cut,
-                              Budget& budget) {
+inline TiltedSteps tilt_steps(const std::vector<GriddedStep>& parts, double h, const Plan& plan, std::int64_t cut,
+                              WorkBudget& budget) {
     const double c = plan.tilt;
-    TiltedSteps result{{}, h, c, cut != no_cut, {0.0, 0.0}, plan.stray, plan.from};
-    for (const Part& part : parts) {
+    TiltedSteps result{{}, h, c, cut != no_cut, {0.0, 0.0}, plan.outside_mass, plan.lowest_eps};
+    for (const GriddedStep& part : parts) {
         result.steps.push_back(tilt(part, h, c, cut, budget));
         if (result.steps.back().values.empty()) return result;
-        if (result.peeled && result.steps.back().small_blocks.empty())  // nothing below the cut: no use for it
-            return tilt_steps(parts, h, plan, no_cut, budget);
+        const bool no_small = result.steps.back().small_blocks.empty();  // then the cut is of no use
+        if (result.large_losses_split_off && no_small) return tilt_steps(parts, h, plan, no_cut, budget);
         result.offset += part.count * part.grid->offset;
         result.log_infinite += part.count * std::log1p(-part.measure->infinite);
+        result.infinite_error = max(result.infinite_error, part.grid->infinite_error);
     }
-    result.window = find_window(result.steps, 0.1 / c, result.peeled, plan.stray, budget);
-    if (!result.peeled) return result;
+    result.infinite_error = infinite_error_of(result.infinite_error, parts.size());
+    result.window = find_window(result.steps, 0.1 / c, result.large_losses_split_off, plan.outside_mass, budget);
+    if (!result.large_losses_split_off) return result;
     result.log_small = 0.0, result.small_tilt = plan.small_tilt;
-    for (const Part& part : parts) {
+    for (const GriddedStep& part : parts) {
         const TiltedStep small = tilt(part, h, plan.small_tilt, cut, budget);
-        const double rounding = small.small.growth + 1e-14 * std::fabs(small.scale);
+        const double rounding = small.small.growth + exponent_error * std::fabs(small.scale);
         result.log_small += part.count * (small.scale + rounding);
         result.small_moved += part.count * small.small.moved;
     }
@@ -98,33 +86,36 @@ inline TiltedSteps tilt_steps(const std::vector<Part>& parts, double h, const Pl
 class TiltedComposition {
   public:
     // n is a power of two, at least steps.points(). The steps' values are used up.
-    TiltedComposition(TiltedSteps& steps, std::size_t n, Budget& budget)
-        : h_(steps.h), c_(steps.c), kappa_(std::exp(log_kappa(steps.c))), peeled_(steps.peeled),
+    TiltedComposition(TiltedSteps& steps, std::size_t n, WorkBudget& budget)
+        : h_(steps.h), c_(steps.c), kappa_(std::exp(log_kappa(steps.c))),
+          large_losses_split_off_(steps.large_losses_split_off),
           first_(static_cast<std::int64_t>(std::floor((steps.window.low - steps.offset) / steps.h)) - 1),
-          clean_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h), offset_(steps.offset),
-          log_infinite_(steps.log_infinite),
+          lowest_clean_eps_(steps.window.high + 2.0 * steps.h - static_cast<double>(n) * steps.h),
+          offset_(steps.offset), log_infinite_(steps.log_infinite), infinite_error_(steps.infinite_error),
           log_small_(steps.log_small + std::log(std::exp(log_kappa(steps.small_tilt)) + steps.small_moved)),
           small_tilt_(steps.small_tilt) {
-        charge(steps);
+        charge_masses(steps);
         const RealTransform transform(n);
-        if (peeled_) multiply_pairs(steps, transform, budget);
+        if (large_losses_split_off_) multiply_pairs(steps, transform, budget);
         else multiply(steps, transform, budget);
         budget.spend(transform_work(n) + reading_work * static_cast<double>(n));
         transform.backward(x_.data());
-        noise_ += 2.0 * fft_relative_error(n) * (norm(x_) + noise_);
-        sum_up();
+        norm_error_ += 2.0 * fft_relative_error(n) * (norm(x_) + norm_error_);
+        sum_downwards();
         const double c = c_;
-        error_ = stray_ + noise_ * std::sqrt(kappa_ * kappa_ + 1.0 / (2.0 * c * (c + 1.0) * (2.0 * c + 1.0) * h_));
-        summing_ = (8.0 * static_cast<double>(n) + 1000.0) * unit_roundoff;
+        total_error_ =
+            mass_error_ + norm_error_ * std::sqrt(kappa_ * kappa_ + 1.0 / (2.0 * c * (c + 1.0) * (2.0 * c + 1.0) * h_));
+        summing_error_ = (8.0 * static_cast<double>(n) + 1000.0) * unit_roundoff;
     }
 
-    // delta(eps) of the grid measures; `lower` and `upper` hold for the measures without rounding, too.
-    Certain delta(double eps) const {
-        if (eps < clean_) return {min(-std::expm1(log_infinite_) * (1.0 - 1e-14), 1.0), 1.0, infinity};
+    // delta(eps) of the grid measures, rounding included.
+    CertifiedDelta delta(double eps) const {
+        if (eps < lowest_clean_eps_)
+            return {min(-std::expm1(log_infinite_) * (1.0 - infinite_error_), 1.0), 1.0, infinity};
         const double sum = weighted_sum(eps);
         const double top = static_cast<double>(first_ + static_cast<std::int64_t>(x_.size()) - 2) * h_ + offset_;
-        const double error = error_ + (mass_ + noise_) * std::exp(min(-c_ * (top - eps), 0.0)) +
-                             summing_ * (std::fabs(sum) + 2.0 * error_) + 1e-300;
+        const double error = total_error_ + (computed_mass_ + norm_error_) * std::exp(min(-c_ * (top - eps), 0.0)) +
+                             summing_error_ * (std::fabs(sum) + 2.0 * total_error_) + 1e-300;
         const double log_unit = log_total_ - c_ * eps;
         const double blur = 1.0 + 8.0 * unit_roundoff *
                                       (std::fabs(log_total_) + c_ * (std::fabs(eps) + 2.0 * std::fabs(offset_)) + 1.0);
@@ -132,10 +123,10 @@ class TiltedComposition {
         const double infinite = -std::expm1(log_infinite_);
         const double below = unit < infinity && sum > error ? unit * (sum - error) / (blur * blur) : 0.0;
         const double small = std::exp(min(log_small_ - small_tilt_ * eps, 1.0)) * (1.0 + 1e-9);
-        const double above = unit * max(sum + error, error) + (peeled_ ? small : 0.0);
-        const double share = sum > 0.0 ? (error + (peeled_ ? small / unit : 0.0)) / sum : infinity;
-        return {min(infinite * (1.0 - 1e-14) + below, 1.0),
-                min(infinite * (1.0 + 1e-14) + above + std::numeric_limits<double>::min(), 1.0), share};
+        const double above = unit * max(sum + error, error) + (large_losses_split_off_ ? small : 0.0);
+        const double share = sum > 0.0 ? (error + (large_losses_split_off_ ? small / unit : 0.0)) / sum : infinity;
+        return {min(infinite * (1.0 - infinite_error_) + below, 1.0),
+                min(infinite * (1.0 + infinite_error_) + above + std::numeric_limits<double>::min(), 1.0), share};
     }
 
   private:
@@ -143,8 +134,9 @@ class TiltedComposition {
         return static_cast<std::size_t>(k) & (x_.size() - 1);  // modulo a power of two, negative k too
     }
 
-    // What does not depend on the transforms.
-    void charge(const TiltedSteps& steps) {
+    // The errors that do not depend on the transforms: wrap-around, scaling, and those of the
+    // values.
+    void charge_masses(const TiltedSteps& steps) {
         double log_all = 0.0, all_errors = 0.0, size = 0.0;
         for (const TiltedStep& step : steps.steps) {
             log_all += step.count * std::log1p(step.large_sum);
@@ -152,26 +144,28 @@ class TiltedComposition {
             log_total_ += step.count * step.scale;
             size += step.count * std::fabs(step.scale);
         }
-        all_ = std::exp(log_all);
-        mass_ = peeled_ ? std::expm1(log_all) : all_;
+        uncut_mass_ = std::exp(log_all);
+        computed_mass_ = large_losses_split_off_ ? std::expm1(log_all) : uncut_mass_;
         double errors = 0.0;
         for (const TiltedStep& step : steps.steps)
-            errors += step.count * ((step.large.moved + kappa_ * step.large.relative) * all_ +
-                                    (step.small.moved + kappa_ * step.small.relative) * mass_);
+            errors += step.count * ((step.large.moved + kappa_ * step.large.relative) * uncut_mass_ +
+                                    (step.small.moved + kappa_ * step.small.relative) * computed_mass_);
         const double scaling = 8.0 * unit_roundoff * (size + static_cast<double>(steps.steps.size()) + 1.0);
-        const double stray = 2.0 * steps.stray * std::exp(log_sum(steps.steps, 0.0, peeled_));
-        stray_ = kappa_ * (stray + scaling * mass_) + errors * std::exp(all_errors);
+        const double outside_mass =
+            2.0 * steps.outside_mass * std::exp(log_sum(steps.steps, 0.0, large_losses_split_off_));
+        mass_error_ = kappa_ * (outside_mass + scaling * computed_mass_) + errors * std::exp(all_errors);
     }
 
-    void lay(std::vector<double>& x, std::size_t n, std::int64_t first, const double* values, std::size_t count) {
+    void lay_on_circle(std::vector<double>& x, std::size_t n, std::int64_t first, const double* values,
+                       std::size_t count) {
         x.assign(n, 0.0);
         for (std::size_t i = 0; i < count; ++i)
             x[static_cast<std::size_t>(first + static_cast<std::int64_t>(i)) & (n - 1)] += values[i];
     }
 
-    void multiply(TiltedSteps& steps, const RealTransform& transform, Budget& budget) {
+    void multiply(TiltedSteps& steps, const RealTransform& transform, WorkBudget& budget) {
         const std::size_t n = transform.length();
-        std::vector<Factor> factors;
+        std::vector<SparseFactor> factors;
         double total = 0.0;
         for (TiltedStep& step : steps.steps) {
             factors.push_back({step.first, std::move(step.values), step.count});
@@ -181,23 +175,24 @@ class TiltedComposition {
         const double f = fft_relative_error(n);
         std::vector<double> product, spectrum;
         double sup = 0.0;
-        for (const Factor& factor : factors) {
+        for (const SparseFactor& factor : factors) {
             budget.spend(transform_work(n));
-            lay(spectrum, n, factor.first, factor.values.data(), factor.values.size());
-            const double error = f * norm(factor.values) + factor.noise;
-            noise_ += factor.count * error;
+            lay_on_circle(spectrum, n, factor.first, factor.values.data(), factor.values.size());
+            const double error = f * norm(factor.values) + factor.norm_error;
+            norm_error_ += factor.count * error;
             sup += factor.count * error * std::sqrt(static_cast<double>(n));
             transform.forward(spectrum.data());
             multiply_power(product, spectrum, static_cast<std::uint64_t>(factor.count), budget);
         }
-        noise_ *= std::exp(sup);
+        norm_error_ *= std::exp(sup);
         x_.swap(product);
-        // x_ is the spectrum still: half of its coefficients are stored
-        const double size = 2.0 * norm(x_) / std::sqrt(static_cast<double>(n)) + noise_;
-        noise_ += 2.3 * unit_roundoff * total * size;  // sqrt 5 u each
+        // x_ is still the spectrum, of which one half is stored: twice its norm is more than
+        // enough.
+        const double size = 2.0 * norm(x_) / std::sqrt(static_cast<double>(n)) + norm_error_;
+        norm_error_ += 2.3 * unit_roundoff * total * size;  // sqrt 5 u each
     }
 
-    void multiply_pairs(TiltedSteps& steps, const RealTransform& transform, Budget& budget) {
+    void multiply_pairs(TiltedSteps& steps, const RealTransform& transform, WorkBudget& budget) {
         const std::size_t n = transform.length();
         const double f = fft_relative_error(n);
         std::vector<double> small, a, b;
@@ -205,21 +200,22 @@ class TiltedComposition {
         for (const TiltedStep& step : steps.steps) {
             budget.spend(2.0 * transform_work(n));
             const std::size_t large = step.values.size() - step.cut;
-            lay(b, n, step.first, step.values.data(), step.cut);
-            lay(a, n, step.first + static_cast<std::int64_t>(step.cut), step.values.data() + step.cut, large);
+            lay_on_circle(b, n, step.first, step.values.data(), step.cut);
+            lay_on_circle(a, n, step.first + static_cast<std::int64_t>(step.cut), step.values.data() + step.cut, large);
             const double b_error = f * norm(b), a_error = f * norm(a);
-            noise_ += step.count * (a_error * all_ + b_error * mass_);
+            norm_error_ += step.count * (a_error * uncut_mass_ + b_error * computed_mass_);
             sup += step.count * (a_error + b_error) * std::sqrt(static_cast<double>(n));
             total += step.count;
             transform.forward(a.data());
             transform.forward(b.data());
             multiply_power(x_, small, a, b, static_cast<std::uint64_t>(step.count), budget);
         }
-        noise_ = (noise_ + 16.0 * unit_roundoff * total * mass_) * std::exp(sup);
+        norm_error_ = (norm_error_ + 16.0 * unit_roundoff * total * computed_mass_) * std::exp(sup);
     }
 
-    // x -> D, in place, and B at the first point.
-    void sum_up() {
+    // Replaces x by the sums D_k of docs/core/pld.md (Reading delta) from the top down, and keeps B
+    // at the first point.
+    void sum_downwards() {
         const double tilt = std::exp(-c_ * h_), up = -std::expm1(-h_), both = std::exp(-(c_ + 1.0) * h_);
         double d = 0.0, b = 0.0;
         for (std::int64_t k = first_ + static_cast<std::int64_t>(x_.size()) - 1; k >= first_; --k) {
@@ -227,7 +223,7 @@ class TiltedComposition {
             b = both * b + x_[index(k)];
             x_[index(k)] = d;
         }
-        rest_ = b;
+        first_sum_ = b;
     }
 
     double weighted_sum(double at) const {
@@ -235,7 +231,7 @@ class TiltedComposition {
         const double position = std::floor(eps / h_);
         if (position < static_cast<double>(first_)) {
             const double gap = static_cast<double>(first_) * h_ - eps;
-            return std::exp(-c_ * gap) * (x_[index(first_)] - std::expm1(-gap) * rest_);
+            return std::exp(-c_ * gap) * (x_[index(first_)] - std::expm1(-gap) * first_sum_);
         }
         const auto end = static_cast<double>(first_) + static_cast<double>(x_.size());
         if (position + 1.0 >= end) return 0.0;
@@ -247,13 +243,13 @@ class TiltedComposition {
     }
 
     double h_, c_, kappa_;
-    bool peeled_;
+    bool large_losses_split_off_;
     std::int64_t first_;
-    double clean_;  // what wraps around downwards falls below this
-    double offset_, log_infinite_, log_small_, small_tilt_;
+    double lowest_clean_eps_;  // losses that wrap around downwards come back below this
+    double offset_, log_infinite_, infinite_error_, log_small_, small_tilt_;
     std::vector<double> x_;
-    double log_total_ = 0.0, all_ = 1.0, mass_ = 1.0, stray_ = 0.0, noise_ = 0.0;
-    double error_ = 0.0, summing_ = 0.0, rest_ = 0.0;
+    double log_total_ = 0.0, uncut_mass_ = 1.0, computed_mass_ = 1.0, mass_error_ = 0.0, norm_error_ = 0.0;
+    double total_error_ = 0.0, summing_error_ = 0.0, first_sum_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

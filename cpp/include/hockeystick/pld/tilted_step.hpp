@@ -1,17 +1,15 @@
-// One step's grid measure under an exponential tilt, cut in two; and where a composition of such steps ends.
+// One step's grid measure under an exponential tilt c, cut in two; and where a composition of such
+// steps ends. Proofs: docs/core/pld.md, What is charged.
 //
-// A value is v(i) = m(i) e^{c i h - scale}, with scale such that the small losses sum to 1. `relative` bounds the sum of
-// the values' own errors. `moved` bounds how far delta of a composition moves with this step's curve, everything else
-// fixed: delta(eps) = E f(eps - R), R the sum of the other losses, so an error e(l) of f moves it by at most the tilted
-// mass of the others times the largest e(l) e^{c l - scale}, a maximum and no sum; losses that are off by d count d. M
-// itself is c (c+1) times the integral of f e^{cl}, hence `growth`, by the range of the losses. Errors next to the cut
-// count on both sides.
+// A value is v(i) = m(i) e^{c i h - scale}, with a scale such that the small losses sum to 1.
 //
-// The window needs upper bounds of R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, narrow near loss 0,
-// and e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w} for d within w of a block's centre: certified, and sharp for the tilts
-// that matter. With R_b, R_a of the small and the large losses, all losses have G = prod (R_b + R_a)^T, and
-// compositions with one large loss at least G = prod (R_b + R_a)^T - prod R_b^T, which grows with either; the mass of
-// the composition beyond x is at most G(s) e^{-s x}, any s > 0 (Chernoff), and likewise below.
+// The window, outside which the composition has next to no tilted mass, needs upper bounds of
+// R(s) = sum v(i) e^{s i h}. The points are gathered into blocks, which are narrow near loss 0. For
+// d within w of a block's centre, e^{sd} <= 1 + s d + (s d)^2/2 e^{|s| w}: certified, and sharp for
+// the tilts that matter. With R_b and R_a of the small and the large losses, all losses have
+// G = prod (R_b + R_a)^T, and compositions with at least one large loss G = prod
+// (R_b + R_a)^T - prod R_b^T. The mass beyond x is at most G(s) e^{-s x} for any s > 0 (Chernoff),
+// and likewise below.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +19,21 @@
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
-// One distinct step of a composition. The grid loss is somebody else's.
-struct Part {
+// One distinct step of a composition: a view of one of the two measures of its loss.
+struct GriddedStep {
     const GridLoss* grid;
     const GridMeasure* measure;
     double count;
 };
 
-struct Errors {
-    double moved = 0.0, relative = 0.0;
-    double growth = 0.0;  // of the exact tilted mass over the computed one
+struct TiltErrors {
+    double moved = 0.0;     // how far delta moves with this step's curve, all other steps being fixed
+    double relative = 0.0;  // bounds the sum of the values' own errors
+    double growth = 0.0;    // of the exact tilted mass over the computed one
 };
 
 struct Block {
-    double loss, reach;          // its centre, and how far its points are from that
+    double loss, half_width;     // its centre, and how far its points are from that
     double mass, first, second;  // moments about the centre
 };
 
@@ -45,11 +44,12 @@ struct TiltedStep {
     std::size_t cut;  // values[i] is large from here on
     double count, scale;
     double large_sum = 0.0;
-    Errors small, large;
+    TiltErrors small, large;
     std::vector<Block> small_blocks, large_blocks;
 };
 
-// The points from `begin` to `end`, in blocks of a twenty-fourth of the way from loss 0.
+// The points from `begin` to `end`, in blocks as long as a twenty-fourth of their distance from
+// loss 0.
 inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std::size_t end, double h) {
     std::vector<Block> blocks;
     for (std::size_t i = begin; i < end;) {
@@ -70,23 +70,23 @@ inline std::vector<Block> gather(const TiltedStep& step, std::size_t begin, std:
     return blocks;
 }
 
-// Upper bound of sum v e^{s l}, and of sum v (e^{s l} - 1) where that cancels, apart from rounding.
+// An upper bound of sum v e^{s l}, apart from rounding.
 inline double tilted_sum(const std::vector<Block>& blocks, double s) {
     double sum = 0.0;
     for (const Block& block : blocks) {
-        const double square = 0.5 * s * s * block.second * std::exp(std::fabs(s) * block.reach);
+        const double square = 0.5 * s * s * block.second * std::exp(std::fabs(s) * block.half_width);
         sum += std::exp(s * block.loss) * (block.mass + s * block.first + square);
     }
     return sum;
 }
 
-// e^x m where x may be beyond the range of exp but the product is not.
+// e^x m where exp(x) may overflow but the product does not.
 inline double scaled(double mass, double x) {
     return x < 700.0 ? mass * std::exp(x) : mass * std::exp(0.5 * x) * std::exp(0.5 * x);
 }
 
-// A scale at which no value overflows.
-inline double largest_exponent(const Part& part, double h, double c) {
+// The largest exponent of a value, roughly: a scale at which no value overflows.
+inline double largest_exponent(const GriddedStep& part, double h, double c) {
     double largest = -infinity;
     const std::vector<double>& masses = part.measure->masses;
     for (std::size_t i = 0; i < masses.size(); i += 16) {
@@ -101,8 +101,9 @@ inline double largest_exponent(const Part& part, double h, double c) {
     return largest;
 }
 
-// Losses from cut h on are large. Empty values: no mass.
-inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, Budget& budget) {
+// A step under the tilt c. Losses from cut h on are large. The values are empty if there is no
+// mass. Errors next to the cut count on both sides.
+inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t cut, WorkBudget& budget) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
     TiltedStep step{
@@ -111,18 +112,18 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
     for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
     step.values.resize(masses.size());
     double sums[2] = {0.0, 0.0}, small_curve = 0.0, large_curve = 0.0;
-    const double reach = std::exp(3.0 * c * h);
+    const double over_three_cells = std::exp(3.0 * c * h);
     for (std::size_t i = 0; i < masses.size(); ++i) {
         const double loss = step.offset + static_cast<double>(step.first + static_cast<std::int64_t>(i)) * h;
         const double x = c * loss - step.scale;
         const double value = scaled(masses[i], x);
         step.values[i] = value;
         sums[i >= step.cut] += value;
-        Errors& errors = i >= step.cut ? step.large : step.small;
+        TiltErrors& errors = i >= step.cut ? step.large : step.small;
         const double curve = scaled(part.grid->errors[i], x + c * h);
         if (i <= step.cut) small_curve = max(small_curve, curve);
         if (i + 1 >= step.cut) large_curve = max(large_curve, curve);
-        errors.moved += (reach * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
+        errors.moved += (over_three_cells * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
         errors.relative += unit_roundoff * value * (3.0 * std::fabs(c * loss) + 2.0 * std::fabs(step.scale) + 16.0);
     }
     const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(masses.size()));
@@ -132,7 +133,7 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
     step.large.moved += 4.0 * large_curve;
     const double unit = step.cut > 0 && sums[0] > 0.0 ? sums[0] : sums[1];
     for (double& value : step.values) value /= unit;
-    for (Errors* errors : {&step.small, &step.large})
+    for (TiltErrors* errors : {&step.small, &step.large})
         errors->moved /= unit, errors->relative /= unit, errors->growth /= unit;
     step.scale += std::log(unit);
     step.large_sum = sums[1] / unit;
@@ -143,21 +144,21 @@ inline TiltedStep tilt(const Part& part, double h, double c, std::int64_t cut, B
 
 inline double log_expm1(double x) { return x > 30.0 ? x : std::log(std::expm1(x)); }
 
-// log G(s), an upper bound; `peeled` asks for one large loss at least.
-inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool peeled) {
+// An upper bound of log G(s); `large_losses_split_off` asks for at least one large loss.
+inline double log_sum(const std::vector<TiltedStep>& steps, double s, bool large_losses_split_off) {
     double small = 0.0, ratio = 0.0, total = 0.0;
     for (const TiltedStep& step : steps) {
         const double b = tilted_sum(step.small_blocks, s), a = tilted_sum(step.large_blocks, s);
-        if (peeled) small += step.count * std::log(b), ratio += step.count * std::log1p(a / b);
+        if (large_losses_split_off) small += step.count * std::log(b), ratio += step.count * std::log1p(a / b);
         else small += step.count * std::log(a + b);
         total += step.count;
     }
-    const double value = peeled ? small + log_expm1(ratio) : small;
-    return value + 1e-9 * (1.0 + std::fabs(value)) + 1e-14 * total;
+    const double value = large_losses_split_off ? small + log_expm1(ratio) : small;
+    return value + 1e-9 * (1.0 + std::fabs(value)) + exponent_error * total;
 }
 
 struct Window {
-    double low, high;  // losses outside have tilted mass at most `stray` G(0) each
+    double low, high;  // losses outside have tilted mass at most `outside_mass` G(0) each
 };
 
 // Standard deviation of the composition, roughly.
@@ -176,17 +177,17 @@ inline double spread(const std::vector<TiltedStep>& steps) {
     return std::sqrt(variance);
 }
 
-// Chernoff bounds at tilts 2^k/64 of the reciprocal spread, whichever is best.
-inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool peeled, double stray,
-                          Budget& budget) {
+// The window by Chernoff bounds, the best of those at tilts 1.7^k/64 of the reciprocal spread.
+inline Window find_window(const std::vector<TiltedStep>& steps, double least, bool large_losses_split_off,
+                          double outside_mass, WorkBudget& budget) {
     const double width = max(spread(steps), least);
-    const double slack = -log_sum(steps, 0.0, peeled) - std::log(stray);
+    const double slack = -log_sum(steps, 0.0, large_losses_split_off) - std::log(outside_mass);
     Window window{-infinity, infinity};
     for (int side = -1; side <= 1; side += 2) {
         int worse = 0;
         for (double s = 1.0 / (64.0 * width); s < 1e6 / width && worse < 3; s *= 1.7) {
             budget.spend(0.0);
-            const double end = (log_sum(steps, side * s, peeled) + slack) / s;
+            const double end = (log_sum(steps, side * s, large_losses_split_off) + slack) / s;
             double& best = side > 0 ? window.high : window.low;
             worse = !std::isfinite(best) || side * side * end < side * best ? 0 : worse + 1;
             if (std::isfinite(end)) best = side > 0 ? min(best, end) : max(best, -end);

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick.simulate.kernels import inlined, kernel, losses, samplers, streams
-from hockeystick.simulate.kernels.borrow import borrow
-from hockeystick.simulate.rule import LAPLACE
+from hockeystick.simulate.kernels.views import borrow
+from hockeystick.simulate.running.rule import LAPLACE
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
-from hockeystick.simulate.kernels.borrow import borrow, borrow_data, borrow_rule
-from hockeystick.simulate.rule import MODEL
+from hockeystick.simulate.kernels.views import borrow, borrow_data, borrow_rule
+from hockeystick.simulate.running.rule import MODEL
 
 
 @inlined

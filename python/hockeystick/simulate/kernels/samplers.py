@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hockeystick.simulate.kernels import inlined, kernel, streams
-from hockeystick.simulate.kernels.borrow import borrow
+from hockeystick.simulate.kernels.views import borrow
 
 EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)
 

@@ -6,7 +6,7 @@ import math
 
 from hockeystick.simulate.kernels import inlined, kernel, losses, streams
 from hockeystick.simulate.kernels.clients import step_size
-from hockeystick.simulate.rule import ACCELERATED, AVERAGE, BASE, HELPER, MEAN, MODEL, RELEASED, STOPPED, TREE
+from hockeystick.simulate.running.rule import ACCELERATED, AVERAGE, BASE, HELPER, MEAN, MODEL, RELEASED, STOPPED, TREE
 
 
 @inlined

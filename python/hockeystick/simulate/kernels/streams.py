@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 
 from hockeystick.simulate.kernels import inlined, intrinsic, kernel
-from hockeystick.simulate.kernels.borrow import borrow
+from hockeystick.simulate.kernels.views import borrow
 
 WORDS = 11  # of a stream
 

@@ -1,0 +1,116 @@
+#include <array>
+#include <string>
+#include <vector>
+
+#include <hockeystick/hidden_state/cyclic_bounds.hpp>
+#include <hockeystick/hidden_state/random_participation_bounds.hpp>
+
+#include "batch_kernels.hpp"
+#include "bind.hpp"
+#include "bounds_grid.hpp"
+
+namespace {
+
+namespace hidden = hockeystick::hidden_state;
+
+// Arguments 0 to 9: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
+// strong_convexity, diameter, ball_dimension.
+hidden::DescentCell descent(const grid::Walk& w) {
+    return {w.value(0), w.value(1), w.value(2), w.value(3), w.value(4),
+            w.value(5), w.value(6), w.value(7), w.value(8), w.value(9)};
+}
+
+grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const hockeystick::batch::HiddenRounds kernel = hockeystick::batch::choose().hidden_rounds;
+    const auto run_rounds = [kernel](const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) {
+        const double* const read[] = {
+            l.eps, l.log_gamma_minus_1, l.sensitivity, l.image_diameter, l.inverse_square_lipschitz, l.rounds};
+        double* const written[] = {l.shift_term, l.shift_sum, l.nonlinear, l.shift_then_contraction};
+        kernel(read, written, lanes, longest);
+    };
+    const grid::BoundsArray out(arguments, grid::shape_of(arguments.at(9)));
+    grid::for_each_task(arguments, out.cell_shape(), threads, hidden::cells_per_block,
+                        [&](grid::Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>&) {
+                            hidden::DescentCell cells[hidden::cells_per_block];
+                            hidden::Deltas deltas[hidden::cells_per_block];
+                            for (std::size_t i = begin; i < end; ++i, walk.next()) cells[i - begin] = descent(walk);
+                            hidden::last_iterate_bounds(cells, end - begin, run_rounds, deltas);
+                            for (std::size_t i = begin; i < end; ++i) out.write(i, deltas[i - begin]);
+                        });
+    return out.result();
+}
+
+template <hidden::Deltas (*Function)(const hidden::DescentCell&)>
+grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads,
+                            [](const grid::Walk& walk) { return Function(descent(walk)); });
+}
+
+// As for descent, with the period in the place of ball_dimension.
+grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const auto one = [](const grid::Walk& walk) {
+        hidden::CyclicCell cell{descent(walk), walk.value(9)};
+        cell.descent.ball_dimension = 0.0;
+        return hidden::cyclic_bounds(cell);
+    };
+    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+}
+
+// As for descent, with the sampling rate in the place of ball_dimension. Gradient steps of losses
+// that are not convex may expand.
+hidden::SampledCell sampled(const grid::Walk& walk, bool convex) {
+    hidden::DescentCell d = descent(walk);
+    d.ball_dimension = 0.0;
+    if (!d.legal()) return {hockeystick::numeric::nan, 0.0, 0.0, 0.0, 0.0, 0.0};
+    return {d.eps,
+            walk.value(9),
+            d.num_records,
+            std::max(d.sensitivity(), hidden::smallest_length),
+            std::max(d.width(), hidden::smallest_length),
+            convex ? d.step_lipschitz() : hidden::expanding_step_lipschitz(d.learning_rate, d.smoothness)};
+}
+
+grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {
+    const auto one = [convex](const grid::Walk& walk) { return hidden::sampled_bounds(sampled(walk, convex)); };
+    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+}
+
+// For each cell the noise multiplier of a round alone, and the three members of SampledMechanisms.
+std::vector<std::array<double, 4>> sampled_splits(const std::vector<grid::Double>& arguments, bool convex) {
+    const std::vector<py::ssize_t> shape = grid::shape_of(arguments.at(9));
+    grid::require_shape(arguments, shape);
+    std::vector<std::array<double, 4>> splits(static_cast<std::size_t>(arguments[9].size()));
+    grid::for_each_cell(arguments, shape, 1, grid::few,
+                        [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
+                            const hidden::SampledCell c = sampled(walk, convex);
+                            const hidden::SampledMechanisms last = hidden::sampled_mechanisms(c);
+                            splits[cell] = {c.noise_multiplier(), last.rounds, last.noise_multiplier, last.mu};
+                        });
+    return splits;
+}
+
+std::vector<std::string> hidden_methods() {
+    std::vector<std::string> names;
+    for (const hidden::BoundName& name : hidden::bound_names) names.emplace_back(name.published);
+    return names;
+}
+
+}  // namespace
+
+void bind_hidden_state(py::module_& m) {
+    const auto define = [&](const char* name, auto function) {
+        m.def(name, function, py::arg("arguments"), py::arg("threads"));
+    };
+    define("last_iterate_bounds", last_iterate_bounds);
+    define("last_iterate_laplace_bounds", descent_bounds<hidden::last_iterate_laplace_bounds>);
+    define("cyclic_bounds", cyclic_bounds);
+    define("last_iterate_random_stop_bounds", descent_bounds<hidden::last_iterate_random_stop_bounds>);
+    m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
+    m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
+    m.def("hidden_methods", hidden_methods);
+    grid::define(m, "pnsgd_gaussian", hidden::pnsgd_gaussian);
+    grid::define(m, "pnsgd_laplace", hidden::pnsgd_laplace);
+    grid::define(m, "pnsgd_gaussian_random_stop", hidden::pnsgd_gaussian_random_stop);
+    grid::define(m, "pnsgd_rdp", hidden::pnsgd_rdp);
+    grid::define(m, "ball_contraction", hidden::ball_contraction);
+}

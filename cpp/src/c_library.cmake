@@ -1,0 +1,27 @@
+# The C library, for all that is not C++. Its SONAME has the ABI version of c_api.h, so that a program never loads a library
+# whose functions have changed; it exports the functions of c_api.h and nothing of C++.
+file(STRINGS cpp/include/hockeystick/c_api.h abi REGEX "define HS_ABI_VERSION [0-9]+")
+string(REGEX MATCH "[0-9]+" abi "${abi}")
+
+add_library(hockeystick_c SHARED cpp/src/c_api.cpp)
+add_library(hockeystick::hockeystick_c ALIAS hockeystick_c)
+target_include_directories(hockeystick_c INTERFACE
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cpp/include> $<INSTALL_INTERFACE:${root}include>)
+target_compile_options(hockeystick_c PRIVATE ${warnings})
+target_link_libraries(hockeystick_c PRIVATE hockeystick kernels)
+set_target_properties(hockeystick_c PROPERTIES SOVERSION ${abi} VISIBILITY_INLINES_HIDDEN ON)
+if(NOT HOCKEYSTICK_PYTHON)  # a wheel holds copies where a system has symbolic links: one is enough
+    set_target_properties(hockeystick_c PROPERTIES VERSION ${PROJECT_VERSION})
+endif()
+
+# Templates of the standard library are visible whatever the flags say; the linker alone can keep them in.
+if(APPLE)
+    set(exports ${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/c_api.exports)
+    target_link_options(hockeystick_c PRIVATE "LINKER:-exported_symbols_list,${exports}")
+elseif(UNIX)
+    set(exports ${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/c_api.map)
+    target_link_options(hockeystick_c PRIVATE "LINKER:--version-script=${exports}")
+endif()
+if(exports)
+    set_target_properties(hockeystick_c PROPERTIES LINK_DEPENDS ${exports})
+endif()

@@ -1,0 +1,54 @@
+"""Checks of arguments: single ones, arrays, and the grids of array functions."""
+
+from __future__ import annotations
+
+from hockeystick._checks.arrays import Array, Result, broadcast, distribution, real, same_length, vector
+from hockeystick._checks.grid import STRICT, Grid, NumpyGrid, pmf
+from hockeystick._checks.scalars import (
+    DELTA,
+    LARGEST_COUNT,
+    NON_NEGATIVE_OR_INFINITE,
+    OPEN_PROBABILITY,
+    POSITIVE,
+    PROBABILITY,
+    Domain,
+    OnError,
+    at_most,
+    choice,
+    count_scalar,
+    non_negative_scalar,
+    positive_scalar,
+    probability_scalar,
+    scalar,
+    thread_count,
+)
+
+__all__ = [
+    "DELTA",
+    "LARGEST_COUNT",
+    "NON_NEGATIVE_OR_INFINITE",
+    "OPEN_PROBABILITY",
+    "POSITIVE",
+    "PROBABILITY",
+    "STRICT",
+    "Array",
+    "Domain",
+    "Grid",
+    "NumpyGrid",
+    "OnError",
+    "Result",
+    "at_most",
+    "broadcast",
+    "choice",
+    "count_scalar",
+    "distribution",
+    "non_negative_scalar",
+    "pmf",
+    "positive_scalar",
+    "probability_scalar",
+    "real",
+    "same_length",
+    "scalar",
+    "thread_count",
+    "vector",
+]

@@ -1,0 +1,80 @@
+"""Checks of arrays, and how they broadcast."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Result: TypeAlias = Any  # float64: a scalar for scalar arguments, else an array of the broadcast shape
+
+
+def real(name: str, value: ArrayLike) -> Array:
+    """Return `value` as float64 or raise TypeError; booleans, strings and complex numbers are not real numbers."""
+    if type(value) is int:  # np.asarray makes objects of large ones
+        return np.asarray(float(value) if abs(value) < 10**308 else np.inf if value > 0 else -np.inf)
+    try:
+        array = np.asarray(value)
+        numeric = array.dtype.kind in "iuf" and not isinstance(
+            value, np.ma.MaskedArray
+        )  # it would be unmasked silently
+    except ValueError:  # a ragged sequence
+        numeric = False
+    if not numeric:
+        msg = f"{name} must be a real number or an array of real numbers, not {reprlib.repr(value)}"
+        raise TypeError(msg)
+    return array.astype(np.float64, copy=False)
+
+
+def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
+    """Return `value` as a tuple if it is a sequence of probabilities that sum to 1 within 1e-12."""
+    array = real(name, value)
+    if array.ndim == 0:
+        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
+        raise ValueError(msg)
+    array = vector(name, array)
+    if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
+        msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(value)}"
+        raise ValueError(msg)
+    return tuple(array.tolist())
+
+
+def broadcast(*arrays: Array) -> list[Array]:
+    """Return the arrays broadcast against each other."""
+    try:
+        return list(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        msg = f"arguments must broadcast against each other, not have the shapes {shapes} (in their order)"
+        raise ValueError(msg) from None
+
+
+def first_bad(name: str, array: Array, good: NDArray[np.bool_]) -> tuple[str, Any]:
+    """Return the name, with its index if `array` has one, and the value of the first element that is not good."""
+    index = np.unravel_index(int(np.argmin(good)), good.shape)
+    where = f"{name}[{', '.join(map(str, index))}]" if index else name
+    return where, array[index]
+
+
+def vector(name: str, array: Array) -> Array:
+    """Return a checked array if it is one-dimensional (a scalar counts as one number) and not empty."""
+    array = np.atleast_1d(array)
+    if array.ndim != 1 or array.size == 0:
+        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
+def same_length(**arrays: Array) -> list[Array]:
+    """Return checked arrays as vectors of one length; a single number is repeated."""
+    vectors = {name: vector(name, array) for name, array in arrays.items()}
+    length = max(one.size for one in vectors.values())
+    for name, one in vectors.items():
+        if one.size not in {1, length}:
+            msg = f"{name} must be one number or as long as the others ({length}), not of length {one.size}"
+            raise ValueError(msg)
+    return [np.broadcast_to(one, (length,)) for one in vectors.values()]

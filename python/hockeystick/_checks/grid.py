@@ -1,0 +1,166 @@
+"""The checks and the one call of an array function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks.arrays import Array, Result, broadcast, first_bad, real
+from hockeystick._checks.scalars import (
+    LARGEST_COUNT,
+    NON_NEGATIVE_OR_INFINITE,
+    POSITIVE,
+    PROBABILITY,
+    Domain,
+    OnError,
+    choice,
+    thread_count,
+)
+
+CoreFunction: TypeAlias = Callable[[list[Array], int], Array]
+
+
+def pmf(name: str, value: ArrayLike, tolerance: float = 1e-9) -> Array:
+    """Return probabilities along the last axis, which must sum to 1 within the tolerance."""
+    array = np.atleast_1d(STRICT.probability(name, value))
+    total = array.sum(axis=-1)
+    off = np.abs(total - 1.0)
+    if array.size == 0 or off.max() > tolerance:
+        msg = (
+            f"{name} must sum to 1 within {tolerance:g}, not to {total.ravel()[np.argmax(off)] if array.size else 0.0}"
+        )
+        raise ValueError(msg)
+    return array
+
+
+class Grid:
+    """The checks and the one call of an array function.
+
+    Numbers are checked in the order of the arguments, after `on_error`, `num_threads` and other choices, which decide what
+    to check. With ``on_error="nan"`` only types are checked here: the core returns NaN in a cell outside its domain.
+    """
+
+    def __init__(self, num_threads: int | None, on_error: OnError) -> None:
+        self.strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
+        self.threads = thread_count(num_threads)
+
+    def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
+        array = real(name, value)
+        if self.strict:
+            good = np.asarray(rule(array))
+            if not good.all():
+                where, bad = first_bad(name, array, good)
+                msg = f"{where} must {domain}, not {bad!s}"
+                raise ValueError(msg)
+        return array
+
+    def within(self, name: str, value: ArrayLike, domain: Domain) -> Array:
+        """Check for a domain of its own."""
+        return self._check(name, value, *domain)
+
+    def number(self, name: str, value: ArrayLike) -> Array:
+        """Check for a real number or plus or minus infinity."""
+        return self._check(name, value, lambda x: ~np.isnan(x), "be a number")
+
+    def positive(self, name: str, value: ArrayLike) -> Array:
+        """Check for a positive finite number."""
+        return self._check(name, value, *POSITIVE)
+
+    def positive_or_infinite(self, name: str, value: ArrayLike) -> Array:
+        """Check for a positive number or infinity."""
+        return self._check(name, value, lambda x: x > 0, "be positive")
+
+    def non_negative(self, name: str, value: ArrayLike) -> Array:
+        """Check for a non-negative finite number."""
+        return self._check(name, value, lambda x: (x >= 0) & (x < np.inf), "be non-negative and finite")
+
+    def non_negative_or_infinite(self, name: str, value: ArrayLike) -> Array:
+        """Check for a non-negative number or infinity."""
+        return self._check(name, value, *NON_NEGATIVE_OR_INFINITE)
+
+    def probability(self, name: str, value: ArrayLike) -> Array:
+        """Check for a number in [0, 1]."""
+        return self._check(name, value, *PROBABILITY)
+
+    def fraction(self, name: str, value: ArrayLike) -> Array:
+        """Check for a number in (0, 1]."""
+        return self._check(name, value, lambda x: (x > 0) & (x <= 1), "lie in (0, 1]")
+
+    def inside(self, name: str, value: ArrayLike) -> Array:
+        """Check for a number in (0, 1)."""
+        return self._check(name, value, lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
+
+    def finite(self, name: str, value: ArrayLike) -> Array:
+        """Check for a finite number."""
+        return self._check(name, value, np.isfinite, "be finite")
+
+    def count(self, name: str, value: ArrayLike, largest: float = LARGEST_COUNT) -> Array:
+        """Check for an integer in [1, largest]."""
+        return self._check(
+            name,
+            value,
+            lambda x: (x >= 1) & (x <= largest) & (x == np.floor(x)),
+            f"be an integer in [1, {largest:.0f}]",
+        )
+
+    def count_or_zero(self, name: str, value: ArrayLike) -> Array:
+        """Check for an integer in [0, 2^53]."""
+        return self._check(
+            name,
+            value,
+            lambda x: (x >= 0) & (x <= LARGEST_COUNT) & (x == np.floor(x)),
+            f"be an integer in [0, {LARGEST_COUNT}]",
+        )
+
+    def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
+        """Check a condition between arguments, broadcast against each other."""
+        if not self.strict:
+            return
+        cells = broadcast(*arguments.values())
+        good = np.asarray(condition(*cells))
+        if good.all():
+            return
+        index = np.unravel_index(int(np.argmin(good)), good.shape)
+        values = ", ".join(f"{name} = {cell[index]!s}" for name, cell in zip(arguments, cells, strict=True))
+        where = f" in cell {tuple(map(int, index))}" if index else ""
+        msg = f"{rule}, not {values}{where}"
+        raise ValueError(msg)
+
+    def map(self, function: CoreFunction, *arrays: Array) -> Result:
+        """Evaluate a core function of as many numbers on the broadcast arrays; a scalar for scalars."""
+        return self.finish(function(broadcast(*arrays), self.threads))
+
+    def finish(self, result: Array) -> Result:
+        """Return a result of the core, which must be a number in every cell that has passed the checks."""
+        if self.strict and np.isnan(result).any():
+            msg = "a cell that passed all checks has no value. This is a bug in hockeystick."
+            raise RuntimeError(msg)
+        return result[()]
+
+
+class NumpyGrid(Grid):
+    """The checks of an array function whose formula is in NumPy: it puts NaN where the core would."""
+
+    def __init__(self, num_threads: int | None, on_error: OnError) -> None:
+        super().__init__(num_threads, on_error)
+        self.inside_domain: Any = np.True_
+
+    def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
+        array = super()._check(name, value, rule, domain)
+        self.inside_domain = self.inside_domain & np.asarray(rule(array))
+        return array
+
+    def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
+        """Check a condition between arguments, broadcast against each other."""
+        super().require(condition, rule, **arguments)
+        self.inside_domain = self.inside_domain & np.asarray(condition(*broadcast(*arguments.values())))
+
+    def finish(self, result: Array) -> Result:
+        """Return the result, NaN in cells outside the domain."""
+        return super().finish(np.where(self.inside_domain, result, np.nan))
+
+
+STRICT = Grid(1, "raise")  # for formulas in NumPy: arrays broadcast, the first number outside the domain raises

@@ -1,0 +1,91 @@
+"""Checks of single arguments: words, numbers, counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+OnError: TypeAlias = Literal["raise", "nan"]
+Choice = TypeVar("Choice", bound=str)
+LARGEST_COUNT = 2**53  # the last integer up to which doubles count exactly
+
+Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and arrays, and its words
+
+POSITIVE: Domain = (lambda x: (x > 0) & (x < np.inf), "be positive and finite")
+DELTA: Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")  # 1 asks for nothing
+OPEN_PROBABILITY: Domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
+PROBABILITY: Domain = (lambda x: (x >= 0) & (x <= 1), "lie in [0, 1]")
+NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
+
+
+def choice(name: str, value: Choice, choices: Sequence[str]) -> Choice:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str):
+        msg = f"{name} must be a string, one of {', '.join(map(repr, choices))}, not {value!r}"
+        raise TypeError(msg)
+    if value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) -> float:
+    """Return `value` as a float if it is one real number for which `rule` holds."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        msg = f"{name} must be a real number, not {value!r}"
+        raise TypeError(msg)
+    if not rule(float(value)):
+        msg = f"{name} must {domain}, not {value!s}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def positive_scalar(name: str, value: float) -> float:
+    """Return `value` if it is positive and finite."""
+    return scalar(name, value, *POSITIVE)
+
+
+def non_negative_scalar(name: str, value: float) -> float:
+    """Return `value` if it is non-negative and finite."""
+    return scalar(name, value, lambda x: 0 <= x < np.inf, "be non-negative and finite")
+
+
+def probability_scalar(name: str, value: float) -> float:
+    """Return `value` if it lies in [0, 1]."""
+    return scalar(name, value, *PROBABILITY)
+
+
+def count_scalar(name: str, value: int, smallest: int = 1) -> int:
+    """Return `value` if it is an integer in [smallest, 2^53]."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        msg = f"{name} must be an integer, not {value!r}"
+        raise TypeError(msg)
+    if not smallest <= value <= LARGEST_COUNT:
+        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {value}"
+        raise ValueError(msg)
+    return int(value)
+
+
+def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
+    """Check one argument against another."""
+    if value > limit:
+        msg = f"{name} must be at most {limit_name} ({limit:g}), not {value:g}"
+        raise ValueError(msg)
+
+
+def thread_count(num_threads: int | None) -> int:
+    """Return the number of threads to use; by default one per core that this process may run on."""
+    if num_threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if isinstance(num_threads, bool) or not isinstance(num_threads, (int, np.integer)):
+        msg = f"num_threads must be an integer or None, not {num_threads!r}"
+        raise TypeError(msg)
+    if num_threads < 1:
+        msg = f"num_threads must be at least 1, not {num_threads}"
+        raise ValueError(msg)
+    return min(int(num_threads), 1024)

@@ -1,0 +1,21 @@
+"""Margins for rounding: by how much a computed number is moved so that an upper end stays above the truth.
+
+They are relative, in units of the number or, where terms cancel, of the sum of the terms' sizes. Each is a few times the
+error that it covers: one operation is off by half a unit at most, and the C library's logarithms, exponentials and
+log-gamma functions by a few units.
+"""
+
+from __future__ import annotations
+
+UNIT = 2.0**-52  # from 1 to the next double: one operation, rounded either way
+LARGEST_BELOW_ONE = 1.0 - 2.0**-53
+
+HANDFUL = 2.0**-50  # a handful of operations one after the other: four units
+UP, DOWN = 1.0 + HANDFUL, 1.0 - HANDFUL
+
+FUNCTIONS = 2.0**-49  # a term of a few logarithms or exponentials: eight units
+SHORT_SUM = 2.0**-48  # a sum of such terms that are few, or the spending that it stands for: sixteen units
+LONG_SUM = 2.0**-46  # a sum of logarithms over orders or powers, whose largest term is the result: 64 units
+PENALTY = 2.0**-45  # what epsilon is above a Renyi divergence, where a few logarithms cancel: 128 units
+MASSES = 2.0**-44  # a product of a hundred factors, or a difference of probabilities close to each other: 256 units
+GAUSSIAN_TAIL = 2.0**-43  # the logarithm of a Gaussian tail, or a penalty that is solved for: 512 units

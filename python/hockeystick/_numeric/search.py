@@ -1,0 +1,116 @@
+"""Searches that end on the safe side: of a certificate, of a rule that holds up to a point, and of increasing arrays.
+
+Evaluations of a certificate are few, since each may be a whole composition; the others halve an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._checks import Array
+
+HALVINGS = 60  # from a factor of two down to neighbouring doubles
+
+
+class Probe(NamedTuple):
+    """A point, and how far it is above the target there: feasible where that is not positive."""
+
+    x: float
+    excess: float
+
+
+def narrow(
+    excess: Callable[[float], float], good: Probe, bad: Probe, *, tolerance: float = 0.0, whole: bool = False
+) -> Probe:
+    """Narrow a feasible and an infeasible point to a relative tolerance, or to neighbouring integers.
+
+    Secants through the last two points, moved by less than the tolerance to the side where no point is close yet, and a
+    bisection now and then, since a certificate may bend, jump, or be infinite.
+    """
+    older, last = bad, good
+    for iteration in range(200):
+        enough = 1.0 if whole else tolerance * max(abs(good.x), abs(bad.x))
+        gap = bad.x - good.x
+        if abs(gap) <= enough:
+            break
+        x = _secant(older, last) + math.copysign(0.4 * enough, gap if last.excess <= 0 else -gap)
+        if not min(good.x, bad.x) < x < max(good.x, bad.x) or iteration % 4 == 3:
+            x = good.x + 0.5 * gap
+        if whole:
+            x = min(max(round(x), min(good.x, bad.x) + 1), max(good.x, bad.x) - 1)
+        if x in (good.x, bad.x):
+            break  # neighbouring doubles
+        older, last = last, Probe(x, excess(x))
+        if last.excess <= 0:
+            good = last
+        else:
+            bad = last
+    return good
+
+
+def _secant(a: Probe, b: Probe) -> float:
+    """Return the root of the line through two points, or NaN."""
+    rise = b.excess - a.excess
+    if not math.isfinite(rise) or rise == 0.0:
+        return math.nan
+    return b.x - b.excess * (b.x - a.x) / rise
+
+
+def last_whole(excess: Callable[[float], float], most: int) -> int:
+    """Return the largest feasible integer in [0, most], of which 0 is taken to be feasible, by doubling, then narrowing."""
+    good, x = Probe(0, -math.inf), 1
+    while good.x < most:
+        probe = Probe(x, excess(x))
+        if probe.excess > 0:
+            return int(narrow(excess, good, probe, whole=True).x)
+        good, x = probe, min(2 * x, most)
+    return most
+
+
+def halve(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    tolerance: float = 0.0,
+    smallest: float = 0.0,
+    most: int = 2000,
+) -> tuple[float, float]:
+    """Return an interval inside [low, high], at whose left end a rule holds and at whose right end it does not.
+
+    It is halved until it is as narrow as `tolerance` times its larger end (in size, or `smallest`), or its ends are neighbours,
+    or `most` times. What is given for the ends is not asked.
+    """
+    for _ in range(most):
+        middle = 0.5 * (low + high)
+        if high - low <= tolerance * max(abs(low), abs(high), smallest) or not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def last_that_holds(holds: Callable[[float], bool], tolerance: float) -> float:
+    """Return the end of the interval [0, end) on which a rule holds, from inside; 0 if it is empty."""
+    if not holds(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while holds(high):
+        low, high = high, 2.0 * high
+    return halve(holds, low, high, tolerance=tolerance)[0]
+
+
+def largest_within(function: Callable[[Array], Array], target: Array, start: Array) -> Array:
+    """Return the last argument known to be feasible, from a feasible positive start; infinite where there is no limit."""
+    low, high = start.astype(np.float64), 2.0 * start
+    while (growing := (function(high) <= target) & (high < np.inf)).any():
+        with np.errstate(over="ignore"):
+            low, high = np.where(growing, high, low), np.where(growing, 2.0 * high, high)
+    for _ in range(HALVINGS):
+        middle = low + 0.5 * (high - low)
+        good = function(middle) <= target
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low

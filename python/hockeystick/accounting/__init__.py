@@ -1,0 +1,42 @@
+"""From what is released to what it leaks: the accountant, and functions that answer for one kind of training."""
+
+from __future__ import annotations
+
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.calibration import calibrate
+from hockeystick.accounting.dpsgd import (
+    dpsgd_delta,
+    dpsgd_epsilon,
+    dpsgd_noise_multiplier,
+    dpsgd_sampling_rate,
+    dpsgd_steps,
+)
+from hockeystick.accounting.explanation import Explanation
+from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.pld import PrivacyLossDistribution
+from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
+from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+
+__all__ = [
+    "Accountant",
+    "Bracket",
+    "Explanation",
+    "PrivacyLossDistribution",
+    "calibrate",
+    "dpsgd_delta",
+    "dpsgd_epsilon",
+    "dpsgd_noise_multiplier",
+    "dpsgd_sampling_rate",
+    "dpsgd_steps",
+    "gdp_advantage",
+    "gdp_delta",
+    "gdp_epsilon",
+    "gdp_rdp",
+    "gdp_trade_off",
+    "shuffled_batches_delta",
+    "shuffled_batches_epsilon",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]

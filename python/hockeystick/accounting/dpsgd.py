@@ -1,0 +1,294 @@
+"""DP-SGD in one call for a whole grid: delta, epsilon, and what a budget allows.
+
+In every step each record is in the batch with probability `sampling_rate`, independently (Poisson sampling; shuffled or
+fixed-size batches are other mechanisms), its gradient is clipped, and Gaussian noise of standard deviation
+`noise_multiplier` times the clip norm is added to the sum. Data sets are adjacent if one has one record more. All steps'
+results may be released. Results are certified upper ends of both directions (Zhu, Dong and Wang 2022 have the
+dominating pairs); at sampling rate 1 and for one step they are exact formulas with their rounding charged.
+"""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+import hockeystick._core as core
+from hockeystick._checks import Grid, OnError, Result
+
+__all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
+
+
+def dpsgd_delta(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    eps: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return a certified upper bound of delta after DP-SGD.
+
+    Parameters
+    ----------
+    noise_multiplier : array_like
+        Noise standard deviation over clip norm, positive; infinity leaks nothing.
+    sampling_rate : array_like
+        Probability with which each record is in a step's batch, in [0, 1].
+    steps : array_like
+        Number of optimiser steps, a non-negative integer up to 2^53.
+    eps : array_like
+        The point at which delta is evaluated, non-negative; infinity is legal.
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        delta, of the broadcast shape: an upper bound, rounding included. Exactly 0 where nothing is leaked.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> delta = hs.dpsgd_delta(1.0, 0.01, 1000, [1.0, 2.0])
+    >>> print(delta[0] < 5e-3, delta[1] < 5e-6)
+    True True
+    """
+    grid = Grid(num_threads, on_error)
+    noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
+    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    steps = grid.count_or_zero("steps", steps)
+    eps = grid.non_negative_or_infinite("eps", eps)
+    return grid.map(core.dpsgd_delta, noise_multiplier, sampling_rate, steps, eps)
+
+
+def dpsgd_epsilon(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return a certified upper bound of epsilon after DP-SGD.
+
+    Parameters
+    ----------
+    noise_multiplier : array_like
+        Noise standard deviation over clip norm, positive; infinity leaks nothing.
+    sampling_rate : array_like
+        Probability with which each record is in a step's batch, in [0, 1].
+    steps : array_like
+        Number of optimiser steps, a non-negative integer up to 2^53.
+    delta : array_like
+        Target delta in [0, 1].
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        epsilon, of the broadcast shape: an upper bound, rounding included; infinity where delta = 0 and anything is leaked.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5):.2f}")
+    1.83
+    """
+    grid = Grid(num_threads, on_error)
+    noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
+    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    steps = grid.count_or_zero("steps", steps)
+    delta = grid.probability("delta", delta)
+    return grid.map(core.dpsgd_epsilon, noise_multiplier, sampling_rate, steps, delta)
+
+
+def dpsgd_noise_multiplier(
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return the least noise multiplier with which DP-SGD keeps a budget.
+
+    Parameters
+    ----------
+    sampling_rate : array_like
+        Probability with which each record is in a step's batch, in [0, 1].
+    steps : array_like
+        Number of optimiser steps, a non-negative integer up to 2^53.
+    epsilon : array_like
+        Budget, non-negative; infinity is legal.
+    delta : array_like
+        Target delta in [0, 1].
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        Noise multiplier, of the broadcast shape, to the width of the engine's brackets: the feasible end, whose
+        `dpsgd_epsilon` at `delta` was computed and is at most `epsilon`. 0 where any noise will do, infinity where none will.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> noise_multiplier = hs.dpsgd_noise_multiplier(0.01, 50, 1.0, 1e-5)
+    >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 50, 1e-5) <= 1.0)
+    True
+    """
+    grid = Grid(num_threads, on_error)
+    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    steps = grid.count_or_zero("steps", steps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
+    delta = grid.probability("delta", delta)
+    return grid.map(core.dpsgd_noise_multiplier, sampling_rate, steps, epsilon, delta)
+
+
+def dpsgd_steps(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return the largest number of steps of DP-SGD within a budget.
+
+    Parameters
+    ----------
+    noise_multiplier : array_like
+        Noise standard deviation over clip norm, positive; infinity leaks nothing.
+    sampling_rate : array_like
+        Probability with which each record is in a step's batch, in [0, 1].
+    epsilon : array_like
+        Budget, non-negative; infinity is legal.
+    delta : array_like
+        Target delta in [0, 1].
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        Number of steps, of the broadcast shape, float64: the largest, to the width of the engine's brackets, for which the certified delta at `epsilon`
+        is at most `delta`, and `dpsgd_epsilon` at `delta` is at most `epsilon`. 0 if not even one step fits, infinity where there is
+        no limit, otherwise at most 2^53 - 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(hs.dpsgd_steps(20.0, 1.0, 1.0, 1e-5))
+    28.0
+    """
+    grid = Grid(num_threads, on_error)
+    noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
+    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
+    delta = grid.probability("delta", delta)
+    return grid.map(core.dpsgd_steps, noise_multiplier, sampling_rate, epsilon, delta)
+
+
+def dpsgd_sampling_rate(
+    noise_multiplier: ArrayLike,
+    steps: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Result:
+    """Return the largest sampling rate with which DP-SGD keeps a budget.
+
+    Parameters
+    ----------
+    noise_multiplier : array_like
+        Noise standard deviation over clip norm, positive; infinity leaks nothing.
+    steps : array_like
+        Number of optimiser steps, a non-negative integer up to 2^53.
+    epsilon : array_like
+        Budget, non-negative; infinity is legal.
+    delta : array_like
+        Target delta in [0, 1].
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        Sampling rate, of the broadcast shape, to the width of the engine's brackets: the feasible end, whose
+        `dpsgd_epsilon` at `delta` was computed and is at most `epsilon`. 1 where there is no limit, 0 where none will do.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> rate = hs.dpsgd_sampling_rate(2.0, 50, 1.0, 1e-5)
+    >>> bool(hs.dpsgd_epsilon(2.0, rate, 50, 1e-5) <= 1.0)
+    True
+    """
+    grid = Grid(num_threads, on_error)
+    noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
+    steps = grid.count_or_zero("steps", steps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
+    delta = grid.probability("delta", delta)
+    return grid.map(core.dpsgd_sampling_rate, noise_multiplier, steps, epsilon, delta)

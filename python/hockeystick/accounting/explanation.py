@@ -1,0 +1,80 @@
+"""How a number was found, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.engines import Answer, bracket
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+_ADJACENT = {
+    "add_or_remove": "adjacent data sets differ by one record, added or removed",
+    "replace": "adjacent data sets differ by one record, replaced; sensitivities are twice those of adding or removing",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a number was found.
+
+    Attributes
+    ----------
+    bracket : Bracket
+        The number.
+    method : str
+        How the upper end was found.
+    direction : str
+        Which direction has the larger upper end: "remove" or "add"; "forward" or "reverse" of the pair under
+        replacement; "both" where they are one.
+    directions : mapping
+        The bracket of each direction that was computed.
+    shares : mapping
+        Relative errors of delta in the winning direction, by origin ("alias", "truncation", "rounding", "smoothing",
+        "missing"), as far as the engine tells them apart.
+    assumptions : tuple of str
+        What must be true of the algorithm for the number to hold.
+    """
+
+    bracket: Bracket
+    method: str
+    direction: str
+    directions: Mapping[str, Bracket]
+    shares: Mapping[str, float]
+    assumptions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return a line for each."""
+        shares = ", ".join(f"{name} {share:.1e}" for name, share in self.shares.items())
+        lines = [
+            f"between {self.bracket.lower!r} and {self.bracket.upper!r}, {self.bracket.status}",
+            f"method: {self.method}",
+            f"direction: {self.direction}",
+            f"shares of the error: {shares or 'not told apart'}",
+            *(f"assumes: {assumption}" for assumption in self.assumptions),
+        ]
+        return "\n".join(lines)
+
+
+def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer], status: str) -> Explanation:
+    """Return what the answers say."""
+    winner = found[0]
+    directions = {answer.direction: Bracket(*answer[:3], status) for answer in found}
+    return Explanation(
+        bracket(found, status),
+        winner.method,
+        winner.direction,
+        MappingProxyType(directions),
+        MappingProxyType(dict(winner.shares)),
+        tuple(dict.fromkeys(_assumptions(ledger, adjacency))),
+    )
+
+
+def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Iterator[str]:
+    yield "the sequence of mechanisms was fixed in advance"
+    yield _ADJACENT[adjacency]
+    for mechanism in ledger:
+        for part in mechanism._within():
+            yield from part.assumptions()

@@ -1,0 +1,138 @@
+"""What was composed, in which order, under which adjacency: the part of an accountant that remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from hockeystick._checks import choice, count_scalar
+from hockeystick.accounting import engines
+from hockeystick.accounting.renyi.divergence import require_bound
+from hockeystick.accounting.state import dump, load
+from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Steps:
+    """How often each mechanism was composed, under one adjacency."""
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        """Start with nothing composed."""
+        self._adjacency: Adjacency = choice("adjacency", adjacency, ADJACENCIES)
+        self._ledger: dict[Mechanism, int] = {}
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are adjacent."""
+        return self._adjacency
+
+    @property
+    def ledger(self) -> Mapping[Mechanism, int]:
+        """How often each mechanism was composed, read-only."""
+        return MappingProxyType(self._ledger)
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return sum(self._ledger.values())
+
+    def __bool__(self) -> bool:
+        """Return True: one with nothing composed is still one."""
+        return True
+
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        """Return `count` if the step is one, and its mechanism, unless known already, has a pair under this adjacency."""
+        require_mechanism(mechanism)
+        count = count_scalar("count", count)
+        if mechanism not in self._ledger:
+            mechanism._entries(self._adjacency)  # refuses here rather than at a query
+            require_bound(mechanism, self._adjacency)
+        return count
+
+
+class Ledger(Steps):
+    """The part of `Accountant` that composes, saves and loads."""
+
+    def __init__(self, adjacency: Adjacency = "add_or_remove", engine: engines.Engine = "auto") -> None:
+        """Start with nothing composed."""
+        super().__init__(adjacency)
+        self._engine: engines.Engine = choice("engine", engine, engines.ENGINES)
+        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
+
+    @property
+    def engine(self) -> engines.Engine:
+        """Which engine answers."""
+        return self._engine
+
+    def __repr__(self) -> str:
+        """Return adjacency, engine and ledger in words."""
+        steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._ledger.items())
+        return f"<{type(self).__name__}: {steps or 'nothing composed'}; {self._adjacency}, engine {self._engine!r}>"
+
+    def compose(self, mechanism: Mechanism, count: int = 1) -> Self:
+        """Add steps, and return the accountant itself.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step releases.
+        count : int
+            How many equal steps, in [1, 2^53]. Composing one at a time costs queries nothing: equal steps are merged.
+
+        Returns
+        -------
+        Accountant
+            The same object, so that calls can be chained.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has no proven dominating pair under this adjacency, or a total count exceeds 2^53.
+        TypeError
+            If an argument is of the wrong type.
+        """
+        count = self._checked(mechanism, count)
+        total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
+        self._ledger[mechanism] = total
+        if self._runs and self._runs[-1][0] == mechanism:
+            self._runs[-1] = (mechanism, self._runs[-1][1] + count)
+        else:
+            self._runs.append((mechanism, count))
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the accountant as plain JSON values, with a version.
+
+        Returns
+        -------
+        dict
+            For `from_state_dict`, today or in a later release.
+        """
+        return dump(self._adjacency, self._engine, self._runs)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Return the accountant whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, perhaps through JSON.
+
+        Returns
+        -------
+        Accountant
+            Equal in every answer.
+
+        Raises
+        ------
+        ValueError
+            If the version is unknown, or something is missing or wrong.
+        """
+        adjacency, engine, runs = load(state)
+        accountant = cls(adjacency, engine)
+        for mechanism, count in runs:
+            accountant.compose(mechanism, count)
+        return accountant

@@ -1,0 +1,213 @@
+"""Zero-concentrated differential privacy: a Renyi divergence of at most rho times the order, at every order.
+
+At any order a > 1 (Canonne, Kamath and Steinke 2020, Proposition 12, with divergence a rho)
+
+    log delta = (a - 1)(a rho - eps) + (a - 1) log(1 - 1/a) - log a,
+
+convex in a, and least where eps = (2a - 1) rho + log(1 - 1/a); there log delta = -(a - 1)^2 rho - log a. Every order gives a
+valid bound, so that only the last evaluation has to be rounded up, not the search for the best order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import DELTA, Array, Grid, OnError, Result
+from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.mechanisms import ZeroConcentratedDP
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+__all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
+
+SMALLEST, LARGEST = -50.0, 400.0  # of log(a - 1)
+
+
+def zcdp_delta(
+    rho: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
+) -> Result:
+    r"""Return a certified upper bound of delta(eps) of every rho-zCDP mechanism.
+
+    Parameters
+    ----------
+    rho : array_like
+        Parameter of zero-concentrated differential privacy, >= 0; infinity means no privacy. A mu-GDP mechanism has mu^2/2.
+    eps : array_like
+        Non-negative; infinity is legal.
+    num_threads : int, optional
+        One is used.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        The least bound over all orders, rounded up, of the broadcast shape. A mechanism's own accountant is tighter.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Bun and Steinke 2016 for zCDP; Canonne, Kamath and Steinke 2020, Proposition 12:
+    :math:`\delta = \inf_{a > 1} e^{(a-1)(a\rho-\epsilon)} (1 - 1/a)^a / (a - 1)`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.zcdp_delta(0.5, 4.0):.2e} {hs.gdp_delta(1.0, 4.0):.2e}")
+    1.96e-04 4.71e-05
+    """
+    grid = Grid(num_threads, on_error)
+    rho = grid.non_negative_or_infinite("rho", rho)
+    eps = grid.non_negative_or_infinite("eps", eps)
+    return grid.map(_delta, rho, eps)
+
+
+def zcdp_epsilon(
+    rho: ArrayLike, delta: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
+) -> Result:
+    """Return a certified epsilon >= 0 at which every rho-zCDP mechanism is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    rho : array_like
+        Parameter of zero-concentrated differential privacy, >= 0; infinity means no privacy. A mu-GDP mechanism has mu^2/2.
+    delta : array_like
+        In [0, 1).
+    num_threads : int, optional
+        One is used.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN there.
+
+    Returns
+    -------
+    ndarray or float
+        The least bound over all orders, rounded up, of the broadcast shape; infinity where delta is 0 and rho is not. A
+        mechanism's own accountant is tighter.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    The inverse of `zcdp_delta`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.zcdp_epsilon(0.5, 1e-5):.2f} {hs.gdp_epsilon(1.0, 1e-5):.2f}")
+    4.73 4.38
+    """
+    grid = Grid(num_threads, on_error)
+    rho = grid.non_negative_or_infinite("rho", rho)
+    delta = grid.within("delta", delta, DELTA)
+    return grid.map(_epsilon, rho, delta)
+
+
+def zcdp_rho(accountant: Accountant) -> float:
+    """Return a rho for which everything composed is rho-zCDP.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        With Gaussian or discrete Gaussian noise that is not sampled, and mechanisms whose privacy loss is bounded.
+
+    Returns
+    -------
+    float
+        The sum over the steps, rounded up. It is not the least rho except for Gaussian noise, and `accountant` itself has a smaller
+        epsilon than `zcdp_epsilon` makes of it.
+
+    Raises
+    ------
+    ValueError
+        If a mechanism is of neither kind: sampled Gaussian noise, among others, is rho-zCDP for no useful rho.
+
+    Notes
+    -----
+    Bun and Steinke 2016: Gaussian noise at distance r, Proposition 1.6, has r^2/2; epsilon-DP, Proposition 1.4, epsilon^2/2; and they
+    add up. Canonne, Kamath and Steinke 2020, Theorem 4, for discrete Gaussian noise.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.zcdp_rho(hs.Accountant().compose(hs.Gaussian(5.0), 100).compose(hs.Laplace(2.0))):.3f}")
+    2.125
+    """
+    if not isinstance(accountant, Accountant):
+        msg = f"accountant must be an Accountant, not {accountant!r}"
+        raise TypeError(msg)
+    rho = sum(count * _rho_of_step(step, accountant.adjacency) for step, count in accountant.ledger.items())
+    return rho * (1 + (len(accountant.ledger) + 4) * SHORT_SUM)
+
+
+def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
+    if isinstance(mechanism, ZeroConcentratedDP):
+        return mechanism.rho
+    releases = mechanism._entries(adjacency)
+    distances = [_gaussian_distance(*release[:3]) for release in releases]
+    if None not in distances:
+        return math.fsum(
+            0.5 * count * (distance or 0.0) ** 2 for distance, (*_, count) in zip(distances, releases, strict=True)
+        )
+    bound = float(Accountant(adjacency).compose(mechanism).epsilon(0.0))
+    if bound == np.inf:
+        msg = f"accountant must hold what is rho-zCDP, which is not known of {mechanism!r}"
+        raise ValueError(msg)
+    return 0.5 * bound * bound
+
+
+def _gaussian_distance(kind: str, parameters: list[float], rate: float) -> float | None:
+    """Return how far (discrete) Gaussian noise is moved, in standard deviations; None for all else."""
+    if kind == "gaussian" and rate in {0.0, 1.0}:
+        return rate * parameters[0]
+    return parameters[1] / parameters[0] if kind == "discrete_gaussian" and rate == 1.0 else None
+
+
+def _delta(cells: list[Array], _threads: int) -> Array:
+    rho, eps = cells
+    with np.errstate(all="ignore"):  # cells at the ends are set below
+        x = _order_less_one(lambda x: (2 * x + 1) * rho - np.log1p(1 / x) - eps)
+        parts = np.stack([x * (x + 1) * rho, -x * eps, -x * np.log1p(1 / x), -np.log1p(x)])
+        delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + SHORT_SUM), 1.0))  # not 0 by underflow
+        delta = np.where(np.isinf(rho) & (eps >= 0), 1.0, delta)
+        delta = np.where((eps == np.inf) | (rho == 0), 0.0, delta)
+    return np.where((rho >= 0) & (eps >= 0), delta, np.nan)
+
+
+def _epsilon(cells: list[Array], _threads: int) -> Array:
+    rho, delta = cells
+    with np.errstate(all="ignore"):
+        depth = -np.log(delta)
+        x = _order_less_one(lambda x: x * x * rho + np.log1p(x) - depth)
+        parts = np.stack([(x + 1) * rho, -np.log1p(1 / x), depth / x, -np.log1p(x) / x])
+        epsilon = np.maximum(0.0, _sum_up(parts))
+        epsilon = np.where((delta == 0) | np.isinf(rho), np.inf, epsilon)
+        epsilon = np.where(rho == 0, 0.0, epsilon)
+    return np.where((rho >= 0) & (delta >= 0) & (delta < 1), epsilon, np.nan)
+
+
+def _order_less_one(rising: Callable[[Array], Array]) -> Array:
+    """Return about the root of a rising function of a - 1, by bisection of its logarithm."""
+    low = np.full_like(rising(np.float64(1.0)), SMALLEST)  # type: ignore[arg-type]
+    high = np.full_like(low, LARGEST)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        above = rising(np.exp(middle)) > 0
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.exp(low)
+
+
+def _sum_up(parts: Array) -> Array:
+    """Return the sum over the first axis, above its rounding."""
+    upper: Array = parts.sum(axis=0) + SHORT_SUM * np.abs(parts).sum(axis=0)
+    return upper

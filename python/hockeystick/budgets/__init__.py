@@ -1,0 +1,16 @@
+"""What may still be spent: filters and odometers for adaptive mechanisms, and a ledger for each client."""
+
+from __future__ import annotations
+
+from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
+from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.odometer import RenyiOdometer
+
+__all__ = [
+    "BudgetExceededError",
+    "ClientCharge",
+    "ClientLedgers",
+    "GaussianFilter",
+    "RenyiFilter",
+    "RenyiOdometer",
+]

@@ -1,0 +1,193 @@
+"""What privacy filters share: costs are added exactly, and compared with the budget before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
+from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick.accounting.ledger import Steps
+from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
+
+
+class BudgetExceededError(RuntimeError):
+    """A release was asked for that the budget does not allow; nothing was spent."""
+
+
+class Filter(Steps):
+    """What both filters do: add the costs of steps exactly, and compare before spending."""
+
+    def __init__(self, adjacency: Adjacency, budget: float) -> None:
+        super().__init__(adjacency)
+        self._limit = Fraction(budget) * Fraction(1.0 + SLACK)
+        self._spent = Fraction(0)
+
+    def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
+        """Say whether these steps would leave the budget; nothing is spent.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release; it may have been chosen from what earlier steps released.
+        count : int
+            How many equal steps, in [1, 2^53].
+
+        Returns
+        -------
+        bool
+            True if `spend` would raise BudgetExceededError.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or this filter does not hold for the mechanism.
+        """
+        return self._checked(mechanism, count) > self._room(mechanism)
+
+    def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
+        """Pay for steps before they release anything, and return the filter itself.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step will release.
+        count : int
+            How many equal steps, in [1, 2^53].
+
+        Returns
+        -------
+        GaussianFilter or RenyiFilter
+            The same object, so that calls can be chained.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the steps do not fit: then nothing is spent, and nothing may be released. A cheaper step may still fit.
+        ValueError
+            If an argument is outside its domain, or this filter does not hold for the mechanism.
+        """
+        count = self._checked(mechanism, count)
+        room = self._room(mechanism)
+        if count > room:
+            msg = f"{count} x {mechanism!r} exceeds what is left of {self!r}; {room} would fit"
+            raise BudgetExceededError(msg)
+        self._ledger[mechanism] = self._ledger.get(mechanism, 0) + count
+        self._spent += count * Fraction(self._cost(mechanism))
+        return self
+
+    def remaining(self, mechanism: Mechanism) -> int:
+        """Return how many steps of a mechanism still fit.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release.
+
+        Returns
+        -------
+        int
+            The largest count that `spend` takes; 2^53 less the steps of it already paid for where there is no limit.
+
+        Raises
+        ------
+        ValueError
+            If this filter does not hold for the mechanism.
+        """
+        self._checked(mechanism, 1)
+        return self._room(mechanism)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon that holds at `delta` for everything the filter lets through, spent or not yet.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            An upper bound, rounding included. It belongs to the whole budget, and does not change with what is spent:
+            when to stop may depend on the releases, so that a smaller number for those made so far would not be
+            a guarantee.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain.
+        """
+        return self._epsilon(scalar("delta", delta, *DELTA))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the filter as plain JSON values, with a version.
+
+        Returns
+        -------
+        dict
+            For `from_state_dict`, today or in a later release. Save it before the release that it paid for.
+        """
+        name = f"hockeystick.{type(self).__name__}"
+        steps = dump_steps(self._ledger.items())
+        return {"format": name, "version": 1, "adjacency": self._adjacency} | self._settings() | {"steps": steps}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Return the filter whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, perhaps through JSON.
+
+        Returns
+        -------
+        GaussianFilter or RenyiFilter
+            Equal in every answer.
+
+        Raises
+        ------
+        ValueError
+            If the version is unknown, something is missing or wrong, or the steps exceed the budget.
+        """
+        require_format(state, f"hockeystick.{cls.__name__}", 1, ("adjacency", *cls._SETTINGS, "steps"))
+        loaded = cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
+        for mechanism, count in load_steps(state["steps"]):
+            if loaded.would_exceed(mechanism, count):
+                msg = f"the steps of state must fit its budget, not {count} x {mechanism!r} after {loaded!r}"
+                raise ValueError(msg)
+            loaded.spend(mechanism, count)
+        return loaded
+
+    _SETTINGS: ClassVar[tuple[str, ...]] = ()
+
+    def _settings(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in self._SETTINGS}
+
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        count = super()._checked(mechanism, count)
+        self._cost(mechanism)  # refuses here rather than at a later call
+        count_scalar("count", self._ledger.get(mechanism, 0) + count)
+        return count
+
+    def _room(self, mechanism: Mechanism) -> int:
+        """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
+        cost, most = self._cost(mechanism), LARGEST_COUNT - self._ledger.get(mechanism, 0)
+        if cost in (0.0, math.inf):
+            return most if cost == 0.0 else 0
+        return min(most, int((self._limit - self._spent) / Fraction(cost)))
+
+    def _epsilon(self, delta: float) -> float:
+        raise NotImplementedError
+
+    def _cost(self, mechanism: Mechanism) -> float:
+        """Return what one step costs, or raise ValueError; rounding, and underflow below SCALE, stay within SLACK."""
+        raise NotImplementedError

@@ -1,0 +1,254 @@
+"""Privacy filters: budgets that hold when each mechanism is chosen from what the earlier ones released.
+
+Why they hold. Let P and Q be the laws of all releases on two adjacent data sets, and let what a step may spend depend on
+the earlier releases alone.
+
+Gaussian. Where step t is a Gaussian pair at distance d_t <= r_t and the sum of r_t^2 is at most mu^2 on every path, add to
+each step an independent coordinate at distance sqrt(r_t^2 - d_t^2), and in the end one at the root of what is left of mu^2:
+this tells the attacker more. Under Q the log-likelihood ratio is then the sum of r_t Z_t - r_t^2/2, with Z_t standard
+normal given the past, and E exp(iu sum r_t Z_t + u^2 mu^2/2) = 1 because the partial products are a bounded martingale:
+sum r_t Z_t is normal with variance mu^2, whatever the choices were. So P and Q have the privacy loss of N(mu, 1) against
+N(0, 1), and the releases are mu-GDP. (Smith and Thakurta 2022, arXiv 2210.17520; Koskela, Tobaben and Honkela 2023, arXiv
+2209.15596.)
+
+Renyi. Where step t has order-a divergence at most rho_t given the past, the products of (dP_t/dQ_t)^a e^{-(a-1) rho_t} are a
+supermartingale under Q. If the sum of rho_t is at most B on every path, E_Q (dP/dQ)^a <= e^{(a-1) B}: the releases have
+order-a divergence at most B. (Feldman and Zrnic 2021, arXiv 2008.11193.) The order is fixed before the first step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import hockeystick.accounting.renyi.divergence as renyi
+from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
+from hockeystick.kernels import theta_inverse
+from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.orders import LARGEST_ORDER
+
+__all__ = ["BudgetExceededError", "GaussianFilter", "RenyiFilter"]
+
+SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
+ORDER: Domain = (
+    lambda x: 1.0 < x <= LARGEST_ORDER,
+    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
+)
+
+
+class GaussianFilter(Filter):
+    """A budget of Gaussian differential privacy for adaptively chosen Gaussian noise.
+
+    Parameters
+    ----------
+    mu : float, optional
+        The budget, in [1e-100, 1e100]: everything that the filter lets through is together mu-GDP.
+    epsilon : float, optional
+        Instead of mu, with `delta`: the largest mu that is (epsilon, delta)-DP, rounded down. Positive and finite.
+    delta : float, optional
+        In (0, 1).
+    adjacency : {"add_or_remove", "replace"}
+        Which data sets are adjacent.
+
+    Raises
+    ------
+    ValueError
+        If neither mu alone nor epsilon and delta are given, or an argument is outside its domain.
+
+    Notes
+    -----
+    Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023; the proof is in budgets/filters.py. A step spends
+    (sensitivity/noise)^2, and the sum stays at most mu^2: nothing is lost against steps fixed in advance.
+
+    It assumes that `spend` comes before the release; that which mechanism comes next, and whether one does, depends on the
+    data only through earlier releases (and coins of its own); and that the noise is Gaussian, of the full data: a sampled
+    Gaussian is none, and is refused (see `RenyiFilter`).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> budget = hs.GaussianFilter(epsilon=2.0, delta=1e-5)
+    >>> noise = 8.0
+    >>> while not budget.would_exceed(hs.Gaussian(noise)):
+    ...     _ = budget.spend(hs.Gaussian(noise))
+    ...     noise *= 0.8  # release here, and choose the next noise from what is seen
+    >>> len(budget), budget.remaining(hs.Gaussian(30.0))
+    (5, 18)
+    >>> print(f"{budget.epsilon(1e-5):.6f}")
+    2.000000
+    """
+
+    _SETTINGS = ("mu",)
+
+    def __init__(
+        self,
+        mu: float | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: Adjacency = "add_or_remove",
+    ) -> None:
+        if mu is not None and epsilon is None and delta is None:
+            self._mu = scalar("mu", mu, *SCALE)
+        elif mu is None and epsilon is not None and delta is not None:
+            epsilon = positive_scalar("epsilon", epsilon)
+            delta = scalar("delta", delta, *OPEN_PROBABILITY)
+            self._mu = _largest_mu(epsilon, delta)
+        else:
+            msg = f"either mu or both epsilon and delta must be given, not mu={mu}, epsilon={epsilon}, delta={delta}"
+            raise ValueError(msg)
+        super().__init__(adjacency, self._mu * self._mu)
+
+    def __repr__(self) -> str:
+        """Return the budget, and how much of mu is spent."""
+        spent = math.sqrt(float(self._spent))
+        return f"<GaussianFilter: mu {spent:g} of {self._mu:g} in {len(self)} steps; {self._adjacency}>"
+
+    @property
+    def mu(self) -> float:
+        """The budget."""
+        return self._mu
+
+    def _epsilon(self, delta: float) -> float:
+        return float(_of_mu(self._mu).epsilon(delta))
+
+    def _cost(self, mechanism: Mechanism) -> float:
+        entries = [entry for entry in mechanism._entries(self._adjacency) if entry[2] > 0.0]
+        if any(kind != "gaussian" or rate != 1.0 for kind, _, rate, _ in entries):
+            msg = f"mechanism must be Gaussian noise without sampling, not {mechanism!r}; RenyiFilter takes others"
+            raise ValueError(msg)
+        return math.fsum(count * parameters[0] * parameters[0] for _, parameters, _, count in entries)
+
+
+def _of_mu(mu: float) -> Accountant:
+    """Return the accountant of mu-GDP, the slack of the filter included."""
+    return Accountant().compose(Gaussian(1.0 / (mu * (1.0 + SLACK))))
+
+
+def _largest_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu whose certified epsilon is at most epsilon, to about 1e-9."""
+    mu = float(theta_inverse(epsilon, delta))
+    for step in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-6):
+        if _of_mu(feasible := mu * (1.0 - step)).epsilon(delta) <= epsilon:
+            return scalar("mu of epsilon and delta", feasible, *SCALE)
+    msg = f"no mu was found for epsilon = {epsilon}, delta = {delta}. This is a bug in hockeystick."
+    raise RuntimeError(msg)
+
+
+class RenyiFilter(Filter):
+    """A budget of Renyi divergence at one order, for adaptively chosen mechanisms.
+
+    Parameters
+    ----------
+    budget : float, optional
+        Everything that the filter lets through has together at most this divergence, in nats; positive and finite.
+    order : float
+        Renyi order, in (1, 1e5]; an integer is best for sampled mechanisms.
+    epsilon : float, optional
+        Instead of budget, with `delta`: the largest budget that is (epsilon, delta)-DP by `epsilon`, rounded down.
+    delta : float, optional
+        In (0, 1).
+    adjacency : {"add_or_remove", "replace"}
+        Which data sets are adjacent.
+
+    Raises
+    ------
+    ValueError
+        If neither budget alone nor epsilon and delta are given, an argument is outside its domain, or epsilon is too small
+        for this order and delta.
+
+    Notes
+    -----
+    Feldman and Zrnic 2021; the proof is in budgets/filters.py. A step spends `Accountant.rdp` at the order, the larger
+    of both directions; mechanisms for which that has no bound are refused. The order is fixed before the first step:
+    the best of several orders, chosen in the end, is not covered. Where steps are many and small, the order
+    1 + (l + sqrt(l^2 + l epsilon))/epsilon with l = log(1/delta) leaves most.
+
+    It assumes that `spend` comes before the release; and that which mechanism comes next, and whether one does, depends on
+    the data only through earlier releases (and coins of its own).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> budget = hs.RenyiFilter(order=8, epsilon=2.0, delta=1e-5)
+    >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    >>> budget.spend(step, 100).remaining(step)
+    779
+    """
+
+    _SETTINGS = ("budget", "order")
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        order: float,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: Adjacency = "add_or_remove",
+    ) -> None:
+        self._order = scalar("order", order, *ORDER)
+        if budget is not None and epsilon is None and delta is None:
+            self._budget = scalar("budget", budget, *SCALE)
+        elif budget is None and epsilon is not None and delta is not None:
+            self._budget = _largest_budget(
+                positive_scalar("epsilon", epsilon),
+                scalar("delta", delta, *OPEN_PROBABILITY),
+                self._order,
+            )
+        else:
+            given = f"budget={budget}, epsilon={epsilon}, delta={delta}"
+            msg = f"either budget or both epsilon and delta must be given, not {given}"
+            raise ValueError(msg)
+        self._costs: dict[Mechanism, float] = {}
+        super().__init__(adjacency, self._budget)
+
+    def __repr__(self) -> str:
+        """Return the budget, and how much of it is spent."""
+        used = f"{float(self._spent):g} of {self._budget:g} nats at order {self._order:g}"
+        return f"<RenyiFilter: {used} in {len(self)} steps; {self._adjacency}>"
+
+    @property
+    def budget(self) -> float:
+        """The budget, in nats."""
+        return self._budget
+
+    @property
+    def order(self) -> float:
+        """The Renyi order."""
+        return self._order
+
+    def _epsilon(self, delta: float) -> float:
+        if delta == 0.0:
+            return math.inf
+        return max(0.0, _up(self._budget * (1.0 + SLACK), _penalty(self._order, delta)))
+
+    def _cost(self, mechanism: Mechanism) -> float:
+        if mechanism not in self._costs:
+            self._costs[mechanism] = renyi.of_ledger({mechanism: 1}, self._adjacency, self._order)
+        return self._costs[mechanism]
+
+
+def _penalty(order: float, delta: float) -> float:
+    """Return what epsilon is above the divergence: Canonne, Kamath and Steinke 2020, Proposition 12.
+
+    delta = (1 - 1/a)^(a - 1) e^{(a - 1)(D - epsilon)}/a, solved for epsilon - D.
+    """
+    return math.log((order - 1.0) / order) - (math.log(delta) + math.log(order)) / (order - 1.0)
+
+
+def _up(budget: float, penalty: float) -> float:
+    """Return the sum with its rounding and that of the penalty, whose terms cancel by at most a few units."""
+    return budget + penalty + PENALTY * (budget + abs(penalty) + 1.0)
+
+
+def _largest_budget(epsilon: float, delta: float, order: float) -> float:
+    penalty = _penalty(order, delta)
+    budget = epsilon - penalty - GAUSSIAN_TAIL * (epsilon + abs(penalty) + 1.0)
+    if not SCALE[0](budget):
+        msg = f"epsilon must leave a budget at order {order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
+        raise ValueError(msg)
+    return budget

@@ -1,0 +1,226 @@
+"""A privacy odometer: what has been spent so far, true at every moment at once, for mechanisms chosen by what was released.
+
+Let P be the law of all releases for the data as they are, Q that for adjacent data, and L_t the sum of log dP_s/dQ_s, given the past,
+over the first t steps. Where step s has order-a divergence at most rho_s(a) given the past, and R_t(a) is their sum,
+
+    E_P[(dP_s/dQ_s)^(a-1) | past] <= e^((a-1) rho_s(a)),   so that   M_t(a) = e^((a-1)(L_t - R_t(a)))
+
+is a supermartingale under P that starts at 1, and so is a weighted mean of M_t(a) over orders. By Ville's inequality the mean reaches
+1/delta at any time with probability at most delta. It rises with L_t: let u_t be where it is 1/delta. Then
+
+    P(L_t >= u_t for some t) <= delta.
+
+For a single order u_t = R_t(a) + log(1/delta)/(a-1). That is an odometer in the sense of Rogers, Roth, Ullman and Vadhan (2016, arXiv
+1605.08294); Whitehouse, Ramdas, Rogers and Wu (2023, arXiv 2203.05481) have this route for other boundaries, Lecuyer (2021, arXiv
+2103.01379) a Renyi odometer by filters of doubling budgets. A run that stops, by any rule, where u <= epsilon on every path is
+(epsilon, delta)-DP: but for delta, dP < e^epsilon dQ on what was released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import hockeystick.accounting.renyi.divergence as renyi
+from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
+from hockeystick._numeric.rounding import LONG_SUM, UP
+from hockeystick._numeric.search import halve
+from hockeystick.accounting.ledger import Steps
+from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.budgets.filters import ORDER
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["RenyiOdometer"]
+
+MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
+BISECTIONS = 60
+
+
+class RenyiOdometer(Steps):
+    """What adaptively chosen mechanisms have spent so far.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1); fixed before the first step.
+    orders : iterable of float, optional
+        Renyi orders in (1, 1e5], each once, fixed before the first step; integers are best for sampled mechanisms. The default has 23,
+        from 1.25 to 1024.
+    adjacency : {"add_or_remove", "replace"}
+        Which data sets are adjacent.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    With probability at least 1 - delta over the releases, the privacy loss of everything released so far is below
+    `epsilon` after every step at once. So one may look at any time, stop by any rule, and report what it says; a run that stops where it
+    is at most some epsilon on every path is (epsilon, delta)-DP. A mixture of supermartingales, one for each order; the proof and
+    the sources are in budgets/odometer.py.
+
+    It costs more than a filter, whose budget is fixed before, and that more than an accountant, whose steps are.
+
+    It assumes that `spend` comes before the release; and that which mechanism comes next, and whether one does, depends on the
+    data only through earlier releases (and coins of its own).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> odometer = hs.RenyiOdometer(delta=1e-5)
+    >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    >>> for _ in range(3):
+    ...     print(f"{odometer.spend(step, 100).epsilon:.2f}")  # release here, and choose the next step
+    2.16
+    2.25
+    2.33
+    """
+
+    def __init__(
+        self, *, delta: float, orders: Iterable[float] = MIXED_ORDERS, adjacency: Adjacency = "add_or_remove"
+    ) -> None:
+        self._delta = scalar("delta", delta, *OPEN_PROBABILITY)
+        self._orders = tuple(scalar("orders", order, *ORDER) for order in orders)
+        if len(set(self._orders)) != len(self._orders) or not self._orders:
+            msg = f"orders must be one or more, each once, not {self._orders}"
+            raise ValueError(msg)
+        self._costs: dict[Mechanism, Array] = {}
+        super().__init__(adjacency)
+
+    def __repr__(self) -> str:
+        """Return what is spent."""
+        return f"<RenyiOdometer: epsilon {self.epsilon:g} at delta {self._delta:g} in {len(self)} steps; {self._adjacency}>"
+
+    @property
+    def delta(self) -> float:
+        """The probability that the loss is ever above what is said."""
+        return self._delta
+
+    @property
+    def orders(self) -> tuple[float, ...]:
+        """The Renyi orders."""
+        return self._orders
+
+    @property
+    def epsilon(self) -> float:
+        """What has been spent so far, rounding included; 0 if nothing leaked, infinity if there is no bound."""
+        return self._epsilon(self._ledger)
+
+    def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
+        """Count steps before they release anything, and return the odometer itself.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step will release.
+        count : int
+            How many equal steps, in [1, 2^53].
+
+        Returns
+        -------
+        RenyiOdometer
+            The same object, so that calls can be chained.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
+        """
+        self._ledger = self._with(mechanism, count)
+        return self
+
+    def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float) -> bool:
+        """Say whether these steps would bring the odometer above a number; nothing is spent.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release; it may have been chosen from what earlier steps released.
+        count : int
+            How many equal steps, in [1, 2^53].
+        epsilon : float
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        bool
+            True if `epsilon` would be larger. A run that stops there is (epsilon, delta)-DP.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
+        """
+        ledger = self._with(mechanism, count)
+        return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the odometer as plain JSON values, with a version.
+
+        Returns
+        -------
+        dict
+            For `from_state_dict`, today or in a later release. Save it before the release that it counts.
+        """
+        steps = dump_steps(self._ledger.items())
+        settings = {"adjacency": self._adjacency, "delta": self._delta, "orders": list(self._orders)}
+        return {"format": "hockeystick.RenyiOdometer", "version": 1} | settings | {"steps": steps}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Return the odometer whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, perhaps through JSON.
+
+        Returns
+        -------
+        RenyiOdometer
+            Equal in every answer.
+
+        Raises
+        ------
+        ValueError
+            If the version is unknown, or something is missing or wrong.
+        """
+        require_format(state, "hockeystick.RenyiOdometer", 1, ("adjacency", "delta", "orders", "steps"))
+        loaded = cls(delta=state["delta"], orders=state["orders"], adjacency=state["adjacency"])
+        for mechanism, count in load_steps(state["steps"]):
+            loaded.spend(mechanism, count)
+        return loaded
+
+    def _with(self, mechanism: Mechanism, count: int) -> dict[Mechanism, int]:
+        """Return the ledger with these steps more."""
+        total = self._ledger.get(mechanism, 0) + self._checked(mechanism, count)
+        if mechanism not in self._costs:
+            costs = [renyi.of_ledger({mechanism: 1}, self._adjacency, order) for order in self._orders]
+            self._costs[mechanism] = np.array(costs)
+        return self._ledger | {mechanism: count_scalar("count", total)}
+
+    def _epsilon(self, ledger: dict[Mechanism, int]) -> float:
+        """Return where the mean of the supermartingales would be 1/delta."""
+        spent = [(count * self._costs[mechanism]).tolist() for mechanism, count in ledger.items()]
+        divergences = np.array([math.fsum(order) for order in zip(*spent, strict=True)] or [0.0]) * UP
+        if divergences.min() == 0.0:  # equal laws
+            return 0.0
+        powers = np.array(self._orders) - 1.0
+        depth = math.log(len(powers)) - math.log(self._delta)
+        depth += LONG_SUM * (depth + 1.0)  # the exponents that count are at most this, and err in proportion
+        high = float(np.min(divergences + depth / powers))
+        if not math.isfinite(high):
+            return math.inf
+
+        def below(epsilon: float) -> bool:
+            return bool(np.logaddexp.reduce(powers * (epsilon - divergences)) < depth)
+
+        return halve(below, 0.0, high * UP, most=BISECTIONS)[1]

@@ -1,0 +1,256 @@
+"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, sweeps, and a demo."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from hockeystick._core import __version__
+from hockeystick.cli import budget, plan
+from hockeystick.cli.arguments import count
+
+if TYPE_CHECKING:
+    import distributed
+
+INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
+
+
+class Terminated(BaseException):
+    """The request of SIGTERM to end, which must pass through every `except Exception` as Ctrl-C does."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argparse, but with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Write the message and end with the exit code for wrong usage."""
+        hint = f"; see {self.prog} --help" if "are required" in message else ""
+        self.exit(2, f"{self.prog}: {message}{hint}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command line without the program's name; that of the process if not given.
+
+    Returns
+    -------
+    int
+        0, or 1 for a failure, 2 for a wrong argument, 130 and 143 after SIGINT and SIGTERM.
+
+    Examples
+    --------
+    >>> from hockeystick.cli import main
+    >>> main(["delta", "--noise-multiplier", "2", "--steps", "4", "--epsilon", "1"])
+    delta = 0.12693674 at epsilon = 1 for 4 Gaussian releases with noise multiplier 2
+    0
+    """
+    chosen = _parser().parse_args(arguments)
+    handler: Callable[[argparse.Namespace], None] = chosen.handler
+    with _logging():
+        try:
+            with _sigterm():
+                handler(chosen)
+        except (KeyboardInterrupt, Terminated) as request:
+            return _interrupted(chosen, signal.SIGTERM if isinstance(request, Terminated) else signal.SIGINT)
+        except (ValueError, ImportError, OSError) as error:
+            sys.stderr.write(f"hockeystick {chosen.command}: {error}\n")
+            return 2 if isinstance(error, ValueError) else 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="hockeystick", description="A compiled privacy accountant.")
+    parser.add_argument("--version", action="version", version=f"hockeystick {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    budget.add_query(commands.add_parser, "epsilon")
+    budget.add_query(commands.add_parser, "delta")
+    budget.add_calibrate(commands.add_parser)
+    plan.add_plan(commands.add_parser)
+    _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
+    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, draw the result or write its report")
+    actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
+    _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
+    _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
+    _add_report(actions.add_parser("report", help="write one page of HTML with pictures, tables and the plan"))
+    return parser
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", type=Path, help="a TOML file")
+    parser.add_argument("-o", "--out", required=True, help="directory or URL of the table; an earlier run is resumed")
+    parser.add_argument(
+        "--num-threads", type=count, metavar="N", help="threads of the computation; all cores if not given"
+    )
+    places = parser.add_mutually_exclusive_group()
+    places.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster at, say, tcp://host:8786")
+    places.add_argument(
+        "--workers", type=count, metavar="N", help="compute in N processes, a Dask cluster on this machine"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress and no summary")
+    parser.set_defaults(handler=_run)
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    _add_view(parser, "directory of a sweep")
+    parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
+    parser.add_argument("--format", choices=("png", "svg"), default="png")
+    parser.add_argument(
+        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
+    )
+    parser.set_defaults(handler=_plot)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_view(parser, "directory or URL of a sweep")
+    parser.add_argument(
+        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
+    )
+    parser.set_defaults(handler=_report)
+
+
+def _add_view(parser: argparse.ArgumentParser, out: str) -> None:
+    """Add what of a sweep is drawn."""
+    parser.add_argument("out", help=out)
+    parser.add_argument("--x", metavar="AXIS", help="argument on the horizontal axis; by default the longest")
+    parser.add_argument("--y", metavar="AXIS", help="argument on the vertical axis; by default the next")
+    parser.add_argument(
+        "--slice",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="hold an argument (repeatable)",
+    )
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Compares what is published, certified and exact, times a million cells, and draws all of it."
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=_picture,
+        default=Path("hockeystick_demo.png"),
+        metavar="FILE",
+        help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
+    )
+    parser.set_defaults(handler=_demo)
+
+
+def _demo(chosen: argparse.Namespace) -> None:
+    from hockeystick.cli.demo import run  # noqa: PLC0415
+
+    run(chosen.out)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    from hockeystick.sweep import run  # noqa: PLC0415
+    from hockeystick.sweep.running.progress import bar, lines  # noqa: PLC0415
+
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(_client(chosen))
+        progress = None
+        if not chosen.quiet:
+            progress = stack.enter_context(bar() if sys.stderr.isatty() else lines())
+        summary = run(chosen.plan, chosen.out, num_threads=chosen.num_threads, progress=progress, client=client)
+    if chosen.quiet:
+        sys.stderr.writelines(f"warning: {text}\n" for text in summary.warnings)
+        return
+    sys.stdout.write(f"{summary}\nwritten to {chosen.out}\n")
+
+
+def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[distributed.Client | None]:
+    if not chosen.scheduler and not chosen.workers:
+        return contextlib.nullcontext()
+    from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+
+    for name in ("distributed", "distributed.client"):  # they have levels of their own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what is lost for good is told in one line
+    if chosen.scheduler:
+        return cluster.connected(chosen.scheduler)
+    chosen.num_threads = cluster.threads(chosen.num_threads, chosen.workers)
+    return cluster.local(chosen.workers)
+
+
+def _plot(chosen: argparse.Namespace) -> None:
+    from hockeystick.plot import plot_sweep  # noqa: PLC0415
+
+    pictures = plot_sweep(
+        chosen.out,
+        x=chosen.x,
+        y=chosen.y,
+        value=chosen.value,
+        slices=dict(chosen.slice),
+        format=chosen.format,
+        destination=chosen.destination,
+    )
+    sys.stdout.writelines(f"{picture}\n" for picture in pictures)
+
+
+def _report(chosen: argparse.Namespace) -> None:
+    from hockeystick.report import report_sweep  # noqa: PLC0415
+
+    page = report_sweep(chosen.out, chosen.destination, x=chosen.x, y=chosen.y, slices=dict(chosen.slice))
+    sys.stdout.write(f"{page}\n")
+
+
+def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:
+    hint = "; resume with the same command" if getattr(chosen, "action", "") == "run" else ""
+    sys.stderr.write(f"\nhockeystick {chosen.command}: interrupted{hint}\n")
+    return INTERRUPTED[by]
+
+
+@contextlib.contextmanager
+def _sigterm() -> Iterator[None]:
+    """Make SIGTERM an exception, as Ctrl-C is one. Only the main thread may; elsewhere signals are the caller's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(_signal: int, _frame: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _logging() -> Iterator[None]:
+    logger = logging.getLogger("hockeystick")
+    handler = logging.StreamHandler(sys.stderr)
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def _picture(text: str) -> Path:
+    if not text.endswith((".png", ".svg", ".pdf")):
+        message = f"must end in .png, .svg or .pdf, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        message = f"must be NAME=VALUE, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return name, value

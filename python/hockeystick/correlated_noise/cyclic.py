@@ -1,0 +1,129 @@
+"""Batches of records that are drawn from one of several sets in turn, and a check of who took part."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import count_scalar, positive_scalar, probability_scalar
+from hockeystick.correlated_noise.participation import Participation, pattern_of
+from hockeystick.correlated_noise.sensitivity import matrix_sensitivity, strategy_array
+from hockeystick.mechanisms import PoissonSampled
+
+__all__ = ["check_participants", "cyclic_poisson"]
+
+
+def cyclic_poisson(
+    strategy: ArrayLike, *, num_steps: int, separation: int, sampling_rate: float, noise_multiplier: float
+) -> tuple[PoissonSampled, int]:
+    """Return the DP-SGD that a banded matrix mechanism equals if its batches are Poisson samples of parts in turn.
+
+    Parameters
+    ----------
+    strategy : array_like
+        C, square, of shape (steps, steps), or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,). Lower triangular with
+        at most `separation` bands: entries are zero above the diagonal, and `separation` rows below it and further.
+    num_steps : int
+        The number of steps.
+    separation : int
+        Into how many parts, b, the records are divided once, independently of the data; step t samples from part t mod b.
+    sampling_rate : float
+        Probability of each record of the part whose turn it is, in [0, 1]: for batches of B records expected of m, b B/m.
+    noise_multiplier : float
+        Standard deviation of the entries of z over the clip norm, positive and finite.
+
+    Returns
+    -------
+    (PoissonSampled, int)
+        Mechanism and count, for `Accountant.compose`: noise over the largest column norm of C, ceil(num_steps/b) times.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or C is no such matrix.
+
+    Notes
+    -----
+    Choquette-Choo et al. 2023 (arXiv 2306.08153), BandMF with cyclic Poisson sampling. Proof: a record of part r can be in steps r, r + b,
+    ... only, whose columns lie in different rows. Given all earlier releases and who else takes part, the rows from t to t + b - 1
+    are Gaussian noise around values that are known but for the column at t times the record's update, if it is drawn: a Poisson
+    sampled Gaussian at a distance of at most the norm of that column.
+
+    A record that is added or removed must leave the parts of all others as they are.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from hockeystick import correlated_noise
+    >>> step, count = correlated_noise.cyclic_poisson(
+    ...     correlated_noise.square_root_coefficients(8), num_steps=2000, separation=8, sampling_rate=0.08, noise_multiplier=2.0
+    ... )
+    >>> count, round(hs.Accountant().compose(step, count).epsilon(1e-6), 2)
+    (250, 4.89)
+    """
+    array = strategy_array(strategy)
+    num_steps = count_scalar("num_steps", num_steps)
+    separation = count_scalar("separation", separation)
+    sampling_rate = probability_scalar("sampling_rate", sampling_rate)
+    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    if array.ndim == 2 and array.shape != (num_steps, num_steps):
+        msg = f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}"
+        raise ValueError(msg)
+    below = np.subtract.outer(np.arange(num_steps), np.arange(num_steps)) if array.ndim == 2 else np.arange(array.size)
+    if array[(below < 0) | (below >= separation)].any():
+        msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
+        raise ValueError(msg)
+    form = num_steps if array.ndim == 1 else None
+    largest_column = matrix_sensitivity(array, num_steps=form, participation="single")
+    return PoissonSampled(largest_column.mechanism(noise_multiplier), sampling_rate), -(-num_steps // separation)
+
+
+def check_participants(
+    participants: Iterable[Iterable[Hashable]],
+    *,
+    participation: Participation,
+    separation: int | None = None,
+    max_participations: int | None = None,
+) -> None:
+    """Raise ValueError if anyone took part more than a sensitivity is for.
+
+    Parameters
+    ----------
+    participants : iterable of iterables
+        For each step, from 0, the ids of its records or clients, hashable.
+    participation : {"single", "min_separation", "cyclic"}
+        As given to `matrix_sensitivity` or `tree_sensitivity`.
+    separation : int, optional
+        As given there.
+    max_participations : int, optional
+        As given there.
+
+    Returns
+    -------
+    None
+        If nobody exceeded it.
+
+    Raises
+    ------
+    ValueError
+        Naming the step and the id, or if another argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import correlated_noise
+    >>> days = [["Ada", "Bo"], ["Cy"], ["Ada"]]
+    >>> correlated_noise.check_participants(days, participation="min_separation", separation=2)
+    """
+    steps = [list(some) for some in participants]
+    pattern = pattern_of(participation, separation, max_participations, max(1, len(steps)))
+    last: dict[Hashable, int] = {}
+    times: dict[Hashable, int] = {}
+    for step, some in enumerate(steps):
+        for one in some:
+            times[one] = times.get(one, 0) + 1
+            if times[one] > pattern.most or (one in last and not pattern.allows(step - last[one])):
+                msg = f"participants[{step}] must not have {one!r}, which was in step {last[one]}, {times[one]} times in all"
+                raise ValueError(msg)
+            last[one] = step

@@ -1,0 +1,127 @@
+"""The arguments that functions of federated training share, and those of the trusted aggregator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, broadcast, choice
+
+Loss: TypeAlias = Literal["convex", "nonconvex"]
+
+LOSSES: tuple[Loss, ...] = get_args(Loss)
+Schedule: TypeAlias = Literal["constant", "cyclic", "stagewise", "continuous"]
+
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
+SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
+
+
+class FederationGrid(Grid):
+    """The arguments that Noisy-FedAvg and Noisy-FedProx share."""
+
+    def federation(  # noqa: PLR0917, in the order of its callers' arguments
+        self,
+        rounds: ArrayLike,
+        local_steps: ArrayLike,
+        num_clients: ArrayLike,
+        clip_norm: ArrayLike,
+        noise_std: ArrayLike,
+        smoothness: ArrayLike,
+        learning_rate: ArrayLike,
+        *,
+        most_rounds: float = LARGEST_COUNT,
+    ) -> tuple[Array, ...]:
+        """Check them in their order."""
+        return (
+            self.count("rounds", rounds, most_rounds),
+            self.count("local_steps", local_steps),
+            self.count("num_clients", num_clients),
+            self.positive("clip_norm", clip_norm),
+            self.positive("noise_std", noise_std),
+            self.non_negative("smoothness", smoothness),
+            self.positive("learning_rate", learning_rate),
+        )
+
+    def diameter(self, diameter: ArrayLike | None) -> Array:
+        """Check the diameter; None is infinite."""
+        return np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
+
+
+class AggregatorGrid(Grid):
+    """The arguments of the trusted-aggregator functions, whose arrays have the round as their last axis."""
+
+    def __init__(self, loss: Loss, num_threads: int | None, on_error: OnError) -> None:
+        super().__init__(num_threads, on_error)
+        self.convex = choice("loss", loss, LOSSES) == "convex"
+        self.rounds: dict[str, Array] = {}
+
+    def aggregation(  # noqa: PLR0917, in the order of its callers' arguments
+        self,
+        eps: ArrayLike,
+        num_users: ArrayLike,
+        batch_size: ArrayLike,
+        learning_rate: ArrayLike,
+        noise_std: ArrayLike,
+        lipschitz: ArrayLike,
+        radius: ArrayLike,
+        smoothness: ArrayLike | None,
+    ) -> tuple[Array, ...]:
+        """Check the arguments in their order; return those of a cell and keep those of the rounds."""
+        cells = (
+            self.non_negative_or_infinite("eps", eps),
+            self.count("num_users", num_users),
+            self.count("batch_size", batch_size),
+        )
+        self.per_round("learning_rate", learning_rate)
+        self.per_round("noise_std", noise_std)
+        self.per_round("lipschitz", lipschitz)
+        self.per_round("radius", radius)
+        self.smoothness(smoothness)
+        return cells
+
+    def per_round(self, name: str, value: ArrayLike) -> None:
+        """Check an argument that may be a schedule."""
+        array = self.positive(name, value)
+        self.rounds[name] = array if array.ndim else array.reshape(1)
+
+    def smoothness(self, value: ArrayLike | None) -> None:
+        """Check the smoothness, where it is known, and with it the step size: a convex loss's step must not expand."""
+        bound = np.atleast_1d(self.non_negative("smoothness", 0.0 if value is None else value))
+        if self.convex:
+            self.require(
+                lambda rate, b: rate * b <= 2,
+                "learning_rate must be at most 2/smoothness for a convex loss",
+                learning_rate=self.rounds["learning_rate"],
+                smoothness=bound,
+            )
+        self.rounds["smoothness"] = bound
+
+    def length(self, num_users: Array, batch_size: Array) -> int:
+        """Return the length of the schedules, 1 where all are constant."""
+        self.require(
+            lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch_size, num_users=num_users
+        )
+        # Cells with other counts are NaN, whatever their schedules.
+        legal = (num_users >= batch_size) & (batch_size >= 1) & (num_users <= LARGEST_COUNT)
+        rounds = np.unique(num_users[legal] // batch_size[legal])
+        for name, array in self.rounds.items():
+            if array.shape[-1] != 1 and np.any(rounds != array.shape[-1]):
+                wanted = " and ".join(f"{count:.0f}" for count in rounds[:3])
+                msg = (
+                    f"the last axis of {name} is the round: its length must be 1 or num_users // batch_size = {wanted}, "
+                    f"not {array.shape[-1]}; a grid of constants has the shape (..., 1)"
+                )
+                raise ValueError(msg)
+        longest: int = max(array.shape[-1] for array in self.rounds.values())
+        return longest
+
+    def evaluate(self, function: Callable[..., Array], *cells: Array) -> Result:
+        """Broadcast cells against the leading axes of the rounds, and evaluate."""
+        length = self.length(*np.broadcast_arrays(*cells[1:3]))
+        wide = broadcast(*cells, *(r[..., 0] for r in self.rounds.values()))
+        shape = wide[0].shape
+        rows = [np.broadcast_to(r, (*shape, length)) for r in self.rounds.values()]
+        return self.finish(function(wide[: len(cells)], rows, self.convex, self.threads))

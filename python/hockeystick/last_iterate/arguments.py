@@ -1,0 +1,67 @@
+"""The arguments that all bounds of projected noisy SGD share."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import Array, Grid
+
+
+def check_process(  # noqa: PLR0917, in the order of its callers' arguments
+    grid: Grid,
+    learning_rate: ArrayLike,
+    name: str,
+    noise: ArrayLike,
+    lipschitz: ArrayLike,
+    smoothness: ArrayLike,
+    strong_convexity: ArrayLike,
+    diameter: ArrayLike,
+) -> tuple[Array, ...]:
+    """Check them in their order; `name` is that of the noise."""
+    arrays = (
+        grid.positive("learning_rate", learning_rate),
+        grid.positive(name, noise),
+        grid.positive("lipschitz", lipschitz),
+        grid.non_negative("smoothness", smoothness),
+        grid.non_negative("strong_convexity", strong_convexity),
+        grid.positive_or_infinite("diameter", diameter),
+    )
+    grid.require(
+        lambda b, r: r <= b,
+        "strong_convexity must be at most smoothness",
+        smoothness=arrays[3],
+        strong_convexity=arrays[4],
+    )
+    return arrays
+
+
+def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> tuple[str, ArrayLike]:
+    """Return the name and the value of the one that was given."""
+    if noise_std is not None and noise_scale is None:
+        return "noise_std", noise_std
+    if noise_scale is not None and noise_std is None:
+        return "noise_scale", noise_scale
+    msg = "exactly one of noise_std (Gaussian noise) and noise_scale (Laplace noise) must be given"
+    raise TypeError(msg)
+
+
+def check_index(grid: Grid, index: Array, num_records: Array) -> None:
+    """Check the step in which the record is used."""
+    grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
+
+
+def check_step(grid: Grid, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
+    """Check that a step does not expand."""
+    grid.require(
+        lambda b, r: r <= b,
+        "strong_convexity must be at most smoothness",
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+    )
+    grid.require(
+        lambda e, b, r: e * (b + r) <= 2,
+        "learning_rate must be at most 2/(smoothness + strong_convexity)",
+        learning_rate=learning_rate,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+    )

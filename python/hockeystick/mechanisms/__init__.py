@@ -1,0 +1,47 @@
+"""Mechanisms: what one step of an algorithm releases. Immutable, hashable, picklable; the repr rebuilds them.
+
+`noise_multiplier` is the noise's standard deviation (Laplace: scale) over the sensitivity to adding or removing a
+record. Under ``adjacency="replace"`` the sensitivity is twice that: the library shifts by 2/noise_multiplier itself.
+"""
+
+from __future__ import annotations
+
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.composed import Composed
+from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
+from hockeystick.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
+from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
+from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
+from hockeystick.mechanisms.noise import Gaussian, Laplace
+from hockeystick.mechanisms.poisson_sampled import PoissonSampled
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile
+from hockeystick.mechanisms.random_allocation import RandomAllocation
+from hockeystick.mechanisms.renyi_bounded import PrivateSelection, RenyiDP, ZeroConcentratedDP
+from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
+from hockeystick.mechanisms.shuffled import Shuffled
+from hockeystick.mechanisms.truncated_poisson_sampled import TruncatedPoissonSampled
+
+__all__ = [
+    "ApproximateDP",
+    "Composed",
+    "Discrete",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscretePairs",
+    "ExponentialMechanism",
+    "FixedSizeSampled",
+    "Gaussian",
+    "Laplace",
+    "Mechanism",
+    "MixtureOfGaussians",
+    "PermuteAndFlip",
+    "PoissonSampled",
+    "PrivacyProfile",
+    "PrivateSelection",
+    "RandomAllocation",
+    "RandomizedResponse",
+    "RenyiDP",
+    "Shuffled",
+    "TruncatedPoissonSampled",
+    "ZeroConcentratedDP",
+]

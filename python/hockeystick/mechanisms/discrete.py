@@ -1,0 +1,170 @@
+"""Mechanisms of finitely many outcomes, by their probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hockeystick._checks import count_scalar, distribution, probability_scalar, scalar
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, approximate_pair, refuse
+
+__all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """Randomised response: a uniform bucket with probability `noise_parameter`, else the true one.
+
+    Only under ``adjacency="replace"``.
+
+    Parameters
+    ----------
+    noise_parameter : float
+        In [0, 1].
+    num_buckets : int
+        At least 2.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.RandomizedResponse(0.5, 4)
+    RandomizedResponse(noise_parameter=0.5, num_buckets=4)
+    """
+
+    noise_parameter: float
+    num_buckets: int
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise_parameter", probability_scalar("noise_parameter", self.noise_parameter))
+        object.__setattr__(self, "num_buckets", count_scalar("num_buckets", self.num_buckets, 2))
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        if adjacency != "replace":
+            raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
+        other = self.noise_parameter / self.num_buckets
+        true = (1.0 - self.noise_parameter) + other
+        rest = other * (self.num_buckets - 2)
+        return "discrete", [true, other, rest, other, true, rest], 1.0
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Mechanism):
+    """Any (epsilon, delta)-DP mechanism, by its dominating pair (Kairouz, Oh and Viswanath 2015).
+
+    Parameters
+    ----------
+    epsilon : float
+        Non-negative; at most 600.
+    delta : float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.ApproximateDP(0.5, 1e-6)
+    ApproximateDP(epsilon=0.5, delta=1e-06)
+    """
+
+    epsilon: float
+    delta: float
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        epsilon = scalar("epsilon", self.epsilon, lambda x: 0 <= x <= 600, "lie in [0, 600]")
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", probability_scalar("delta", self.delta))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the guarantee of ApproximateDP holds for this adjacency"]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency  # the guarantee is taken to be for the one in use
+        return approximate_pair(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True)
+class Discrete(Mechanism):
+    """A pair of discrete distributions, with its reverse for the other direction.
+
+    Parameters
+    ----------
+    p, q : sequence of float
+        Probabilities of the outcomes on either data set: of one length, non-negative, each summing to 1 within 1e-12.
+        Where one is 0 and the other is not, the privacy loss is infinite.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Discrete([0.75, 0.25], [0.25, 0.75])
+    Discrete(p=(0.75, 0.25), q=(0.25, 0.75))
+    """
+
+    p: Sequence[float]
+    q: Sequence[float]
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        for name in ("p", "q"):
+            object.__setattr__(self, name, distribution(name, getattr(self, name)))
+        if len(self.p) != len(self.q):
+            msg = f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}"
+            raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the guarantee of Discrete holds for this adjacency"]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency
+        return "discrete", self._pair(), 1.0
+
+    def _pair(self) -> list[float]:
+        """Return p, then q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
+        return [mass / math.fsum(law) for law in (self.p, self.q) for mass in law]
+
+
+@dataclass(frozen=True)
+class DiscretePairs(Mechanism):
+    """A dominating pair of discrete distributions for each direction.
+
+    For what is known only by its privacy losses, such as a mechanism of one's own; `Discrete` is one whose second pair is
+    the reverse of the first.
+
+    Parameters
+    ----------
+    remove, add : Discrete
+        Their p and q: the pair that dominates a data set with the record against the one without, and the pair that
+        dominates without against with. Under replacement, either order of the two data sets.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> pair = hs.Discrete([0.5, 0.5], [0.25, 0.75])
+    >>> hs.DiscretePairs(pair, hs.Discrete(pair.q, pair.p)).add.p
+    (0.25, 0.75)
+    """
+
+    remove: Discrete
+    add: Discrete
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        for name in ("remove", "add"):
+            if not isinstance(getattr(self, name), Discrete):
+                msg = f"{name} must be Discrete, not {getattr(self, name)!r}"
+                raise TypeError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the guarantee of DiscretePairs holds for this adjacency"]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency
+        return "discrete_pairs", [float(len(self.remove.p)), *self.remove._pair(), *self.add._pair()], 1.0

@@ -1,0 +1,102 @@
+"""Noise on the integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+
+MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Mechanism):
+    """Discrete Gaussian noise on one integer: of mass proportional to e^{-k^2/(2 sigma^2)} (Canonne, Kamath and Steinke 2020).
+
+    Parameters
+    ----------
+    sigma : float
+        Scale of the noise, in [1e-3, 1e5]; from about 1 up it is its standard deviation.
+    sensitivity : int
+        By how much adding or removing a record moves the integer at most, in [1, 10^9]; twice that is used where a record is replaced.
+
+    Notes
+    -----
+    The pair is the noise and the noise moved by the sensitivity. It dominates since the noise is log-concave:
+    loss/discrete_gaussian.hpp. For a vector, compose its coordinates, each with its own sensitivity.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> round(hs.Accountant().compose(hs.DiscreteGaussian(2.0)).delta(1.0), 6)
+    0.007249
+    """
+
+    sigma: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        sigma = scalar("sigma", self.sigma, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]")
+        object.__setattr__(self, "sigma", sigma)
+        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, 10**9))
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        return "discrete_gaussian", [self.sigma, float(_moved(self.sensitivity, adjacency))], 1.0
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Mechanism):
+    """Discrete Laplace (geometric) noise on one integer: of mass proportional to e^{-parameter |k|}.
+
+    Parameters
+    ----------
+    parameter : float
+        Rate of decay: epsilon over the sensitivity, positive. With the sensitivity at most 300 in all.
+    sensitivity : int
+        By how much adding or removing a record moves the integer at most, in [1, 10^4]; twice that is used where a record is replaced.
+
+    Notes
+    -----
+    Ghosh, Roughgarden and Sundararajan 2009. The pair is the noise and the noise moved by the sensitivity s, which dominates
+    as the noise is log-concave. Its losses are parameter (2k - s) for k = 0, ..., s, all outcomes beyond either end being one.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> round(hs.Accountant().compose(hs.DiscreteLaplace(0.5)).epsilon(0.0), 9)
+    0.5
+    """
+
+    parameter: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "parameter", positive_scalar("parameter", self.parameter))
+        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, MOST_OUTCOMES))
+        if self.parameter * self.sensitivity > 300.0:
+            msg = f"parameter times sensitivity must be at most 300, not {self.parameter * self.sensitivity}"
+            raise ValueError(msg)
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        moved = _moved(self.sensitivity, adjacency)
+        end = 1.0 / (1.0 + math.exp(-self.parameter))  # of 0 and all below
+        middle = -math.expm1(-self.parameter) * end
+        inner = [middle * math.exp(-self.parameter * k) for k in range(1, moved)]
+        q = [end, *inner, end * math.exp(-self.parameter * moved)]
+        return "discrete", [*q[::-1], *q], 1.0
+
+
+def _sensitivity(value: int, most: int) -> int:
+    sensitivity = count_scalar("sensitivity", value)
+    if sensitivity > most:
+        msg = f"sensitivity must be at most {most}, not {sensitivity}"
+        raise ValueError(msg)
+    return sensitivity
+
+
+def _moved(sensitivity: int, adjacency: Adjacency) -> int:
+    return 2 * sensitivity if adjacency == "replace" else sensitivity

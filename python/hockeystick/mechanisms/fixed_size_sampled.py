@@ -1,0 +1,168 @@
+"""Fixed-size samples: each step draws a batch of given size, with or without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hockeystick._checks import count_scalar
+from hockeystick.mechanisms.base import (
+    Adjacency,
+    Core,
+    Entry,
+    Mechanism,
+    refuse,
+    require_mechanism,
+    require_pairs,
+    symmetric,
+)
+from hockeystick.mechanisms.composed import NOTHING, ONE_SAMPLE, Composed, discrete_pair, simplest
+from hockeystick.mechanisms.copies_in_batch import drawn_copies
+
+MOST_COPIES = 100  # of a record on average
+SHIFTS = (1e-50, 1e50)  # of one copy, where mixtures keep their digits
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled(Mechanism):
+    """A mechanism run on a batch of fixed size, drawn uniformly with or without replacement.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is run on the batch, under replacement of a record: any whose pair is the same in either order. With
+        replacement `Gaussian`, `Laplace` or a `Composed` of Gaussians.
+    dataset_size : int
+        Number of records; where one is added or removed, that of the larger of two adjacent data sets, or less.
+    batch_size : int
+        Number of records drawn. Without replacement at most dataset_size, or one less where a record is added or removed.
+    replacement : bool
+        Whether a record can be drawn more than once.
+
+    Notes
+    -----
+    Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
+    binomial probability w_m, and q = 1 - w_0.
+
+    A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
+    all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
+
+    A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
+    records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
+    *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
+    shown, and the lower end is that of one copy).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False).batch_size
+    50
+    """
+
+    mechanism: Mechanism
+    dataset_size: int
+    batch_size: int
+    replacement: bool
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        require_mechanism(self.mechanism)
+        require_pairs(self.mechanism)
+        if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
+            msg = f"mechanism must not draw a batch of a data set itself, as {self.mechanism!r} does"
+            raise ValueError(msg)
+        object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
+        object.__setattr__(self, "batch_size", count_scalar("batch_size", self.batch_size))
+        if not isinstance(self.replacement, bool):
+            msg = f"replacement must be True or False, not {self.replacement!r}"
+            raise TypeError(msg)
+        most = self.dataset_size * (MOST_COPIES if self.replacement else 1)
+        if self.batch_size > most:
+            times = f"{MOST_COPIES} times " if self.replacement else ""
+            msg = f"batch_size must be at most {times}dataset_size ({self.dataset_size}), not {self.batch_size}"
+            raise ValueError(msg)
+        self._check_batch()
+
+    def _check_batch(self) -> None:
+        """Refuse a mechanism that says it is run on other records than a batch has."""
+        for part in self.mechanism._within():
+            if getattr(part, "num_users", 0) > self.batch_size:
+                msg = f"batch_size must be at least the num_users of {part!r}, not {self.batch_size}"
+                raise ValueError(msg)
+            if getattr(part, "dataset_size", self.batch_size) < self.batch_size:
+                msg = f"batch_size must be at most the dataset_size of {part!r}, not {self.batch_size}"
+                raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        how = (
+            "draws records independently, with replacement"
+            if self.replacement
+            else "draws its own uniform sample without replacement"
+        )
+        own = f"fixed-size sampling: every step {how}, which is secret, of {self.dataset_size} records"
+        return [*([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else []), own]
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        return self._batched(adjacency, upper=True)
+
+    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+        if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
+            return self.mechanism._entries(adjacency, upper=upper)
+        return [(*self._batched(adjacency, upper=upper), 1.0)]
+
+    def _batched(self, adjacency: Adjacency, *, upper: bool) -> Core:
+        if adjacency == "add_or_remove" and any(part._for_one_adjacency for part in self.mechanism._within()):
+            raise refuse(self, adjacency, "its mechanism must have a pair for replacing a record as well")
+        if self.replacement and self.batch_size > 1:
+            return self._with_replacement(adjacency, upper=upper)
+        kind, parameters, rate = self._base(adjacency, upper=upper)
+        if self.batch_size == self.dataset_size:
+            if adjacency == "add_or_remove":
+                raise refuse(self, adjacency, "a batch of all records does not exist where one is missing")
+            return kind, parameters, rate
+        drawn = self.batch_size / self.dataset_size
+        if rate == 0.0:
+            return NOTHING
+        return (
+            (kind, parameters, drawn)
+            if adjacency == "add_or_remove" or not upper
+            else (f"fixed_size_{kind}", [*parameters, drawn], 1.0)
+        )
+
+    def _base(self, adjacency: Adjacency, *, upper: bool) -> Core:
+        """Return the mechanism's pair for replacement, which must be the same in either order."""
+        entries = self.mechanism._entries("replace", upper=upper)
+        if not all(symmetric(kind, parameters, rate) for kind, parameters, rate, _ in entries if rate > 0.0):
+            raise refuse(self, adjacency, "its mechanism must have the same pair in either order, under replacement")
+        whole = simplest(entries, upper=upper)
+        if whole is not None:
+            return whole
+        p, q = discrete_pair(entries, forward=True, upper=upper)
+        return "discrete", [*p, *q], 1.0
+
+    def _with_replacement(self, adjacency: Adjacency, *, upper: bool) -> Core:
+        kind, parameters, rate = simplest(self.mechanism._entries("replace", upper=upper), upper=upper) or NOTHING
+        if kind not in ("gaussian", "laplace") or rate != 1.0:
+            raise refuse(
+                self, adjacency, "with replacement only noise is supported whose sum for several records is known"
+            )
+        if not SHIFTS[0] <= parameters[0] <= SHIFTS[1]:
+            msg = f"2/noise_multiplier must lie in [{SHIFTS[0]}, {SHIFTS[1]}] with replacement, not {parameters[0]}"
+            raise ValueError(msg)
+        if self.dataset_size == 1:  # drawn every time
+            if adjacency == "add_or_remove":
+                raise refuse(self, adjacency, "there is nothing to draw from where the record is missing")
+            return kind, [parameters[0] * self.batch_size], 1.0
+        copies, weights, drawn = drawn_copies(self.batch_size, self.dataset_size, upper=upper)
+        mixture = [*(parameters[0] * m for m in copies), *weights]
+        if kind == "gaussian" and (adjacency == "add_or_remove" or not upper):
+            return "gaussian_mixture", mixture, drawn
+        if not upper:
+            return kind, parameters, drawn
+        if adjacency == "add_or_remove":
+            return f"labelled_{kind}", mixture, drawn
+        return f"fixed_size_labelled_{kind}", [*mixture, drawn], 1.0

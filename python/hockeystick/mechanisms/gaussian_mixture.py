@@ -1,0 +1,188 @@
+"""Gaussian noise on a query whose sensitivity is random: groups of records under Poisson sampling, matrix mechanisms."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, refuse
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+LARGEST_GROUP = 1000
+
+
+@dataclass(frozen=True)
+class MixtureOfGaussians(Mechanism):
+    """Gaussian noise on a sum that a record moves by one of several distances, at random.
+
+    Only under ``adjacency="add_or_remove"``.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise, in the unit of the sensitivities; positive and finite.
+    sensitivities : sequence of float
+        How far the record moves the sum at most, for each possible choice of the mechanism; 0, or in [1e-9, 1e4] noise multipliers.
+    probabilities : sequence of float
+        Of each choice: as many, non-negative, summing to 1 within 1e-12. The choice is secret.
+
+    Notes
+    -----
+    The pair is sum_k p_k N(s_k, noise_multiplier^2) and N(0, noise_multiplier^2), and it dominates that of vectors of norms at
+    most s_k: the proof is in loss/gaussian_mixture.hpp. The probability of sensitivity 0 is rounded down to the complement of a
+    double, which moves both ends up where it is tiny. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]).sensitivities
+    (0.0, 1.0, 2.0)
+    """
+
+    noise_multiplier: float
+    sensitivities: Sequence[float]
+    probabilities: Sequence[float]
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+        sensitivities = vector("sensitivities", real("sensitivities", self.sensitivities))
+        shifts = sensitivities / self.noise_multiplier
+        if not ((sensitivities == 0) | ((shifts >= 1e-9) & (shifts <= 1e4))).all():
+            msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {reprlib.repr(self.sensitivities)}"
+            raise ValueError(msg)
+        object.__setattr__(self, "sensitivities", tuple(sensitivities.tolist()))
+        object.__setattr__(self, "probabilities", distribution("probabilities", self.probabilities))
+        if len(self.probabilities) != len(self.sensitivities):
+            msg = f"probabilities must be as many as sensitivities ({len(self.sensitivities)}), not {len(self.probabilities)}"
+            raise ValueError(msg)
+
+    @classmethod
+    def of_group(cls, noise_multiplier: float, group_size: int, sampling_rate: float) -> Self:
+        """Return Gaussian noise on a Poisson sample, where a group of records is added or removed as one.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation over the sensitivity to one record.
+        group_size : int
+            Number of records of the group, say of a user; in [1, 1000].
+        sampling_rate : float
+            Probability of each record, in [0, 1].
+
+        Returns
+        -------
+        MixtureOfGaussians
+            A sum moves by as many sensitivities as there are records of the group in the sample: a binomial number.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> hs.MixtureOfGaussians.of_group(1.0, 2, 0.5).probabilities
+        (0.25, 0.5, 0.25)
+        """
+        size = _group_size(group_size)
+        rate = probability_scalar("sampling_rate", sampling_rate)
+        if rate in (0.0, 1.0):
+            return cls(noise_multiplier, [rate * size], [1.0])
+        logs = [
+            math.log(math.comb(size, k)) + k * math.log(rate) + (size - k) * math.log1p(-rate) for k in range(size + 1)
+        ]
+        return cls(noise_multiplier, range(size + 1), [max(math.exp(x), LEAST_PROBABILITY) for x in logs])
+
+    @classmethod
+    def of_group_in_batch(cls, noise_multiplier: float, group_size: int, dataset_size: int, batch_size: int) -> Self:
+        """Return Gaussian noise on a batch of fixed size, drawn without replacement, where a group is added or removed as one.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation over the sensitivity to one record.
+        group_size : int
+            Number of records of the group, say of a user; in [1, 1000].
+        dataset_size : int
+            Number of records, those of the group included.
+        batch_size : int
+            Number of records drawn, at most as many as there are without the group.
+
+        Returns
+        -------
+        MixtureOfGaussians
+            As many records of the group as are in the batch, a hypergeometric number, are there in place of others, each
+            of which moves a sum by two sensitivities: attained where all others are opposite to the group's.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> hs.MixtureOfGaussians.of_group_in_batch(1.0, 2, 4, 2).sensitivities
+        (0.0, 2.0, 4.0)
+        """
+        size = _group_size(group_size)
+        dataset, batch = (
+            count_scalar("dataset_size", dataset_size),
+            count_scalar("batch_size", batch_size),
+        )
+        if batch > dataset - size:
+            msg = f"batch_size must be at most dataset_size less group_size ({dataset - size}), not {batch}"
+            raise ValueError(msg)
+        shares = group_in_batch(size, dataset, batch)
+        most = min(size, batch)
+        probabilities = np.maximum(shares[: most + 1], LEAST_PROBABILITY).tolist()
+        return cls(noise_multiplier, [2.0 * k for k in range(most + 1)], probabilities)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
+        ]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        if adjacency != "add_or_remove":
+            raise refuse(
+                self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
+            )
+        merged: dict[float, float] = {}
+        for sensitivity, probability in zip(self.sensitivities, self.probabilities, strict=True):
+            if sensitivity > 0.0 and probability > 0.0:
+                shift = sensitivity / self.noise_multiplier
+                merged[shift] = merged.get(shift, 0.0) + probability
+        moves = math.fsum(merged.values())
+        rate = self._moving()
+        if len(merged) < 2:
+            return "gaussian", [*merged, 1.0][:1], rate
+        return "gaussian_mixture", [*merged, *(p / moves for p in merged.values())], rate
+
+    def _moving(self) -> float:
+        """Return the share of the choices that move the sum: a rate of Poisson sampling, rounded up as it leaks more then."""
+        pairs = list(zip(self.sensitivities, self.probabilities, strict=True))
+        exact = sum(Fraction(p) for s, p in pairs if s > 0.0) / sum(Fraction(p) for _, p in pairs)
+        rate = float(exact)
+        return rate if rate >= exact else math.nextafter(rate, 1.0)
+
+
+def _group_size(value: int) -> int:
+    size = count_scalar("group_size", value)
+    if size > LARGEST_GROUP:
+        msg = f"group_size must be at most {LARGEST_GROUP}, not {size}"
+        raise ValueError(msg)
+    return size

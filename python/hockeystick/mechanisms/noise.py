@@ -1,0 +1,60 @@
+"""Gaussian and Laplace noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hockeystick._checks import positive_scalar
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, shift
+
+
+@dataclass(frozen=True)
+class Gaussian(Mechanism):
+    """Gaussian noise.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation over add-or-remove sensitivity, positive and finite.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Gaussian(1.5)
+    Gaussian(noise_multiplier=1.5)
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        return "gaussian", [shift(self.noise_multiplier, adjacency)], 1.0
+
+
+@dataclass(frozen=True)
+class Laplace(Mechanism):
+    """Laplace noise.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale over add-or-remove sensitivity, positive and finite.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Laplace(2.0)
+    Laplace(noise_multiplier=2.0)
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        return "laplace", [shift(self.noise_multiplier, adjacency)], 1.0

@@ -1,0 +1,137 @@
+"""Mechanisms that are run on a sample of the records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hockeystick._checks import probability_scalar
+from hockeystick.mechanisms.base import (
+    Adjacency,
+    Core,
+    Entry,
+    Mechanism,
+    refuse,
+    require_mechanism,
+    require_pairs,
+)
+from hockeystick.mechanisms.composed import (
+    NOTHING,
+    ONE_SAMPLE,
+    Composed,
+    as_one,
+    discrete_pair,
+    replaced_pair,
+    simplest,
+)
+from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
+
+
+@dataclass(frozen=True)
+class PoissonSampled(Mechanism):
+    """A mechanism run on a Poisson sample: each record is in it independently.
+
+    Several releases of one sample are `Composed` first: that differs from composing mechanisms that each draw a sample.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is run on the sample; any but `FixedSizeSampled`, as the size of the sample is random.
+    sampling_rate : float
+        Probability of each record, in [0, 1].
+
+    Notes
+    -----
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
+
+    A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
+    r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
+    is attained, and in `hockeystick._composed.replaced_pair` for all others. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
+    adjacency, and refused: the pair for removing a record is not that for replacing one.
+
+    Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    PoissonSampled(mechanism=Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
+    """
+
+    mechanism: Mechanism
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        require_mechanism(self.mechanism)
+        require_pairs(self.mechanism)
+        if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
+            msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {self.mechanism!r} does"
+            raise ValueError(msg)
+        object.__setattr__(self, "sampling_rate", probability_scalar("sampling_rate", self.sampling_rate))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        own = "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
+        return [own, *([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else [])]
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        return self._sampled(adjacency, upper=True)
+
+    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+        if self.sampling_rate == 1.0:
+            return self.mechanism._entries(adjacency, upper=upper)
+        return [(*self._sampled(adjacency, upper=upper), 1.0)]
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> Core:
+        if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
+            return self._replaced(upper=upper)
+        entries = self.mechanism._entries(adjacency, upper=upper)
+        if self.sampling_rate == 0.0:
+            return NOTHING
+        return _sampled(as_one(entries, upper=upper), self.sampling_rate, upper=upper)
+
+    def _replaced(self, *, upper: bool) -> Core:
+        """Return the pair where a record is replaced, from that of a record that is removed."""
+        if any(part._for_one_adjacency for part in self.mechanism._within()):
+            raise refuse(self, "replace", "its mechanism must have a pair for removing a record as well")
+        try:
+            entries = self.mechanism._entries("add_or_remove", upper=upper)
+        except ValueError as reason:
+            raise refuse(
+                self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
+            ) from None
+        whole = simplest(entries, upper=upper)
+        if whole is None:
+            return replaced_pair(*discrete_pair(entries, forward=True, upper=upper), self.sampling_rate)
+        kind, parameters, rate = _sampled(whole, self.sampling_rate, upper=upper)
+        if kind == "gaussian":
+            return "replaced_gaussian", [*parameters, rate], 1.0
+        if kind == "truncated_gaussian":
+            return "truncated_replaced_gaussian", parameters, 1.0
+        if kind == "discrete":
+            half = len(parameters) // 2
+            return replaced_pair(parameters[:half], parameters[half:], rate)
+        pair = discrete_pair([(kind, parameters, 1.0, 1.0)], forward=True, upper=upper)
+        return replaced_pair(*pair, rate)
+
+
+def _sampled(core: Core, sampling_rate: float, *, upper: bool) -> Core:
+    """Return what a Poisson sample of a release leaks; sampled twice is sampled at the product of the rates."""
+    kind, parameters, rate = core
+    if rate == 0.0:
+        return NOTHING
+    if kind == "truncated_gaussian":  # the truncation being shown, the sampling is that of either case
+        shift, inner, truncation = parameters
+        return kind, [shift, _product(inner, sampling_rate, upper=upper), truncation], rate
+    return kind, parameters, _product(rate, sampling_rate, upper=upper)
+
+
+def _product(rate: float, other: float, *, upper: bool) -> float:
+    """Return the product, rounded to the safe side unless it is exact."""
+    if 1.0 in (rate, other):
+        return rate * other
+    return math.nextafter(rate * other, 1.0 if upper else 0.0)

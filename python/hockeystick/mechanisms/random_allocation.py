@@ -1,0 +1,100 @@
+"""Random allocation: every record takes part in a few of the steps, chosen uniformly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import hockeystick._core as core
+from hockeystick._checks import count_scalar
+from hockeystick._numeric.rounding import DOWN
+from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, refuse
+from hockeystick.mechanisms.noise import Gaussian
+
+MOST_STEPS = 10**6
+NOISE = (0.25, 1000.0)
+
+
+@dataclass(frozen=True)
+class RandomAllocation(Mechanism):
+    """Gaussian noise on each of several steps, of which every record takes part in a few, drawn uniformly.
+
+    One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
+    record falls into one of `num_steps` batches, independently of the others. Only under ``adjacency="add_or_remove"``.
+
+    Parameters
+    ----------
+    mechanism : Gaussian
+        What is run on each batch; its noise_multiplier in [0.25, 1000] where fewer than all steps are selected.
+    num_steps : int
+        Steps of the epoch, in [1, 10^6].
+    num_selected : int
+        In how many of them each record takes part, at most num_steps: a uniform subset, drawn for each record independently
+        of all others, anew for each epoch, and kept secret.
+
+    Notes
+    -----
+    One of t steps: the pair (1/t) sum_i N(r e_i, I) and N(0, I), r = 1/noise_multiplier, dominates steps that are chosen
+    adaptively, and is attained. k of t: at most k epochs of one of floor(t/k) or ceil(t/k) steps; the lower end is that of the sum
+    of all outputs, N(k r/sqrt t, 1) and N(0, 1). The proofs, and how both ends are computed from sums of log-normals, are
+    in allocation/random_allocation.hpp. Feldman and Shenfeld 2025, arXiv:2502.08202; Chua et al. 2025, arXiv:2412.16802, for balls and bins. Not for shuffled
+    batches, whose sizes are fixed: there a record's batch depends on those of others.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> epoch = hs.RandomAllocation(hs.Gaussian(1.0), 100)
+    >>> round(hs.Accountant().compose(epoch).epsilon(1e-5), 2)
+    0.62
+    """
+
+    mechanism: Mechanism
+    num_steps: int
+    num_selected: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not isinstance(self.mechanism, Gaussian):
+            msg = f"mechanism must be Gaussian, not {self.mechanism!r}"
+            raise TypeError(msg)
+        for name in ("num_steps", "num_selected"):
+            object.__setattr__(self, name, count_scalar(name, getattr(self, name)))
+        if self.num_steps > MOST_STEPS:
+            msg = f"num_steps must be at most {MOST_STEPS}, not {self.num_steps}"
+            raise ValueError(msg)
+        if self.num_selected > self.num_steps:
+            msg = f"num_selected must be at most num_steps ({self.num_steps}), not {self.num_selected}"
+            raise ValueError(msg)
+        noise = self.mechanism.noise_multiplier
+        if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
+            msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
+            raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            (
+                f"random allocation: in every epoch each record takes part in {self.num_selected} of the "
+                f"{self.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
+            )
+        ]
+
+    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+        if adjacency != "add_or_remove":
+            raise refuse(self, adjacency, "a dominating pair is known for a record added or removed only")
+        shift, selected = 1.0 / self.mechanism.noise_multiplier, self.num_selected  # type: ignore[attr-defined]
+        if not upper and 1 < selected < self.num_steps:
+            moved = shift * selected / math.sqrt(self.num_steps) * DOWN
+            return [("gaussian", [moved], 1.0, 1.0)]
+        size, longer = divmod(self.num_steps, selected)
+        blocks = {size: selected - longer, size + 1: longer}
+        return [(*_one_of(shift, size, upper=upper), 1.0, float(count)) for size, count in blocks.items() if count]
+
+
+@lru_cache(maxsize=16)  # a pair has thousands of atoms, and every query asks for it
+def _one_of(shift: float, num_steps: int, *, upper: bool) -> tuple[str, list[float]]:
+    """Return kind and parameters of a pair that dominates one of `num_steps` steps, or is dominated by it."""
+    if num_steps == 1:
+        return "gaussian", [shift]
+    return "discrete_pairs", core.random_allocation_pairs(shift, num_steps, upper)

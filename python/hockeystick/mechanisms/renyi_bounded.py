@@ -1,0 +1,223 @@
+"""Mechanisms known by their Renyi divergences alone; compositions add them, and accounting/renyi/conversion.py converts the sum."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from hockeystick._checks import STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
+from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick.mechanisms import cumulant_bound
+from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, require_mechanism
+from hockeystick.mechanisms.orders import LARGEST_ORDER
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+UP = 1.0 + SHORT_SUM
+
+
+class RenyiMechanism(Mechanism):
+    """A mechanism of which an upper bound of the Renyi divergence is known, and no dominating pair."""
+
+    _has_pair: ClassVar[bool] = False
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency
+        return "renyi", [], 1.0
+
+    def _divergence(self, order: float, adjacency: Adjacency) -> float:
+        """Return an upper bound of the divergence of an order >= 1 in both directions."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(RenyiMechanism):
+    """Any mechanism with rho-zero-concentrated differential privacy: Renyi divergences of at most rho times the order.
+
+    Parameters
+    ----------
+    rho : float
+        Non-negative and finite.
+
+    Notes
+    -----
+    Bun and Steinke 2016. Compositions add Renyi divergences; the conversion is that of `zcdp_delta`. Lower ends are 0.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.Accountant().compose(hs.ZeroConcentratedDP(0.01), 50).epsilon(1e-5):.2f}")
+    4.73
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        object.__setattr__(self, "rho", non_negative_scalar("rho", self.rho))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the numbers of ZeroConcentratedDP are upper bounds for this adjacency"]
+
+    def _divergence(self, order: float, adjacency: Adjacency) -> float:
+        del adjacency  # the guarantee is taken to be for the one in use
+        return self.rho * order * UP
+
+
+@dataclass(frozen=True)
+class RenyiDP(RenyiMechanism):
+    """A mechanism of one's own, by upper bounds of its Renyi divergence at some orders.
+
+    Parameters
+    ----------
+    orders : sequence of float
+        Increasing, in [1, 1e5].
+    divergences : sequence of float
+        In nats, non-negative, not falling with the order; of the larger direction, for the adjacency in use. Infinity is legal.
+
+    Notes
+    -----
+    Mironov 2017. (order - 1) times the divergence is convex in the order and 0 at 1, so that chords bound it between the
+    orders; below the first the divergence is at most the first, and beyond the last nothing is known. All that is assumed is that the
+    numbers are upper bounds. Compositions add divergences; Canonne, Kamath and Steinke 2020 convert. Lower ends are 0.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.Accountant().compose(hs.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2]), 10).epsilon(1e-6):.3f}")
+    1.943
+    """
+
+    orders: Sequence[float]
+    divergences: Sequence[float]
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        orders = vector("orders", real("orders", self.orders))
+        if not (orders[0] >= 1.0 and orders[-1] <= LARGEST_ORDER and (np.diff(orders) > 0.0).all()):
+            msg = f"orders must increase, in [1, 1e5], not be {self.orders!r}"
+            raise ValueError(msg)
+        divergences = vector("divergences", STRICT.non_negative_or_infinite("divergences", self.divergences))
+        if divergences.size != orders.size:
+            msg = f"divergences must be as long as orders ({orders.size}), not of length {divergences.size}"
+            raise ValueError(msg)
+        for i in range(1, orders.size):
+            if divergences[i] < divergences[i - 1]:
+                msg = f"divergences must not fall, not by {divergences[i - 1] - divergences[i]:g} from order {orders[i - 1]:g} to {orders[i]:g}"
+                raise ValueError(msg)
+        object.__setattr__(self, "orders", tuple(orders.tolist()))
+        object.__setattr__(self, "divergences", tuple(divergences.tolist()))
+
+    @classmethod
+    def from_cumulant(
+        cls, cumulant: Callable[[float], float], *, accuracy: float = 1e-12, largest_order: float = 1024.0
+    ) -> Self:
+        """Return the bound of a cumulant function K(s) = log E e^{s L}, L the privacy loss under P; called, checked, and not kept.
+
+        Parameters
+        ----------
+        cumulant : callable
+            K at s in [-1, largest_order - 1], of the direction in which it is larger: a Python function of one number, a
+            numba cfunc or a scipy.LowLevelCallable of signature ``double (double)``. K(s)/s is the divergence of order s + 1.
+        accuracy : float
+            Its error, relative to max(K, s), in [0, 0.1]: K is raised by it.
+        largest_order : float
+            In [2, 1e5].
+
+        Returns
+        -------
+        RenyiDP
+            At several hundred orders.
+
+        Raises
+        ------
+        ValueError
+            If K(0) or K(-1) is not 0 (losses would be infinite, or P or Q not be normalised), K is negative at s > 0, or it
+            is not convex; the message says by how much.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> step = hs.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
+        >>> print(f"{hs.Accountant().compose(step, 10).epsilon(1e-6):.3f} {hs.zcdp_epsilon(0.2, 1e-6):.3f}")
+        3.131 3.131
+        """
+        return cls(*cumulant_bound.of_function(cumulant, accuracy, largest_order))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return ["the numbers of RenyiDP are upper bounds for this adjacency"]
+
+    def _divergence(self, order: float, adjacency: Adjacency) -> float:
+        del adjacency  # the numbers are taken to be for the one in use
+        if order > self.orders[-1]:
+            return math.inf
+        right = bisect.bisect_left(self.orders, order)
+        if right == 0 or self.orders[right] == order:
+            return self.divergences[right] * UP
+        left, part = right - 1, (order - self.orders[right - 1]) / (self.orders[right] - self.orders[right - 1])
+        ends = [(self.orders[i] - 1.0) * self.divergences[i] for i in (left, right)]
+        if ends[1] == math.inf:
+            return math.inf
+        return ((1.0 - part) * ends[0] + part * ends[1]) / (order - 1.0) * UP
+
+
+@dataclass(frozen=True)
+class PrivateSelection(RenyiMechanism):
+    """Running a mechanism a random number of times and releasing the best result, as hyper-parameter search does.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is composed in one run, the choice of its settings included: the best run is known by what it released.
+    count : int
+        How many steps of it are a run, in [1, 2^53].
+    mean : float
+        Mean number of runs, which is secret and drawn anew; at least 1 unless `shape` is None, then positive.
+    shape : float, optional
+        eta of the truncated negative binomial distribution, above -1: 1 is the geometric and 0 the logarithmic distribution.
+        By default the Poisson distribution; if it gives no run, what is released must not depend on the data.
+
+    Notes
+    -----
+    Papernot and Steinke 2022: Theorem 2 (truncated negative binomial) and Theorem 6 (Poisson), whose second orders are optimised over; Liu and
+    Talwar 2019 for the geometric distribution. The run must have a bound in `Accountant.rdp`. Lower ends are 0.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> search = hs.PrivateSelection(hs.Gaussian(4.0), 1, mean=10.0)
+    >>> print(f"{hs.Accountant().compose(hs.Gaussian(4.0)).epsilon(1e-6):.2f} {hs.Accountant().compose(search).epsilon(1e-6):.2f}")
+    1.06 2.04
+    """
+
+    mechanism: Mechanism
+    count: int
+    mean: float
+    shape: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        require_mechanism(self.mechanism)
+        object.__setattr__(self, "count", count_scalar("count", self.count))
+        object.__setattr__(self, "mean", positive_scalar("mean", self.mean))
+        if self.shape is not None:
+            shape = scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)")
+            object.__setattr__(self, "shape", shape)
+            scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released"
+        ]
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)

@@ -1,0 +1,106 @@
+"""Mechanisms that choose one of many candidates by a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hockeystick._checks import scalar
+from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, approximate_pair
+
+LARGEST_EPSILON = 600.0
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Mechanism):
+    """The exponential mechanism, and any other mechanism of bounded range; report-noisy-max with Gumbel noise is the same.
+
+    Parameters
+    ----------
+    epsilon : float
+        The range, in (0, 600]: candidates have weights e^{epsilon score/(2 sensitivity)}, or e^{epsilon score/sensitivity} if
+        adding a record never lowers a score (or never raises one). The sensitivity is that of every score under the adjacency in use.
+
+    Notes
+    -----
+    Dong, Durfee and Rogers 2020: losses lie in some interval of length epsilon, and two outcomes at its ends dominate. The pair
+    here dominates whichever interval it is (loss/bounded_range.hpp has the proof); one step attains it at every eps:
+    delta(0) is tanh(epsilon/4), half of what epsilon-DP alone allows. Many steps need not attain what the pair leaks; the lower end is that
+    of choices between two candidates whose losses are epsilon/2 and -epsilon/2.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> chosen = hs.Accountant().compose(hs.ExponentialMechanism(0.1), 50)
+    >>> print(f"{chosen.epsilon(1e-6):.2f} {hs.Accountant().compose(hs.ApproximateDP(0.1, 0.0), 50).epsilon(1e-6):.2f}")
+    1.77 3.17
+    """
+
+    epsilon: float
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        object.__setattr__(self, "epsilon", _range(self.epsilon))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "exponential mechanism: no score moves by more than the sensitivity used; the bracket is that of its dominating pair"
+        ]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency  # the sensitivity is taken to be for the one in use
+        return "bounded_range", [self.epsilon], 1.0
+
+    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+        if upper:
+            return super()._entries(adjacency)
+        return [
+            (*approximate_pair(0.5 * self.epsilon, 0.0), 1.0)
+        ]  # of two candidates, each score moved by the sensitivity
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(Mechanism):
+    """Permute-and-flip; report-noisy-max with exponential noise is the same.
+
+    Parameters
+    ----------
+    epsilon : float
+        In (0, 600]: a candidate is taken with probability e^{epsilon (score - best)/(2 sensitivity)} when its turn comes, or
+        e^{epsilon (score - best)/sensitivity} if adding a record never lowers a score (or never raises one).
+
+    Notes
+    -----
+    McKenna and Sheldon 2020, Theorem 1: it is epsilon-DP. Its losses may spread over more than epsilon, so that the pair of
+    `ExponentialMechanism` is not proven for it; it has that of all epsilon-DP mechanisms. Ding, Kifer, Steinke and others 2021 show
+    that it is report-noisy-max with exponential noise.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.Accountant().compose(hs.PermuteAndFlip(0.5)).epsilon(0.0):.6f}")
+    0.500000
+    """
+
+    epsilon: float
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        object.__setattr__(self, "epsilon", _range(self.epsilon))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of all epsilon-DP mechanisms"
+        ]
+
+    def _core(self, adjacency: Adjacency) -> Core:
+        del adjacency
+        return approximate_pair(self.epsilon, 0.0)
+
+
+def _range(epsilon: float) -> float:
+    return scalar("epsilon", epsilon, lambda x: 0 < x <= LARGEST_EPSILON, "lie in (0, 600]")

@@ -1,0 +1,245 @@
+"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick.plot.scales import Scale, is_geometric
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import UNSOUND
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from hockeystick.sweep.view.slices import Drawn, View
+
+__all__ = ["heat_map", "line_plot", "plot_sweep"]
+
+DOTS_PER_INCH = 150
+
+
+def heat_map(
+    x: ArrayLike, y: ArrayLike, values: ArrayLike, *, x_label: str, y_label: str, label: str, title: str = ""
+) -> Figure:
+    """Draw values over two arguments in colour, with labelled iso-lines.
+
+    An axis is logarithmic if its values are spaced by ratios, the colour if positive values span more than a factor
+    of 100. Cells without a finite value are hatched. A grid of at most 8 by 8 has its values written into the cells
+    instead of the iso-lines.
+
+    Parameters
+    ----------
+    x : array-like of shape (nx,)
+        Increasing values, at least two.
+    y : array-like of shape (ny,)
+        Increasing values, at least two.
+    values : array-like of shape (ny, nx)
+        What is drawn.
+    x_label, y_label, label, title : str
+        Texts at the axes, at the colour bar and on top.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not bound to a window; use its ``savefig``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not match, or an axis does not increase.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> from hockeystick.plot import heat_map
+    >>> eps, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 7)
+    >>> figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="eps", y_label="r", label="delta")
+    >>> len(figure.axes)  # the map and its colour bar
+    2
+    """
+    from hockeystick.plot.matplotlib_figures import heat_maps  # noqa: PLC0415 - matplotlib is asked for when first needed
+
+    across, up = _scale("x", x, x_label), _scale("y", y, y_label)
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape != (len(up.values), len(across.values)):
+        message = f"values must have shape (len(y), len(x)) = {(len(up.values), len(across.values))}, not {table.shape}"
+        raise ValueError(message)
+    return heat_maps(across, up, table[None], label=label, panel_titles=[""], title=title)
+
+
+def line_plot(x: ArrayLike, series: Mapping[str, ArrayLike], *, x_label: str, title: str = "") -> Figure:
+    """Draw several outputs over one argument.
+
+    Parameters
+    ----------
+    x : array-like of shape (nx,)
+        Increasing values, at least two.
+    series : mapping of str to array-like of shape (nx,)
+        Name and values of each line; at least one.
+    x_label, title : str
+        Texts at the axis and on top.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not bound to a window; use its ``savefig``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not match, x does not increase, or there is no line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> from hockeystick.plot import line_plot
+    >>> eps = np.linspace(0, 4, 9)
+    >>> figure = line_plot(eps, {"r = 1": hs.theta(eps, 1.0), "r = 2": hs.theta(eps, 2.0)}, x_label="eps")
+    >>> len(figure.axes)
+    1
+    """
+    from hockeystick.plot.matplotlib_figures import line_plots  # noqa: PLC0415
+
+    across = _scale("x", x, x_label)
+    lines = {name: np.asarray(values, dtype=np.float64)[None] for name, values in series.items()}
+    if not lines or any(values.shape != (1, len(across.values)) for values in lines.values()):
+        shapes = {name: values.shape[1:] for name, values in lines.items()}
+        message = f"series must hold arrays of shape (len(x),) = {(len(across.values),)}, not {shapes}"
+        raise ValueError(message)
+    return line_plots(across, lines, panel_titles=[""], title=title)
+
+
+def plot_sweep(
+    out: str | os.PathLike[str],
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    value: str | None = None,
+    slices: Mapping[str, str] | None = None,
+    format: str = "png",
+    destination: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Draw the table of a sweep: a heat map for each output, or all outputs as lines if one numeric axis is free.
+
+    Other axes become panels as long as these are at most six; the rest is held at its first value, which the title
+    tells. A run that is not finished is drawn as far as it is.
+
+    Parameters
+    ----------
+    out : path
+        Directory of a sweep.
+    x, y : str, optional
+        Arguments to draw; by default the two longest numeric axes.
+    value : str, optional
+        The output to draw; all if not given.
+    slices : mapping of str to str, optional
+        Arguments to hold, and at which value.
+    format : {"png", "svg"}
+        Kind of picture.
+    destination : path, optional
+        Directory of the pictures; `out` if not given.
+
+    Returns
+    -------
+    list of Path
+        The pictures, named after their outputs.
+
+    Raises
+    ------
+    ValueError
+        If the directory holds no sweep, or a name is none of its axes or outputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hockeystick.plot import plot_sweep
+    >>> from hockeystick.sweep import run
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"eps": [0, 1, 2], "r": [0.5, 1.0]}}
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     summary = run(plan, out)
+    ...     [picture.name for picture in plot_sweep(out)]
+    ['delta.png']
+    """
+    from hockeystick.sweep.plan.plan import parse  # noqa: PLC0415
+    from hockeystick.sweep.store.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.view.slices import choose  # noqa: PLC0415
+
+    folder = Path(out)
+    plan = parse(read_manifest(folder)["plan"])
+    outputs = [output.column for output in plan.outputs]
+    if value is not None and value not in outputs:
+        message = f"value must be an output of the sweep, of {', '.join(outputs)}, not {value}"
+        raise ValueError(message)
+    if format not in ("png", "svg"):
+        message = f"format must be png or svg, not {format}"
+        raise ValueError(message)
+    view = choose(plan, x, y, slices)
+    figures = _figures(view, folder, [value] if value else outputs)
+    target = folder if destination is None else Path(destination)
+    target.mkdir(parents=True, exist_ok=True)
+    pictures = []
+    for name, figure in figures.items():
+        pictures.append(target / f"{name}.{format}")
+        figure.savefig(pictures[-1], dpi=DOTS_PER_INCH, metadata={"Date": None} if format == "svg" else None)
+    return pictures
+
+
+def _figures(view: View, folder: Path, outputs: list[str]) -> dict[str, Figure]:
+    """Return the pictures by the name of their file."""
+    from hockeystick.plot.matplotlib_figures import heat_maps, line_plots  # noqa: PLC0415
+
+    across = _drawn_scale(view, view.x)
+    titles = [panel.title for panel in view.panels]
+    tables = {name: view.values(folder, name) for name in outputs}
+    if view.y is None:
+        series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
+        name = outputs[0] if len(outputs) == 1 else "outputs"
+        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs))}
+    up = _drawn_scale(view, view.y)
+    return {
+        name: heat_maps(
+            across, up, values, label=_output_label(view, name), panel_titles=titles, title=_title(view, [name])
+        )
+        for name, values in tables.items()
+    }
+
+
+def _title(view: View, outputs: list[str]) -> str:
+    """Return the plan's title, what the outputs are, and what is held."""
+    functions = {output.column: output.function.name for output in view.plan.outputs}
+    named = ", ".join(f"{output} = {functions[output]}{_remark(functions[output])}" for output in outputs)
+    return "\n".join(text for text in (view.plan.title, named, view.held) if text)
+
+
+def _remark(function: str) -> str:
+    return " (as printed: no privacy guarantee)" if function in UNSOUND else ""
+
+
+def _drawn_scale(view: View, drawn: Drawn) -> Scale:
+    """Return the scale of a drawn argument; its label names those that move with it."""
+    axis = view.plan.axes[drawn.axis]
+    zipped = ", ".join(name for name in axis.names if name != drawn.name)
+    label = units.labelled(drawn.name, units.of_argument(drawn.name))
+    return _scale(drawn.name, drawn.values, f"{label}, and with it {zipped}" if zipped else label)
+
+
+def _output_label(view: View, name: str) -> str:
+    """Return an output's name with the unit of what its function returns."""
+    function = next(output.function.name for output in view.plan.outputs if output.column == name)
+    return units.labelled(name, units.of_value(function))
+
+
+def _scale(argument: str, given: ArrayLike, label: str) -> Scale:
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
+        message = f"{argument} must be at least two increasing finite values, not {given!r}"
+        raise ValueError(message)
+    return Scale(values, label, is_geometric(values))

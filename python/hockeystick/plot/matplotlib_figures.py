@@ -1,0 +1,168 @@
+"""The pictures themselves, on Matplotlib's `Figure`, without the state of pyplot."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hockeystick.plot.scales import Array, Scale, is_wide, value_ends
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414, for _demo_picture
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import MaxNLocator, NullLocator
+except ImportError as missing:
+    need = "a plot needs matplotlib: pip install 'hockeystick[plot]'"
+    raise ImportError(need) from missing
+
+COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same
+FEW = 8  # so many values along an axis get a tick each
+# Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
+CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", "--", "-.", ":")
+
+
+@dataclass(frozen=True)
+class Colours:
+    """How values become colours."""
+
+    norm: Normalize
+    least: float
+    log: bool
+    floored: bool  # some values lie below the lowest colour
+
+    @classmethod
+    def of(cls, values: Array) -> Colours:
+        """Return the scale that shows all values."""
+        log = is_wide(values)
+        least, greatest = value_ends(values, log)
+        norm = LogNorm(least, greatest) if log else Normalize(least, greatest)
+        return cls(norm, least, log, bool((values[np.isfinite(values)] < least).any()))
+
+    def add_bar(self, figure: Figure, panels: Axes | list[Axes], mesh: QuadMesh, label: str) -> None:
+        """Draw the colour bar beside its panels."""
+        figure.colorbar(mesh, ax=panels, label=label, extend="min" if self.floored else "neither", aspect=30)
+
+
+def heat_maps(x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str) -> Figure:
+    """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
+    figure, panels = _figure(len(values), title)
+    colours = Colours.of(values)
+    for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
+        mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title)
+    colours.add_bar(figure, panels, mesh, label)
+    return figure
+
+
+def heat_map(panel: Axes, x: Scale, y: Scale, values: Array, *, colours: Colours, title: str) -> QuadMesh:
+    """Draw (y, x) values into a panel."""
+    shown = np.ma.masked_invalid(values)
+    if colours.log:  # an underflow has the lowest colour, not that of a missing value
+        shown = np.ma.maximum(shown, colours.least / 2)
+    mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=colours.norm, cmap=COLOURS, rasterized=True)
+    panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
+    if max(len(x.values), len(y.values)) <= FEW:
+        _numbers(panel, x, y, values, colours.norm)
+    else:
+        _iso_lines(panel, x, y, values, colours.log)
+    _dress(panel, x, title)
+    _ticks(panel, y, "y")
+    panel.set_ylabel(y.label)
+    return mesh
+
+
+def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str], title: str) -> Figure:
+    """Draw (panels, x) values of several outputs."""
+    figure, panels = _figure(len(panel_titles), title)
+    everything = np.concatenate([values.ravel() for values in series.values()])
+    log = is_wide(everything)
+    ends = value_ends(everything, log)
+    for index, (panel, panel_title) in enumerate(zip(panels, panel_titles, strict=True)):
+        for number, (name, values) in enumerate(series.items()):
+            marker = "o" if len(x.values) <= FEW else None
+            colour, dash = CURVES[number % len(CURVES)], DASHES[number % len(DASHES)]
+            panel.plot(x.values, values[index], dash, color=colour, marker=marker, label=name)
+        if log:
+            panel.set_yscale("log")
+            panel.set_ylim(ends[0] / 2, 2 * ends[1])
+        _dress(panel, x, panel_title)
+        panel.grid(alpha=0.3)
+        if len(series) == 1:
+            panel.set_ylabel(next(iter(series)))
+        else:
+            panel.legend()
+    return figure
+
+
+def iso_levels(least: float, greatest: float, log: bool) -> Array:
+    """Return round numbers strictly between two values."""
+    if log:
+        decades = np.arange(np.floor(np.log10(least)), np.ceil(np.log10(greatest)) + 1)
+        every = 1 + len(decades) // 10
+        mantissas = [1.0, 2.0, 5.0] if greatest < 1e3 * least else [1.0]
+        levels = np.array([mantissa * 10.0**decade for decade in decades[::every] for mantissa in mantissas])
+    else:
+        levels = np.asarray(MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(least, greatest))
+    return levels[(levels > least) & (levels < greatest)]
+
+
+def _figure(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    columns = 2 if count == 4 else min(count, 3)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(1.6 + 4.4 * columns, 0.9 + 3.7 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for unused in panels[count:]:
+        unused.set_axis_off()
+    across = int(12 * figure.get_figwidth())  # letters
+    figure.suptitle(
+        "\n".join(textwrap.fill(line, across) for line in title.split("\n")), fontsize="medium", parse_math=False
+    )
+    return figure, list(panels[:count])
+
+
+def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> None:
+    """Draw and label lines of equal value, interpolated in logarithms where the colour is logarithmic."""
+    least, greatest = value_ends(values, log)
+    levels = iso_levels(least, greatest, log)
+    if not len(levels) or not np.isfinite(values).any():
+        return
+    heights: Any = np.ma.masked_invalid(values)
+    if log:
+        heights = np.ma.log10(np.ma.maximum(heights, least / 10))
+        levels = np.log10(levels)
+    lines = panel.contour(x.values, y.values, heights, levels=levels, colors="white", linewidths=1.0, linestyles="-")
+    lines.set_path_effects([withStroke(linewidth=2.2, foreground="black", alpha=0.6)])
+    for text in panel.clabel(lines, fmt=lambda level: f"{10**level if log else level:.3g}", fontsize="x-small"):
+        text.set_path_effects([withStroke(linewidth=2.0, foreground="black")])
+        text.set_clip_on(False)  # half a number at the border misleads
+
+
+def _numbers(panel: Axes, x: Scale, y: Scale, values: Array, norm: Normalize) -> None:
+    """Write the values of a coarse grid into its cells; lines between so few points would be invented."""
+    for row, up in enumerate(y.values):
+        for column, across in enumerate(x.values):
+            value = values[row, column]
+            dark = np.isfinite(value) and norm(value) < 0.55
+            text = panel.text(across, up, f"{value:.3g}", ha="center", va="center", fontsize="small")
+            text.set_color("white" if dark else "black")
+
+
+def _dress(panel: Axes, x: Scale, title: str) -> None:
+    panel.set_title(title, fontsize="small", parse_math=False)
+    panel.set_xlabel(x.label)
+    _ticks(panel, x, "x")
+
+
+def _ticks(panel: Axes, scale: Scale, which: str) -> None:
+    axis = panel.xaxis if which == "x" else panel.yaxis
+    (panel.set_xscale if which == "x" else panel.set_yscale)("log" if scale.log else "linear")
+    if len(scale.values) <= FEW:
+        axis.set_ticks(scale.values, labels=[f"{value:g}" for value in scale.values])
+        axis.set_minor_locator(NullLocator())

@@ -1,0 +1,3 @@
+"""Formulas of distortion and leakage exactly as printed."""
+
+from __future__ import annotations

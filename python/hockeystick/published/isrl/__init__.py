@@ -1,0 +1,3 @@
+"""Formulas of inter-silo record-level privacy exactly as printed."""
+
+from __future__ import annotations

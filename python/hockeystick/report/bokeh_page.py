@@ -1,0 +1,233 @@
+"""The pictures of a report, on Bokeh: one slice of a table is seen, a choice of another redraws it in the browser.
+
+Bokeh rather than Plotly: the page carries its own copy of the library, which is 1.7 MB where Plotly's is 4.8, and colours
+come from the page's style sheet, so that one page serves light and dark screens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hockeystick.plot.scales import Array, Scale, is_geometric, is_wide, value_ends
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.plan import Plan
+from hockeystick.sweep.view.sample import Choice, Sample
+from hockeystick.sweep.view.slices import Drawn
+
+try:
+    from bokeh.document import Document
+    from bokeh.embed import file_html
+    from bokeh.events import DocumentReady
+    from bokeh.layouts import row
+    from bokeh.models import (
+        ColorBar,
+        ColumnDataSource,
+        CustomJS,
+        CustomJSHover,
+        HoverTool,
+        LinearColorMapper,
+        LogColorMapper,
+        Select,
+    )
+    from bokeh.plotting import figure
+    from bokeh.resources import INLINE
+    from jinja2 import Environment  # bokeh needs it
+except ImportError as missing:
+    need = "a report needs bokeh: pip install 'hockeystick[report]'"
+    raise ImportError(need) from missing
+
+COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
+LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")
+FEW = 8  # so many values along an axis get a tick each, and along a line a mark
+DASHES = ("solid", "dashed", "dotdash", "dotted")
+WIDTH, HEIGHT = 600, 420
+TOOLS = "pan,box_zoom,wheel_zoom,save,reset"
+
+# Copy the chosen slice of all cells into what is drawn. Numbers are shown with all their digits: a rounded bound may be none.
+SHOW_SLICE = """
+const at = selects.reduce((at, select) => at * select.options.length + Number(select.value), 0)
+const [from, to] = [at * plane, (at + 1) * plane]
+const present = all.data.present.slice(from, to)
+const pick = (value, k, absent, refused, number) => present[k] ? (isNaN(value) ? refused : number) : absent
+for (const name of names) {
+  const values = all.data[name].slice(from, to)
+  const text = (value, k) => pick(value, k, "not computed yet", "refused", String(value))
+  shown.data[name] = values
+  shown.data[name + " text"] = Array.from(values, text)
+  shown.data[name + " hatch"] = Array.from(values, (value, k) => pick(value, k, ".", "x", " "))
+}
+shown.change.emit()
+"""
+# The style sheet does not reach into colour bars and legends.
+INK = """
+const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink")
+for (const bar of bars) bar.setv({title_text_color: ink, major_label_text_color: ink, major_tick_line_color: ink})
+for (const legend of legends) legend.setv({label_text_color: ink})
+"""
+SELECT_STYLE = "select.bk-input { background-color: var(--paper); color: var(--ink); border-color: var(--faint); }"
+
+
+def page(sample: Sample, template: str, variables: dict[str, Any]) -> str:
+    """Return a template with the pictures and the variables in it; whatever comes from a plan is escaped."""
+    parsed = Environment(autoescape=True).from_string(template)
+    return str(file_html(document(sample), INLINE, template=parsed, template_variables=variables))
+
+
+def document(sample: Sample) -> Document:
+    """Return a document with the roots `slices`, the choice of what is seen, and `picture-0` and so on."""
+    choice, names = sample.choice, list(sample.outputs)
+    shown = ColumnDataSource(_grid(choice) | _blank(choice, names))
+    everything = ColumnDataSource({**sample.outputs, "present": sample.present})
+    selects = [_select(choice, axis) for axis, points in choice.slices.items() if len(points) > 1]
+    arguments = {"selects": selects, "all": everything, "shown": shown, "names": names, "plane": choice.plane}
+    callback = CustomJS(args=arguments, code=SHOW_SLICE)
+    for select in selects:
+        select.js_on_change("value", callback)
+    if choice.y is None:
+        pictures = [_lines(sample, shown)]
+    else:
+        pictures = [_heat_map(sample, shown, name, choice.y) for name in names]
+    result = Document(title=heading(choice.plan))
+    bars = [bar for picture in pictures for bar in picture.select(ColorBar)]
+    legends = [legend for picture in pictures for legend in picture.legend]
+    result.js_on_event(DocumentReady, callback, CustomJS(args={"bars": bars, "legends": legends}, code=INK))
+    if selects:
+        result.add_root(row(*selects, name="slices", sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}))
+    for number, picture in enumerate(pictures):
+        picture.name = f"picture-{number}"
+        result.add_root(picture)
+    return result
+
+
+def heading(plan: Plan) -> str:
+    """Return the title of the page."""
+    return plan.title or f"Sweep of {', '.join(output.column for output in plan.outputs)}"
+
+
+def scale(choice: Choice, drawn: Drawn) -> Scale:
+    """Return the scale of a drawn argument; its label has the unit, and names those that move with it."""
+    zipped = [name for name in choice.plan.axes[drawn.axis].names if name != drawn.name]
+    label = units.labelled(drawn.name, units.of_argument(drawn.name))
+    return Scale(
+        drawn.values, label + (f", and with it {', '.join(zipped)}" if zipped else ""), is_geometric(drawn.values)
+    )
+
+
+def floor(values: Array) -> float | None:
+    """Return the value below which all have the darkest colour, None if there are none."""
+    least, _ = value_ends(values, is_wide(values))
+    return least if (values[np.isfinite(values)] < least).any() else None
+
+
+def _grid(choice: Choice) -> dict[str, Any]:
+    """Return the values and the borders of the cells of a slice."""
+    x, height = scale(choice, choice.x), len(choice.y.points) if choice.y else 1
+    columns = {"x": np.tile(x.values, height)}
+    if choice.y:
+        y = scale(choice, choice.y)
+        columns["y"] = np.repeat(y.values, len(x.values))
+        for low, high, edges in (("left", "right", x.edges()), ("bottom", "top", y.edges())):
+            for name, ends in ((low, edges[:-1]), (high, edges[1:])):
+                columns[name] = np.tile(ends, height) if low == "left" else np.repeat(ends, len(x.values))
+    return columns
+
+
+def _blank(choice: Choice, names: list[str]) -> dict[str, Any]:
+    """Return the columns that the browser fills."""
+    texts = {f"{name} {kind}": [" "] * choice.plane for name in names for kind in ("text", "hatch")}
+    return {**dict.fromkeys(names, np.full(choice.plane, np.nan)), **texts}
+
+
+def _select(choice: Choice, axis: int) -> Select:
+    names, values = choice.plan.axes[axis].names, choice.plan.axes[axis].values
+    options = [
+        (str(number), ", ".join(str(column[at]) for column in values)) for number, at in enumerate(choice.slices[axis])
+    ]
+    title = ", ".join(units.labelled(name, units.of_argument(name)) for name in names)
+    return Select(title=title, options=options, value="0", name=f"select {names[0]}", stylesheets=[SELECT_STYLE])
+
+
+def _figure(choice: Choice, **options: Any) -> Any:
+    x = scale(choice, choice.x)
+    picture = figure(
+        width=WIDTH,
+        height=HEIGHT,
+        tools=TOOLS,
+        x_axis_type="log" if x.log else "linear",
+        x_axis_label=x.label,
+        **options,
+    )
+    picture.toolbar.logo = None  # it links to a web site
+    _mark(picture.xaxis, x)
+    return picture
+
+
+def _mark(axis: Any, values: Scale) -> None:
+    """Give an axis with few values a tick at each."""
+    if len(values.values) <= FEW:
+        axis.ticker = values.values.tolist()
+        axis.major_label_overrides = {value: f"{value:g}" for value in values.values.tolist()}
+
+
+def _hover(rows: list[tuple[str, str]], **options: Any) -> HoverTool:
+    digits = CustomJSHover(code="return String(value)")
+    return HoverTool(
+        tooltips=[(name, f"@{{{column}}}{{custom}}") for name, column in rows],
+        formatters={f"@{{{column}}}": digits for _, column in rows},
+        **options,
+    )
+
+
+def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) -> Any:
+    """Draw one output over two arguments; the colours are those of all slices."""
+    choice, values = sample.choice, sample.outputs[name]
+    y, log = scale(choice, drawn), is_wide(values)
+    least, greatest = value_ends(values, log)
+    if least == greatest:
+        least, greatest = least - 0.5, greatest + 0.5
+    mapper = (LogColorMapper if log else LinearColorMapper)(COLOURS, nan_color="rgba(0, 0, 0, 0)")
+    mapper.update(low=least, high=greatest)
+    colour = {"field": name, "transform": mapper}
+    picture = _figure(choice, y_axis_type="log" if y.log else "linear", y_axis_label=y.label, title=name)
+    _mark(picture.yaxis, y)
+    picture.quad(
+        *("left", "right", "top", "bottom"),
+        source=shown,
+        fill_color=colour,
+        line_color=colour,
+        hatch_pattern=f"{name} hatch",
+        hatch_color="#808080",
+        hatch_scale=8,
+    )
+    picture.x_range.range_padding = picture.y_range.range_padding = 0
+    output = next(output for output in choice.plan.outputs if output.column == name)
+    title = units.labelled(name, units.of_value(output.function.name))
+    picture.add_layout(ColorBar(color_mapper=mapper, title=title, background_fill_color=None), "right")
+    picture.add_tools(_hover([(choice.x.name, "x"), (drawn.name, "y"), (name, f"{name} text")]))
+    return picture
+
+
+def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
+    """Draw all outputs over one argument."""
+    choice, outputs = sample.choice, sample.choice.plan.outputs
+    everything = np.concatenate(list(sample.outputs.values()))
+    log = is_wide(everything)
+    measured = ", ".join(sorted({units.of_value(output.function.name) for output in outputs} - {""}))
+    label = units.labelled(outputs[0].column if len(outputs) == 1 else "value", measured)
+    picture = _figure(choice, y_axis_type="log" if log else "linear", y_axis_label=label)
+    if log:
+        least, greatest = value_ends(everything, log)
+        picture.y_range.update(start=least / 2, end=2 * greatest)
+    for number, output in enumerate(outputs):
+        style = {"source": shown, "color": LINES[number % len(LINES)], "legend_label": output.column}
+        picture.line("x", output.column, line_width=2, line_dash=DASHES[number % len(DASHES)], **style)
+        if len(choice.x.points) <= FEW:
+            picture.scatter("x", output.column, size=6, **style)
+    picture.legend.update(background_fill_color=None, orientation="horizontal")
+    picture.add_layout(picture.legend[0], "below")
+    texts = [(output.column, f"{output.column} text") for output in outputs]
+    first = [picture.renderers[0]]  # one tooltip for all lines
+    picture.add_tools(_hover([(choice.x.name, "x"), *texts], mode="vline", renderers=first))
+    return picture

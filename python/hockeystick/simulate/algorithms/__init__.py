@@ -1,0 +1,3 @@
+"""What a simulated training does in a round."""
+
+from __future__ import annotations

@@ -1,0 +1,205 @@
+"""What all algorithms share: settings that are checked once, and how they become a rule for the compiled loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick.mechanisms import Gaussian
+from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
+from hockeystick.simulate.running.participation import EveryRound, Participation, WithReplacement
+from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, UpdateRule
+
+__all__ = ["Algorithm"]
+
+Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of batches, or one for each silo
+Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
+
+PLAIN: dict[str, Any] = {
+    "local_steps": 0,
+    "clip_batch": False,
+    "noise": GAUSSIAN,
+    "step_noise": 0.0,
+    "protocol_levels": 0,
+    "protocol_bits": 0,
+    "protocol_rate": 0.0,
+    "schedule": 0,
+    "prox": 0.0,
+    "server": STEP,
+    "release": LAST,
+    "mean_decay": 1.0,
+    "stage_starts": np.zeros(1, np.int64),
+    "stage_scales": np.ones(1),
+    "strong_convexity": 0.0,
+    "regularization": 0.0,
+    "tree_rounds": 1,
+    "tree_noise": 0.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """The base of all algorithms.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Step size, positive and finite.
+    clip_norm : float
+        Each record's gradient g is multiplied by min(1, clip_norm/|g|); positive, infinite for no clipping.
+    noise_std : float
+        Standard deviation of the noise, non-negative.
+    radius : float
+        Of the ball around the origin that models are projected onto, positive; infinite for no projection.
+    """
+
+    learning_rate: float
+    clip_norm: float
+    noise_std: Noise = 0.0
+    radius: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Check the settings that all algorithms share."""
+        self._set("learning_rate", positive_scalar("learning_rate", self.learning_rate))
+        self._set("clip_norm", scalar("clip_norm", self.clip_norm, lambda x: x > 0, "be positive"))
+        if isinstance(self.noise_std, tuple):
+            self._set("noise_std", tuple(_non_negative(f"noise_std[{i}]", x) for i, x in enumerate(self.noise_std)))
+        else:
+            self._set("noise_std", _non_negative("noise_std", self.noise_std))
+        self._set("radius", scalar("radius", self.radius, lambda x: x > 0, "be positive"))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _noises(self, problem: Problem) -> tuple[float, ...]:
+        """Return the standard deviation of each silo's noise."""
+        return _each_silo("noise_std", self.noise_std, problem)
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        """Return what the compiled loops are told, after checking that settings and problem fit."""
+        raise NotImplementedError
+
+    def _plain_rule(
+        self, problem: Problem, rounds: int, clients: Participation, records: Records, **changes: Any
+    ) -> UpdateRule:
+        if isinstance(clients, WithReplacement):
+            msg = "clients must take part at most once in a round, not by draws with replacement"
+            raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
+        samplers = _each_silo("records", records, problem)
+        kind, size, rate = clients._numbers("clients", problem.num_silos)
+        batches = [
+            sampler._numbers(f"records of silo {i}", count)
+            for i, (sampler, count) in enumerate(zip(samplers, problem.sizes or (), strict=True))
+        ]
+        settings = PLAIN | {
+            "rounds": rounds,
+            "client_sampler": kind,
+            "client_size": size,
+            "client_rate": rate,
+            "record_samplers": np.array([batch[0] for batch in batches]),
+            "record_sizes": np.array([batch[1] for batch in batches]),
+            "record_rates": np.array([batch[2] for batch in batches]),
+            "clip_norm": self.clip_norm,
+            "noise_scales": np.array(self._noises(problem)),
+            "learning_rate": self.learning_rate,
+            "radius": self.radius,
+        }
+        return UpdateRule(**(settings | changes))
+
+    def guarantee(self, problem: Problem, *, rounds: int) -> Guarantee:
+        """Return what is certified about a run of at most `rounds` rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is learned.
+        rounds : int
+            How many rounds are planned, at least 1.
+
+        Returns
+        -------
+        Guarantee
+            Epsilon after any number of rounds.
+
+        Raises
+        ------
+        NoGuaranteeError
+            If no certified bound covers these settings.
+        """
+        rounds = count_scalar("rounds", rounds)
+        self._rule(problem, rounds)
+        refusal = self._refusal(problem)
+        if refusal:
+            raise NoGuaranteeError(refusal)
+        return self._guarantee(problem, rounds)
+
+    def _refusal(self, problem: Problem) -> str | None:
+        """Return why nothing is certified whatever the rounds, or None."""
+        if math.isinf(self.clip_norm):
+            return "nothing is certified without clipping: clip_norm is infinite"
+        if min(self._noises(problem)) == 0:
+            return "nothing is certified without noise: noise_std is 0"
+        return None
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        raise NotImplementedError
+
+    def _each_message(self, problem: Problem, records: Records, *, local_steps: int = 1) -> Guarantee:
+        """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""
+        accounts = []
+        samplers = _each_silo("records", records, problem)
+        for sampler, count, noise in zip(samplers, problem.sizes or (), self._noises(problem), strict=True):
+            mechanism = Gaussian(noise * sampler._expected(count) / self.clip_norm)
+            try:
+                adjacency, step, uses = sampler._account(mechanism, count)
+            except ValueError as error:
+                raise NoGuaranteeError(str(error)) from None
+            accounts.append((adjacency, step, _after(local_steps, uses)))
+        if len({account[0] for account in accounts}) > 1:
+            msg = "silos whose samplers have different adjacencies have no common guarantee"
+            raise NoGuaranteeError(msg)
+        return by_composition(
+            accounts,
+            "every message of every client, and so all models",
+            f"Accountant; {samplers[0]!r} in each silo, which is charged for all rounds",
+        )
+
+
+def _after(local_steps: int, uses: Any) -> Any:
+    return lambda rounds: uses(rounds * local_steps)
+
+
+def _non_negative(name: str, value: float) -> float:
+    return scalar(name, value, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+
+
+def _each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
+    """Return one value for each silo, where one may be given for all."""
+    if not isinstance(value, tuple):
+        return (value,) * problem.num_silos
+    if len(value) != problem.num_silos:
+        msg = f"Length of {name} ({len(value)}) must match number of silos ({problem.num_silos})"
+        raise ValueError(msg)
+    return value
+
+
+def check_sampler(name: str, value: Any, kinds: Sequence[type] = (Participation,)) -> None:
+    """Check that a value is a sampler of one of these kinds."""
+    if not isinstance(value, tuple(kinds)):
+        msg = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {value!r}"
+        raise TypeError(msg)
+
+
+def check_records(value: Records) -> None:
+    """Check that a value is a sampler, or a tuple of samplers."""
+    for sampler in value if isinstance(value, tuple) else (value,):
+        check_sampler("records", sampler)
+
+
+ALL = EveryRound()

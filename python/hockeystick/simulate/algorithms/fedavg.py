@@ -1,0 +1,289 @@
+"""Noisy-FedAvg and Noisy-FedProx (Sun, Shen and Tao 2024), and the local SGD that ISRL-DP is compared with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hockeystick._checks import at_most, choice, count_scalar, positive_scalar
+from hockeystick.accounting.gaussian_dp import gdp_epsilon
+from hockeystick.federated import fedavg_gdp, fedprox_gdp
+from hockeystick.federated.arguments import SCHEDULES, Schedule
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
+from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
+from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
+from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
+
+__all__ = ["LocalSGD", "NoisyFedAvg", "NoisyFedProx"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyFedAvg(Algorithm):
+    """Clients take local steps, add noise to their models, and the server averages these.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Step size, positive.
+    local_steps : int
+        Steps of each client in a round, K.
+    clip_norm : float
+        V, positive; infinite for no clipping.
+    noise_std : float
+        Of the Gaussian noise that each client adds to the model that it uploads.
+    schedule : {"constant", "cyclic", "stagewise", "continuous"}
+        Step size in local step k of round t, both from 0: learning_rate times 1, 1/(k+1), 1/(t+1), 1/(tK+k+1).
+    clipping : {"batch", "record"}
+        What is clipped: the batch's mean gradient, as in the paper, or each record's gradient, which is covered too.
+    records, clients : Participation
+        Which records are in a local step's batch, and which clients take part in a round; all by default.
+    radius : float
+        Of the ball that the averaged model is projected onto.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.NoisyFedAvg(learning_rate=0.1, local_steps=5, clip_norm=1.0, noise_std=0.1).schedule
+    'constant'
+    """
+
+    local_steps: int
+    schedule: Schedule = "constant"
+    clipping: Literal["batch", "record"] = "batch"
+    records: Records = ALL
+    clients: Participation = ALL
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        self._set("local_steps", count_scalar("local_steps", self.local_steps))
+        choice("schedule", self.schedule, SCHEDULES)
+        choice("clipping", self.clipping, ("batch", "record"))
+        check_records(self.records)
+        check_sampler("clients", self.clients)
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        return self._plain_rule(
+            problem,
+            rounds,
+            self.clients,
+            self.records,
+            local_steps=self.local_steps,
+            schedule=SCHEDULES.index(self.schedule),
+            clip_batch=self.clipping == "batch",
+            server=AVERAGE,
+        )
+
+    def _settings(self, problem: Problem, smoothness: float) -> dict[str, Any]:
+        return {
+            "local_steps": self.local_steps,
+            "num_clients": problem.num_silos,
+            "clip_norm": self.clip_norm,
+            "noise_std": self._noises(problem)[0],
+            "smoothness": smoothness,
+            "learning_rate": self.learning_rate,
+            "diameter": 2 * self.radius,
+        }
+
+    def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
+        """Return the certified Gaussian-DP parameter of the last model."""
+        settings = self._settings(problem, smoothness)
+        return float(fedavg_gdp(rounds=rounds, schedule=self.schedule, **settings))
+
+    def data_sensitivity(self, rounds: int, num_clients: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return gamma_t of every round, by how much one record can move the averaged model from the same start.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 1.
+        num_clients : int
+            Clients that are averaged, at least 1.
+
+        Returns
+        -------
+        ndarray
+            Shape (rounds,): 2 clip_norm/num_clients times the sum of the round's step sizes.
+        """
+        local, t = self.local_steps, np.arange(rounds, dtype=np.float64)
+        harmonic = float(np.sum(1 / np.arange(1, local + 1)))
+        if self.schedule == "constant":
+            steps = np.full(rounds, float(local))
+        elif self.schedule == "cyclic":
+            steps = np.full(rounds, harmonic)
+        elif self.schedule == "stagewise":
+            steps = local / (t + 1)
+        else:
+            steps = np.array([np.sum(1 / (i * local + np.arange(1, local + 1))) for i in t])
+        return np.asarray(2 * self.clip_norm * self.learning_rate / num_clients * steps)
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        if len(set(self._noises(problem))) > 1:
+            msg = "clients whose noise differs are not covered: noise_std must be one number"
+            raise NoGuaranteeError(msg)
+        noise = self._noises(problem)[0]
+        # a Poisson batch may be larger than its divisor: its mean gradient is then neither within V nor as smooth as each record's
+        poisson = any(isinstance(sampler, Poisson) for sampler in _samplers(self.records))
+        if poisson and self.clipping == "record":
+            msg = (
+                'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
+            )
+            raise NoGuaranteeError(msg)
+        if isinstance(self.clients, EveryRound) and problem.smoothness is not None and not poisson:
+            smoothness = problem.smoothness
+            return Guarantee(
+                "replace",
+                "the last model only",
+                f"federated.{'fedprox' if isinstance(self, NoisyFedProx) else 'fedavg'}_gdp",
+                lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
+            )
+        # A round with m models is Gaussian with this parameter, whoever they are; with Poisson clients there may be one alone.
+        _, size, _ = self.clients._numbers("clients", problem.num_silos)
+        m = 1 if isinstance(self.clients, Poisson) else min(size, problem.num_silos)
+        mu = np.sqrt(np.cumsum((self.data_sensitivity(rounds, m) * math.sqrt(m) / noise) ** 2))
+
+        def epsilon(t: int, delta: float) -> float:
+            at_most("rounds", t, "those planned", rounds)
+            return float(gdp_epsilon(mu[t - 1], delta))
+
+        return Guarantee(
+            "replace",
+            "the averaged model of every round",
+            "gdp_epsilon; composition of all rounds, as if every client took part in each",
+            epsilon,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyFedProx(NoisyFedAvg):
+    """Noisy-FedAvg whose local steps also pull towards the round's first model: w -= eta (clip(g) + prox (w - w_t)).
+
+    Parameters
+    ----------
+    learning_rate, local_steps, clip_norm, noise_std, clipping, records, clients, radius
+        As in `NoisyFedAvg`; the schedule must be "constant".
+    prox : float
+        alpha, positive. Guarantees need learning_rate <= 1/prox, and prox > smoothness if the states are hidden.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.NoisyFedProx(learning_rate=0.1, local_steps=5, clip_norm=1.0, noise_std=0.1, prox=2.0).prox
+    2.0
+    """
+
+    prox: float
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        self._set("prox", positive_scalar("prox", self.prox))
+        choice("schedule", self.schedule, ("constant",))
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        return super()._rule(problem, rounds)._replace(prox=self.prox)
+
+    def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
+        settings = self._settings(problem, smoothness)
+        return float(fedprox_gdp(rounds=rounds, prox=self.prox, **settings))
+
+    def data_sensitivity(self, rounds: int, num_clients: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return gamma of every round, by how much one record can move the averaged model from the same start.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 1.
+        num_clients : int
+            Clients that are averaged, at least 1.
+
+        Returns
+        -------
+        ndarray
+            Shape (rounds,): 2 clip_norm/(num_clients prox) (1 - (1 - learning_rate prox)^local_steps).
+        """
+        if self.learning_rate * self.prox > 1:
+            msg = f"learning_rate must be at most 1/prox ({1 / self.prox}), not {self.learning_rate}"
+            raise NoGuaranteeError(msg)
+        shrunk = (
+            -math.expm1(self.local_steps * math.log1p(-self.learning_rate * self.prox))
+            if self.learning_rate * self.prox < 1
+            else 1.0
+        )
+        return np.full(rounds, 2 * self.clip_norm / (num_clients * self.prox) * shrunk)
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        self.data_sensitivity(1, 1)  # refuses large steps
+        if problem.smoothness is not None and problem.smoothness >= self.prox:
+            msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
+            raise NoGuaranteeError(msg)
+        return super()._guarantee(problem, rounds)
+
+
+def _samplers(records: Records) -> tuple[Participation, ...]:
+    return records if isinstance(records, tuple) else (records,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSGD(Algorithm):
+    """Clients take noisy local steps on single records, and the server averages their models (Lowy and Razaviyayn 2023).
+
+    Parameters
+    ----------
+    learning_rate : float
+        Step size, positive.
+    local_steps : int
+        Steps of each client in a round.
+    clip_norm : float
+        Of each record's gradient, positive; infinite for no clipping.
+    noise_std : float
+        Of the Gaussian noise added to each local gradient.
+    clients : Participation
+        Which clients take part in a round; all by default.
+    radius : float
+        Of the ball that the averaged model is projected onto.
+
+    Notes
+    -----
+    The baseline of that paper's experiments, whose noise certifies nothing like the epsilon that they name; the guarantee here
+    composes every local step.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.LocalSGD(learning_rate=0.1, local_steps=5, clip_norm=1.0, noise_std=1.0).local_steps
+    5
+    """
+
+    local_steps: int
+    clients: Participation = ALL
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        self._set("local_steps", count_scalar("local_steps", self.local_steps))
+        check_sampler("clients", self.clients)
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        noises = self._noises(problem)
+        if len(set(noises)) > 1:
+            msg = f"noise_std must be one number for local steps, not {self.noise_std}"
+            raise ValueError(msg)
+        return self._plain_rule(
+            problem,
+            rounds,
+            self.clients,
+            FixedSize(1),
+            local_steps=self.local_steps,
+            step_noise=noises[0],
+            noise_scales=np.zeros(problem.num_silos),
+            server=AVERAGE,
+        )
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        del rounds
+        return self._each_message(problem, FixedSize(1), local_steps=self.local_steps)

@@ -1,0 +1,250 @@
+"""Data for the simulator: synthetic silos, and the data sets that ship with scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real, scalar
+from hockeystick.simulate.problem.problem import CLASSIFIERS, Loss, Problem
+
+__all__ = ["dirichlet_silos", "load", "synthetic"]
+
+DataSet: TypeAlias = Literal["digits", "diabetes", "breast_cancer", "wine"]
+DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine")
+
+
+def synthetic(
+    loss: Loss,
+    *,
+    sizes: Sequence[int],
+    num_features: int,
+    seed: int,
+    heterogeneity: float = 0.0,
+    num_classes: int = 2,
+    hidden: int = 8,
+) -> Problem:
+    """Return synthetic silos.
+
+    Parameters
+    ----------
+    loss : str
+        One of the losses of `Problem`.
+    sizes : sequence of int
+        Records in each silo.
+    num_features : int
+        At least 1.
+    seed : int
+        Of NumPy's generator.
+    heterogeneity : float
+        Standard deviation, in every coordinate, of each silo's own true model about the common one, and of the mean of its
+        features about 0; non-negative.
+    num_classes : int
+        For "softmax" and "network".
+    hidden : int
+        For "network".
+
+    Returns
+    -------
+    Problem
+        Its features are scaled to norm 1 where they are longer, which is its `feature_bound`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.synthetic("softmax", sizes=[10, 20], num_features=3, seed=1, num_classes=4).dimension
+    12
+    """
+    num_features = count_scalar("num_features", num_features)
+    counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
+    spread = scalar("heterogeneity", heterogeneity, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+    classes = 1 if loss not in CLASSIFIERS or loss == "logistic" else count_scalar("num_classes", num_classes, 2)
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(num_features, classes)) * 3
+    features, labels = [], []
+    for count in counts:
+        mine = common + spread * rng.normal(size=common.shape)
+        x = bounded(
+            (rng.normal(size=(count, num_features)) + spread * rng.normal(size=num_features)) / math.sqrt(num_features)
+        )
+        features.append(x)
+        labels.append(_labels(loss, x @ mine, rng))
+    return Problem(
+        loss,
+        np.concatenate(features),
+        np.concatenate(labels),
+        counts,
+        num_classes=classes if classes > 1 else None,
+        hidden=hidden if loss == "network" else 0,
+        feature_bound=1.0,
+    )
+
+
+def _labels(loss: Loss, scores: Array, rng: np.random.Generator) -> Array:
+    """Draw labels from the model; of those that have classes, by Gumbel's trick."""
+    if loss == "logistic":
+        return np.asarray(rng.random(len(scores)) < 1 / (1 + np.exp(-scores[:, 0])), dtype=np.float64)
+    if loss in CLASSIFIERS:
+        return np.asarray(np.argmax(scores + rng.gumbel(size=scores.shape), axis=1), dtype=np.float64)
+    return np.asarray(scores[:, 0] + 0.1 * rng.normal(size=len(scores)))
+
+
+def bounded(features: Array, bound: float = 1.0) -> Array:
+    """Scale rows down to a norm of at most `bound`."""
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    # a hair less, so that rounding does not exceed the bound
+    return np.asarray(features * np.minimum(1.0, bound * (1 - 1e-15) / np.maximum(norms, 1e-300)))
+
+
+def dirichlet_silos(labels: ArrayLike, *, num_silos: int, concentration: float, seed: int) -> list[Any]:
+    """Split records into silos whose shares of each class are Dirichlet distributed.
+
+    Parameters
+    ----------
+    labels : array_like
+        Classes of the records, shape (records,).
+    num_silos : int
+        At least 1, at most the number of records.
+    concentration : float
+        alpha, positive; small values give each class to few silos.
+    seed : int
+        Of NumPy's generator.
+
+    Returns
+    -------
+    list of ndarray
+        Indices of each silo's records. A silo that drew none takes one from the largest.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> [len(silo) for silo in simulate.dirichlet_silos([0] * 50 + [1] * 50, num_silos=3, concentration=100.0, seed=1)]
+    [31, 35, 34]
+    """
+    classes = real("labels", labels)
+    num_silos = count_scalar("num_silos", num_silos)
+    concentration = positive_scalar("concentration", concentration)
+    if num_silos > len(classes):
+        msg = f"num_silos must be at most the number of records ({len(classes)}), not {num_silos}"
+        raise ValueError(msg)
+    rng = np.random.default_rng(seed)
+    silos: list[list[int]] = [[] for _ in range(num_silos)]
+    for label in np.unique(classes):
+        members = rng.permutation(np.flatnonzero(classes == label))
+        cuts = np.cumsum(rng.dirichlet([concentration] * num_silos))[:-1]
+        for silo, part in zip(silos, np.split(members, (cuts * len(members)).astype(int)), strict=True):
+            silo.extend(part.tolist())
+    for silo in silos:
+        if not silo:
+            silo.append(max(silos, key=len).pop())
+    return [np.array(silo) for silo in silos]
+
+
+def load(
+    name: DataSet,
+    *,
+    num_silos: int,
+    concentration: float = math.inf,
+    seed: int,
+    test_share: float = 0.2,
+    hidden: int = 0,
+) -> tuple[Problem, Problem]:
+    """Return a data set that ships with scikit-learn, split into silos, and its test records.
+
+    Parameters
+    ----------
+    name : {"digits", "diabetes", "breast_cancer", "wine"}
+        Which; "diabetes" is for least squares, "breast_cancer" has two classes, the others more.
+    num_silos : int
+        At least 1.
+    concentration : float
+        Of the Dirichlet split by label (by tercile of the target for "diabetes"); infinite for a split at random.
+    seed : int
+        Of NumPy's generator.
+    test_share : float
+        Share of the records kept for testing, in (0, 1).
+    hidden : int
+        If positive, a network with so many hidden units in place of a linear model.
+
+    Returns
+    -------
+    problem, test : Problem
+        Features are standardised by mean and standard deviation of the training records, with a constant 1 appended, divided by
+        the square root of their number, and rows longer than 1 are scaled to norm 1, the `feature_bound`. The target of
+        "diabetes" is standardised too. Mean and deviation come from the data and are not covered by any guarantee.
+
+    Raises
+    ------
+    ImportError
+        If scikit-learn is not installed.
+    ValueError
+        If an argument is outside its domain.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> train, test = simulate.load("wine", num_silos=3, seed=1)
+    >>> print(train.loss, train.num_records, test.num_records, train.dimension)
+    softmax 142 36 42
+    """
+    choice("name", name, DATA_SETS)
+    num_silos = count_scalar("num_silos", num_silos)
+    share = scalar("test_share", test_share, lambda x: 0 < x < 1, "lie in (0, 1)")
+    hidden = count_scalar("hidden", hidden, 0)
+    try:
+        from sklearn import datasets  # noqa: PLC0415 - asked for when needed
+    except ImportError as error:
+        message = "data sets need scikit-learn: pip install 'hockeystick[data]'"
+        raise ImportError(message) from error
+    features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(labels))
+    cut = round(share * len(labels))
+    test, train = order[:cut], order[cut:]
+    features = standardised(features, train)
+    labels = labels.astype(np.float64)
+    groups = labels
+    if name == "diabetes":
+        labels = (labels - labels[train].mean()) / labels[train].std()
+        groups = np.digitize(labels, np.quantile(labels[train], [1 / 3, 2 / 3])).astype(np.float64)
+    if math.isinf(concentration):
+        silos = np.array_split(train, num_silos)
+    else:
+        split = dirichlet_silos(groups[train], num_silos=num_silos, concentration=concentration, seed=seed)
+        silos = [train[silo] for silo in split]
+    settings = _settings(name, labels, hidden)
+    order = np.concatenate(silos)
+    problem = Problem(features=features[order], labels=labels[order], sizes=[len(s) for s in silos], **settings)
+    return problem, Problem(features=features[test], labels=labels[test], **settings)
+
+
+def _settings(name: str, labels: Array, hidden: int) -> dict[str, Any]:
+    loss = {"diabetes": "least_squares", "breast_cancer": "logistic"}.get(name, "softmax")
+    if hidden and loss == "least_squares":
+        msg = f"hidden must be 0 for {name!r}: the network is for classes, not {hidden}"
+        raise ValueError(msg)
+    loss = "network" if hidden else loss
+    classes = int(labels.max()) + 1 if loss in ("softmax", "network") else None
+    return {"loss": loss, "num_classes": classes, "hidden": hidden, "feature_bound": 1.0}
+
+
+def standardised(features: Array, train: Any) -> Array:
+    """Return features with mean 0 and deviation 1 over the training records, a constant, and rows of norm at most 1."""
+    deviation = features[train].std(axis=0)
+    scaled = (features - features[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    with_constant = np.column_stack([scaled, np.ones(len(scaled))])
+    return bounded(with_constant / math.sqrt(with_constant.shape[1]))

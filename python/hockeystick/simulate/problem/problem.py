@@ -1,0 +1,245 @@
+"""What is learned: the records of all silos, and the loss of a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real
+from hockeystick.simulate.running.rule import Data
+
+__all__ = ["Problem"]
+
+Loss: TypeAlias = Literal["linear", "least_squares", "logistic", "quadratic", "softmax", "network"]
+LOSSES: tuple[Loss, ...] = get_args(Loss)  # in the order of kernels/losses.py
+CONVEX = ("linear", "least_squares", "logistic", "quadratic", "softmax")
+CLASSIFIERS = ("logistic", "softmax", "network")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""The records of one or more silos, and the loss of a record.
+
+    Parameters
+    ----------
+    loss : {"linear", "least_squares", "logistic", "quadratic", "softmax", "network"}
+        With features x, label y and model w: :math:`\langle x, w\rangle`; :math:`\frac12(\langle x, w\rangle - y)^2`; logistic
+        regression, y in {0, 1}; :math:`\frac\beta2\|w - x\|^2`; multinomial logistic regression; a network with one layer of
+        tanh units and softmax outputs.
+    features : array_like
+        Shape (records, features), finite: the records of the first silo, then those of the second, ...
+    labels : array_like, optional
+        Shape (records,), finite; classes are integers 0, 1, ... Not used by "linear" and "quadratic".
+    sizes : sequence of int, optional
+        Records in each silo, positive, their sum the number of records; one silo by default.
+    num_classes : int, optional
+        For "softmax" and "network", at least 2; by default one more than the largest label.
+    hidden : int
+        Units of the hidden layer of "network".
+    curvature : float
+        The beta of "quadratic", positive.
+    feature_bound : float, optional
+        A public bound of the norm of every record's features, checked. Smoothness and Lipschitz constant come from it, and so
+        do the guarantees that need them: what is read off the data protects nobody.
+
+    Raises
+    ------
+    ValueError
+        If a silo is empty, a number is not finite, a label is not a class, or shapes do not match.
+    TypeError
+        If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> problem = simulate.Problem("logistic", [[1.0, 0.5], [-0.5, 1.0], [1.0, 0.0]], [1, 0, 1], sizes=[2, 1], feature_bound=1.2)
+    >>> print(problem.num_silos, problem.dimension, round(problem.smoothness, 2))
+    2 2 0.36
+    """
+
+    loss: Loss
+    features: ArrayLike = field(repr=False)
+    labels: ArrayLike | None = field(default=None, repr=False)
+    sizes: Sequence[int] | None = None
+    num_classes: int | None = None
+    hidden: int = 0
+    curvature: float = 1.0
+    feature_bound: float | None = None
+    data: Data = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        choice("loss", self.loss, LOSSES)
+        features = _finite("features", self.features, 2)
+        labels = _finite("labels", np.zeros(len(features)) if self.labels is None else self.labels, 1)
+        if len(labels) != len(features):
+            msg = f"Length of labels ({len(labels)}) must match number of records ({len(features)})"
+            raise ValueError(msg)
+        if self.labels is None and self.loss in ("least_squares", *CLASSIFIERS):
+            msg = f"labels must be given for loss={self.loss!r}"
+            raise ValueError(msg)
+        offsets = _offsets(self.sizes, len(features))
+        outputs = self._outputs(labels)
+        hidden = count_scalar("hidden", self.hidden, 1) if self.loss == "network" else 0
+        curvature = positive_scalar("curvature", self.curvature)
+        with np.errstate(over="ignore"):  # clipped to 0 then
+            norms = np.linalg.norm(features, axis=1)
+        if self.feature_bound is not None:
+            bound = positive_scalar("feature_bound", self.feature_bound)
+            if norms.max() > bound * (1 + 1e-12):
+                msg = f"feature_bound must be at least the norm of every record's features, {norms.max()}, not {bound}"
+                raise ValueError(msg)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
+        data = Data(LOSSES.index(self.loss), outputs, hidden, curvature, features, labels, norms, offsets)
+        object.__setattr__(self, "data", data)
+
+    def _outputs(self, labels: Array) -> int:
+        if self.loss not in CLASSIFIERS:
+            return 1
+        largest = 2 if self.loss == "logistic" else self.num_classes
+        if largest is None:
+            largest = max(2, int(labels.max()) + 1)
+        largest = count_scalar("num_classes", largest, 2)
+        good = (labels >= 0) & (labels < largest) & (labels == np.floor(labels))
+        if not good.all():
+            index = int(np.argmin(good))
+            msg = f"labels[{index}] must be an integer in [0, {largest - 1}], not {labels[index]}"
+            raise ValueError(msg)
+        return 1 if self.loss == "logistic" else largest
+
+    @property
+    def num_silos(self) -> int:
+        """How many silos (clients, users) there are."""
+        return int(self.data.offsets.size) - 1
+
+    @property
+    def num_records(self) -> int:
+        """How many records all silos have together."""
+        return int(self.data.labels.size)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a model is."""
+        width, outputs, hidden = int(self.data.features.shape[1]), self.data.outputs, self.data.hidden
+        if self.loss == "network":
+            return hidden * (width + 1) + outputs * (hidden + 1)
+        return width * outputs
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss of every record is convex."""
+        return self.loss in CONVEX
+
+    @property
+    def smoothness(self) -> float | None:
+        """Lipschitz constant of every record's gradient by `feature_bound`, or None where none is known."""
+        if self.loss == "quadratic":
+            return float(self.data.curvature)
+        if self.loss == "linear":
+            return 0.0
+        if self.feature_bound is None or self.loss == "network":
+            return None
+        return {"least_squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss] * self.feature_bound**2
+
+    @property
+    def strong_convexity(self) -> float:
+        """Strong convexity of every record's loss."""
+        return self.data.curvature if self.loss == "quadratic" else 0.0
+
+    @property
+    def lipschitz(self) -> float | None:
+        """Bound of every record's gradient everywhere by `feature_bound`, or None where none is known."""
+        factor = {"linear": 1.0, "logistic": 1.0, "softmax": math.sqrt(2.0)}.get(self.loss)
+        return None if factor is None or self.feature_bound is None else factor * self.feature_bound
+
+    def initial(self) -> Array:
+        """Return the model that runs start from: zeros; for a network, fixed random weights that do not depend on the data.
+
+        Returns
+        -------
+        ndarray
+            Shape (dimension,).
+        """
+        model = np.zeros(self.dimension)
+        if self.loss == "network":
+            width, outputs, hidden = self.data.features.shape[1], self.data.outputs, self.data.hidden
+            rng = np.random.default_rng(0)
+            first, second = hidden * width, hidden * (width + 1)
+            model[:first] = rng.normal(0.0, 1.0 / math.sqrt(width), first)
+            model[second : second + outputs * hidden] = rng.normal(0.0, 1.0 / math.sqrt(hidden), outputs * hidden)
+        return model
+
+    def replace_record(self, index: int, features: ArrayLike, label: float = 0.0) -> Problem:
+        """Return the adjacent problem in which one record is another.
+
+        Parameters
+        ----------
+        index : int
+            Of the record, counted over all silos, from 0.
+        features : array_like
+            Shape (features,).
+        label : float
+            Its label.
+
+        Returns
+        -------
+        Problem
+            With the same silos and constants.
+
+        Raises
+        ------
+        ValueError
+            If there is no such record, or the new one is not legal.
+        """
+        index = count_scalar("index", index, 0)
+        if index >= self.num_records:
+            msg = f"index must be below the number of records, {self.num_records}, not {index}"
+            raise ValueError(msg)
+        every, labels = self.data.features.copy(), self.data.labels.copy()
+        every[index], labels[index] = _finite("features", features, 1), label
+        return self._with(every, labels, self.sizes)
+
+    def pooled(self) -> Problem:
+        """Return the same records in one silo.
+
+        Returns
+        -------
+        Problem
+            With the same loss and constants.
+        """
+        return self._with(self.data.features, self.data.labels, None)
+
+    def _with(self, features: Array, labels: Array, sizes: Sequence[int] | None) -> Problem:
+        classes = self.data.outputs if self.loss in ("softmax", "network") else None
+        return Problem(self.loss, features, labels, sizes, classes, self.hidden, self.curvature, self.feature_bound)
+
+
+def _finite(name: str, value: ArrayLike, dimensions: int) -> Array:
+    """Return a contiguous array without infinities and NaN, as a copy that nobody else can change."""
+    array = np.array(real(name, value), order="C", copy=True)
+    if array.ndim != dimensions or array.size == 0:
+        msg = f"{name} must have {dimensions} axes and not be empty, not the shape {array.shape}"
+        raise ValueError(msg)
+    if not np.isfinite(array).all():
+        index = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
+        msg = f"{name}[{', '.join(map(str, index))}] must be finite, not {array[index]}"
+        raise ValueError(msg)
+    array.flags.writeable = False
+    return array
+
+
+def _offsets(sizes: Sequence[int] | None, records: int) -> NDArray[np.int64]:
+    if sizes is None:
+        return np.array([0, records])
+    counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
+    if sum(counts) != records:
+        msg = f"sizes must sum to the number of records, {records}, not {sum(counts)}"
+        raise ValueError(msg)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,3 @@
+"""Complete simulated runs, and what is certified about them."""
+
+from __future__ import annotations

@@ -1,0 +1,100 @@
+"""The compiled loops as a Python object: the states of some runs, advanced in pieces short enough for Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._checks import Array
+from hockeystick.simulate.kernels import loops
+from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, RELEASED, SLOTS, Data, UpdateRule
+
+PIECE_SECONDS = 0.2  # of compiled work without a look at signals
+ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
+
+
+class Engine:
+    """The states of runs `first_run`, `first_run` + 1, ... of one rule; compiled loops let go of the GIL."""
+
+    def __init__(self, rule: UpdateRule, seed: int, first_run: int, initial: Array, num_runs: int) -> None:
+        self.rule, self.seed, self.first_run = rule, np.uint64(seed), first_run
+        self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.size))
+        self.states[:, [MODEL, RELEASED, HELPER, BASE]] = initial[np.newaxis, np.newaxis]
+        self.failed = np.zeros(num_runs, np.int64)  # the round, from 1, in which a run became non-finite
+
+    def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
+        """Run rounds [first, last); threads share the runs."""
+        blocks = min(threads, len(self.states))
+        edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
+        futures = [
+            pool.submit(
+                loops.advance,
+                data,
+                self.rule,
+                self.states[a:b],
+                first,
+                last,
+                self.first_run + a,
+                self.seed,
+                self.failed[a:b],
+            )
+            for a, b in pairwise(edges)
+        ]
+        for future in futures:
+            future.result()
+
+    def _clients(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
+        """Run rounds [first, last) of the only run; threads share the clients."""
+        state, run, seed = self.states[0], self.first_run, self.seed
+        chosen = np.empty(data.offsets.size - 1, np.int64)
+        out = np.empty((chosen.size, state.shape[1]))
+        for rnd in range(first, last):
+            count, at = loops.begin(data, self.rule, state, rnd, run, seed, chosen)
+            edges = [block * count // threads for block in range(threads + 1)]
+            futures = [
+                pool.submit(loops.messages, data, self.rule, at, chosen, a, b, rnd, run, seed, out)
+                for a, b in pairwise(edges)
+            ]
+            for future in futures:
+                future.result()
+            if not loops.end(self.rule, state, at, out[:count], rnd, run, seed):
+                self.failed[0] = rnd + 1
+                return
+
+    def advance(  # noqa: PLR0917
+        self, data: Data, first: int, last: int, pool: Executor, threads: int, done: Callable[[int], object]
+    ) -> None:
+        """Run rounds [first, last) in pieces, telling the length of each."""
+        piece, slow = 1, False
+        alone = len(self.states) == 1 and threads > 1 and data.offsets.size > 2
+        while first < last and not self.failed.all():
+            length = min(piece, last - first)
+            start = time.perf_counter()
+            (self._clients if alone and slow else self._runs)(data, first, first + length, pool, threads)
+            seconds = time.perf_counter() - start
+            slow = slow or seconds > ROUND_SECONDS * length
+            piece = max(1, min(16 * length, int(length * PIECE_SECONDS / max(seconds, 1e-9))))
+            first += length
+            done(length)
+
+    def copy(self) -> Engine:
+        """Return an engine in the same state."""
+        other = Engine(self.rule, int(self.seed), self.first_run, self.states[0, 0], len(self.states))
+        other.states, other.failed = self.states.copy(), self.failed.copy()
+        return other
+
+
+def evaluate(data: Data, models: Array, *, classes: bool) -> tuple[Array, Array]:
+    """Return mean loss and accuracy of models, shape (n, dimension); NaN where a model is not finite."""
+    loss, correct = np.zeros(len(models)), np.zeros(len(models) if classes else 0)
+    loops.evaluate(data, np.ascontiguousarray(models), loss, correct)
+    lost = ~np.isfinite(models).all(axis=1)
+    loss[lost] = np.nan
+    if classes:
+        correct[lost] = np.nan
+    return loss, correct

@@ -1,0 +1,195 @@
+"""Who takes part in a round, or in a batch. Each sampler names the mechanism that accounts for it, if there is one.
+
+Sampling is part of a mechanism: Poisson, fixed-size and shuffled batches leak different amounts, and none is a default for
+another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._checks import count_scalar, scalar
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+__all__ = ["Cyclic", "EveryRound", "FixedSize", "Participation", "Poisson", "Shuffled", "WithReplacement"]
+
+Account = tuple[Adjacency, Mechanism, Callable[[int], int]]  # what one use leaks, and how many uses some rounds are
+
+
+@dataclass(frozen=True)
+class Participation:
+    """The base of all samplers."""
+
+    _kind: ClassVar[int]
+
+    def _numbers(self, name: str, population: int) -> tuple[int, int, float]:
+        """Return kind, size and rate, after checking that the population is large enough."""
+        size = getattr(self, "size", population)
+        if size > population and not isinstance(self, WithReplacement):
+            msg = f"{name} must draw at most {population}, the number there is, not {size} without replacement"
+            raise ValueError(msg)
+        return self._kind, int(size), float(getattr(self, "sampling_rate", 1.0))
+
+    def _expected(self, population: int) -> float:
+        """Return the expected number drawn."""
+        return float(getattr(self, "size", population)) * float(getattr(self, "sampling_rate", 1.0))
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds."""
+        raise NotImplementedError
+
+    def draw(self, population: int, *, rounds: int, seed: int, run: int = 0) -> list[NDArray[np.int64]]:
+        """Return who takes part, round by round.
+
+        Parameters
+        ----------
+        population : int
+            How many there are, at least 1.
+        rounds : int
+            How many rounds, at least 1.
+        seed : int
+            Of the random streams, in [0, 2^64).
+        run : int
+            Number of the run; each has streams of its own.
+
+        Returns
+        -------
+        list of ndarray
+            Indices in [0, population), one array a round: those of the clients in a run with this seed.
+
+        Raises
+        ------
+        ValueError
+            If more are drawn without replacement than there are.
+        """
+        from hockeystick.simulate.kernels import samplers, streams  # noqa: PLC0415 - numba is asked for when needed
+
+        population = count_scalar("population", population)
+        kind, size, rate = self._numbers("population", population)
+        words = np.zeros(streams.WORDS, np.uint64)
+        order, out = np.arange(population), np.empty(max(population, size), np.int64)
+        drawn = []
+        for rnd in range(count_scalar("rounds", rounds)):
+            count = samplers.draw(
+                words, np.uint64(seed), streams.CLIENTS, run, 0, rnd, kind, size, rate, population, order, out
+            )
+            drawn.append(out[:count].copy())
+        return drawn
+
+
+@dataclass(frozen=True)
+class EveryRound(Participation):
+    """All take part, always; as a batch, the full batch."""
+
+    _kind: ClassVar[int] = 0
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        del population
+        return "replace", mechanism, lambda rounds: rounds
+
+
+@dataclass(frozen=True)
+class Poisson(Participation):
+    """Each takes part independently of all others.
+
+    Parameters
+    ----------
+    sampling_rate : float
+        Probability of each, in (0, 1].
+    """
+
+    sampling_rate: float
+    _kind: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        rate = scalar("sampling_rate", self.sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
+        object.__setattr__(self, "sampling_rate", rate)
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        del population
+        return "add_or_remove", PoissonSampled(mechanism, self.sampling_rate), lambda rounds: rounds
+
+
+@dataclass(frozen=True)
+class _Sized(Participation):
+    size: int
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        object.__setattr__(self, "size", count_scalar("size", self.size))
+
+
+@dataclass(frozen=True)
+class FixedSize(_Sized):
+    """A uniform subset, drawn without replacement, afresh every round.
+
+    Parameters
+    ----------
+    size : int
+        How many, at least 1 and at most the population.
+    """
+
+    _kind: ClassVar[int] = 2
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        return "replace", FixedSizeSampled(mechanism, population, self.size, replacement=False), lambda rounds: rounds
+
+
+@dataclass(frozen=True)
+class WithReplacement(_Sized):
+    """Independent uniform draws; one may be drawn more than once. The simulator claims no guarantee for that.
+
+    Parameters
+    ----------
+    size : int
+        How many draws, at least 1.
+    """
+
+    _kind: ClassVar[int] = 3
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        del mechanism, population
+        msg = "draws with replacement have no guarantee here; compose FixedSizeSampled(..., replacement=True), or use FixedSize or Poisson"
+        raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class Shuffled(_Sized):
+    """The parts of a random order, one after another; a new order when all parts are used. What is left over sits out.
+
+    Parameters
+    ----------
+    size : int
+        Of a part, at least 1 and at most the population.
+    """
+
+    _kind: ClassVar[int] = 4
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        # nothing is claimed for the order: it might as well be known, and each member is used once in an epoch
+        parts = population // self.size
+        return "replace", mechanism, lambda rounds: -(-rounds // parts)
+
+
+@dataclass(frozen=True)
+class Cyclic(_Sized):
+    """The parts of the given order, round and round.
+
+    Parameters
+    ----------
+    size : int
+        Of a part, at least 1 and at most the population.
+    """
+
+    _kind: ClassVar[int] = 5
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        return "replace", mechanism, lambda rounds: math.ceil(rounds * self.size / population)

@@ -1,0 +1,205 @@
+"""What a run leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._checks import Array
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.simulate.algorithms.algorithm import Algorithm
+from hockeystick.simulate.problem.problem import CLASSIFIERS, Problem
+from hockeystick.simulate.running.guarantee import Guarantee
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The recorded models of all runs, and what is certified about them.
+
+    Attributes
+    ----------
+    algorithm, problem, seed
+        What was run.
+    completed : int
+        Rounds that at least one run finished.
+    stopped : {"rounds", "budget", "diverged"}
+        Why there are no more: all planned rounds are done, the next would exceed the budget, or no run is finite.
+    recorded : ndarray
+        Numbers of the recorded rounds, from 1; shape (records,).
+    models : ndarray
+        What the algorithm releases after each of them; shape (records, num_runs, dimension), NaN where a run has diverged.
+    last_iterates : ndarray
+        The last iterate of every run; shape (num_runs, dimension). Where a run has diverged, the last finite one.
+    diverged : ndarray
+        The round in which a run became non-finite, 0 if it did not; shape (num_runs,).
+    """
+
+    algorithm: Algorithm
+    problem: Problem
+    seed: int
+    completed: int
+    stopped: Literal["rounds", "budget", "diverged"]
+    recorded: NDArray[np.int64] = field(repr=False)
+    models: Array = field(repr=False)
+    last_iterates: Array = field(repr=False)
+    diverged: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def num_runs(self) -> int:
+        """How many runs there are."""
+        return len(self.last_iterates)
+
+    def loss(self, problem: Problem | None = None) -> Array:
+        """Return the mean loss of every recorded model.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            Whose records; those trained on by default.
+
+        Returns
+        -------
+        ndarray
+            Shape (records, num_runs).
+
+        Raises
+        ------
+        ValueError
+            If the problem's models have another dimension.
+        """
+        return self._evaluate(problem)[0]
+
+    def accuracy(self, problem: Problem | None = None) -> Array:
+        """Return the share of records whose class every recorded model predicts.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            Whose records; those trained on by default.
+
+        Returns
+        -------
+        ndarray
+            Shape (records, num_runs).
+
+        Raises
+        ------
+        ValueError
+            If the loss has no classes, or the problem's models have another dimension.
+        """
+        if self.problem.loss not in CLASSIFIERS:
+            msg = f"accuracy is for classes, not for loss={self.problem.loss!r}"
+            raise ValueError(msg)
+        return self._evaluate(problem)[1]
+
+    def _evaluate(self, problem: Problem | None) -> tuple[Array, Array]:
+        from hockeystick.simulate.running.engine import evaluate  # noqa: PLC0415 - numba is asked for when needed
+
+        other = problem or self.problem
+        if (other.loss, other.dimension) != (self.problem.loss, self.problem.dimension):
+            msg = f"problem must have the loss {self.problem.loss!r} and the dimension {self.problem.dimension}, not {other.loss!r}, {other.dimension}"
+            raise ValueError(msg)
+        flat = self.models.reshape(-1, self.problem.dimension)
+        loss, correct = evaluate(other.data, flat, classes=self.problem.loss in CLASSIFIERS)
+        shape = self.models.shape[:2]
+        return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
+
+    def guarantee(self) -> Guarantee:
+        """Return what is certified about these runs, each for itself.
+
+        Returns
+        -------
+        Guarantee
+            Adjacency, what is released, which function certifies.
+
+        Raises
+        ------
+        NoGuaranteeError
+            If no certified bound covers the settings.
+        """
+        return self.algorithm.guarantee(self.problem, rounds=max(self.completed, 1))
+
+    def epsilon(self, delta: float) -> Array:
+        """Return the certified epsilon of one run after every recorded round.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        ndarray
+            Upper ends; shape (records,).
+
+        Raises
+        ------
+        NoGuaranteeError
+            If no certified bound covers the settings.
+        """
+        guarantee = self.guarantee()
+        return np.array([guarantee.epsilon(int(t), delta) for t in self.recorded])
+
+    def accountant(self, delta: float) -> Accountant | None:
+        """Return the accountant, with its ledger, of the silo that loses most, or None for a bound of hidden states.
+
+        Parameters
+        ----------
+        delta : float
+            Decides which silo that is; in [0, 1).
+
+        Returns
+        -------
+        Accountant or None
+            After the completed rounds.
+
+        Raises
+        ------
+        NoGuaranteeError
+            If no certified bound covers the settings.
+        """
+        return self.guarantee().accountant(self.completed, delta)
+
+    def to_parquet(self, path: str | Path, *, delta: float | None = None, test: Problem | None = None) -> None:
+        """Write one row for every recorded round and run: run, round, loss, accuracy, epsilon.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file.
+        delta : float, optional
+            If given, epsilon at this delta is written.
+        test : Problem, optional
+            If given, loss and accuracy are those on its records.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        ValueError
+            If no certified bound covers the settings, and delta is given.
+        """
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - asked for when needed
+            import pyarrow.parquet as pq  # noqa: PLC0415
+        except ImportError as error:
+            message = "writing Parquet needs pyarrow: pip install 'hockeystick[sweep]'"
+            raise ImportError(message) from error
+        loss, correct = self._evaluate(test)
+        columns: dict[str, Any] = {
+            "run": np.tile(np.arange(self.num_runs), len(self.recorded)),
+            "round": np.repeat(self.recorded, self.num_runs),
+            "loss": loss.ravel(),
+        }
+        if correct.size:
+            columns["accuracy"] = correct.ravel()
+        if delta is not None:
+            columns["epsilon"] = np.repeat(self.epsilon(delta), self.num_runs)
+        about = {"algorithm": repr(self.algorithm), "seed": str(self.seed), "stopped": self.stopped}
+        pq.write_table(pa.table(columns).replace_schema_metadata(about), path)

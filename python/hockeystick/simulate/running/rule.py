@@ -1,0 +1,68 @@
+"""What the compiled loops are told: an algorithm's settings and a problem's data as plain numbers and arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BASE", "HELPER", "MODEL", "RELEASED", "SLOTS", "Data", "UpdateRule"]
+
+# The vectors of a run's state.
+MODEL = 0  # the iterate
+RELEASED = 1  # what the algorithm puts out after this round
+HELPER = 2  # accelerated: where the gradient is taken; tree noise: the sum of the gradients
+BASE = 3  # the model that a regulariser, or the sum of the gradients, starts from
+SLOTS = 4
+
+GAUSSIAN, LAPLACE = 0, 1  # noise
+AVERAGE, STEP, ACCELERATED, TREE = range(4)  # what the server does with the mean of the messages
+LAST, MEAN, STOPPED = range(3)  # what is released
+
+
+class Data(NamedTuple):
+    """The records of all silos, one after another."""
+
+    kind: int
+    outputs: int
+    hidden: int
+    curvature: float
+    features: NDArray[np.float64]  # (records, features)
+    labels: NDArray[np.float64]  # (records,)
+    norms: NDArray[np.float64]  # (records,), of the features
+    offsets: NDArray[np.int64]  # (silos + 1,)
+
+
+class UpdateRule(NamedTuple):
+    """One round of an algorithm."""
+
+    rounds: int
+    local_steps: int  # 0: clients send gradients; else models
+    client_sampler: int
+    client_size: int
+    client_rate: float
+    record_samplers: NDArray[np.int64]  # (silos,)
+    record_sizes: NDArray[np.int64]  # (silos,)
+    record_rates: NDArray[np.float64]  # (silos,)
+    clip_norm: float
+    clip_batch: bool  # clip the batch's mean gradient, not each record's
+    noise: int
+    noise_scales: NDArray[np.float64]  # (silos,), of what a client sends
+    step_noise: float  # of each local gradient
+    protocol_levels: int  # 0: no shuffle protocol
+    protocol_bits: int
+    protocol_rate: float
+    learning_rate: float
+    schedule: int
+    prox: float
+    radius: float
+    server: int
+    release: int
+    mean_decay: float
+    stage_starts: NDArray[np.int64]
+    stage_scales: NDArray[np.float64]
+    strong_convexity: float
+    regularization: float
+    tree_rounds: int  # after which a tree ends
+    tree_noise: float

@@ -1,0 +1,144 @@
+"""The functions that a plan may name. The table is closed: a name in a plan is a key here, never a path to import."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hockeystick.accounting.dpsgd import __all__ as DPSGD
+from hockeystick.accounting.gaussian_dp import __all__ as GAUSSIAN_DP
+from hockeystick.federated import __all__ as FEDERATED
+from hockeystick.federated.arguments import LOSSES, SCHEDULES
+from hockeystick.last_iterate import __all__ as LAST_ITERATE
+
+# A ufunc has no signature that can be asked for.
+UFUNC_PARAMETERS = {
+    "q": ("x",),
+    "log_q": ("x",),
+    "q_inv": ("p",),
+    "theta": ("eps", "r"),
+    "log_theta": ("eps", "r"),
+    "theta_inverse": ("eps", "delta"),
+    "gaussian_epsilon": ("r", "delta"),
+    "laplace_theta": ("eps", "r"),
+}
+
+# What these are or return is no column: a type, and brackets.
+_NO_ARRAYS = frozenset({"Best", "chain_delta"})
+
+# Plan name -> module. The last part of the plan name is the function's name in that module.
+REGISTERED: dict[str, str] = {
+    **dict.fromkeys(UFUNC_PARAMETERS, "hockeystick.kernels"),
+    **dict.fromkeys((*GAUSSIAN_DP, *DPSGD), "hockeystick.accounting"),
+    "contraction_sum": "hockeystick._hidden_states.contraction",
+    **{f"last_iterate.{name}": "hockeystick.last_iterate" for name in LAST_ITERATE if name not in _NO_ARRAYS},
+    **{f"federated.{name}": "hockeystick.federated" for name in FEDERATED if name not in _NO_ARRAYS},
+    "isrl.mb_sgd_risk_bound": "hockeystick.isrl",
+    "isrl.noisy_mb_sgd_epsilon": "hockeystick.isrl",
+    "utility.trusted_aggregator_delta": "hockeystick.utility",
+    "utility.trusted_aggregator_excess_risk": "hockeystick.utility",
+    "published.fedavg_gdp": "hockeystick.published",
+    "published.fedprox_gdp": "hockeystick.published",
+}
+
+# What a value is worth. Each function is listed by hand: a new one has no label until somebody has looked.
+_STATUS = {
+    "exact": (*UFUNC_PARAMETERS, *GAUSSIAN_DP, "contraction_sum", "last_iterate.projected_contraction"),
+    "certified": (
+        *(f"dpsgd_{name}" for name in ("delta", "epsilon", "noise_multiplier", "sampling_rate", "steps")),
+        "last_iterate.ball_contraction",
+        *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
+        *(f"federated.{name}_{value}" for name in ("fedavg", "fedprox") for value in ("delta", "epsilon", "gdp")),
+        *(f"last_iterate.{name}" for name in ("best", "best_cyclic", "best_random_stop", "best_sampled")),
+        *(f"federated.{name}" for name in ("best", "best_sampled")),
+        "federated.trusted_aggregator",
+        "federated.trusted_aggregator_random_stop",
+        "isrl.noisy_mb_sgd_epsilon",
+        "utility.trusted_aggregator_delta",
+    ),
+    "risk bound": ("isrl.mb_sgd_risk_bound", "utility.trusted_aggregator_excess_risk"),
+    "unsound": ("published.fedavg_gdp", "published.fedprox_gdp"),
+}
+MEANING = {
+    "exact": "the value of a closed form, up to the rounding that its documentation states",
+    "certified": "a bound with a proof, under the assumptions of its documentation",
+    "risk bound": "a bound of the excess risk under the assumptions of its documentation; says nothing about privacy",
+    "unsound": "a published formula as printed, whose proof does not hold: no privacy guarantee",
+    "unlabelled": "nothing is claimed here about these values; see the documentation",
+}
+
+
+def status(name: str) -> str:
+    """Return what the values of a registered function are worth, a key of `MEANING`."""
+    return next((label for label, names in _STATUS.items() if name in names), "unlabelled")
+
+
+# Pictures and summaries say that their values are no privacy guarantee.
+UNSOUND = frozenset(name for name in REGISTERED if status(name) == "unsound")
+
+# A cell of these takes from tens of microseconds to tens of milliseconds, of the others mostly less than one microsecond.
+COSTLY = frozenset(
+    {*DPSGD, "federated.best", "federated.best_sampled"}
+    | {f"last_iterate.{name}" for name in LAST_ITERATE if name.startswith("best_")}
+)
+
+# The arguments that are words, and the words.
+CHOICES: dict[str, tuple[str, ...]] = {"loss": LOSSES, "schedule": SCHEDULES}
+
+# Without it the last axis of an array would be the round, where a sweep's axes are constants.
+ALSO_REQUIRED = {"contraction_sum": ("rounds",)}
+
+# How a call is carried out is not the plan's business; a switch is no number (ball_dimension = 1 says the same).
+_CONTROLS = ("num_threads", "on_error", "one_dimensional")
+
+# The last axis of an array given for one of these to these functions is the round.
+_PER_ROUND = frozenset({"learning_rate", "noise_std", "lipschitz", "radius", "smoothness", "strong_convexity"})
+_OVER_ROUNDS = ("federated.trusted_aggregator", "federated.trusted_aggregator_random_stop", "federated.best")
+
+
+@dataclass(frozen=True)
+class Function:
+    """One registered function: what to call, and with which arguments."""
+
+    name: str
+    call: Callable[..., Any]
+    parameters: tuple[str, ...]
+    required: tuple[str, ...]
+    is_ufunc: bool
+    per_round: frozenset[str]
+
+
+class UnknownFunctionError(KeyError):
+    """A name that is not in the table; its text lists the nearest names, or all."""
+
+    def __str__(self) -> str:
+        """Give the text itself, where a KeyError would quote it."""
+        return str(self.args[0])
+
+
+def lookup(name: str) -> Function:
+    """Return the registered function of that name."""
+    if name not in REGISTERED:
+        near = difflib.get_close_matches(name, REGISTERED)
+        message = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(REGISTERED))}"
+        raise UnknownFunctionError(message)
+    call = getattr(importlib.import_module(REGISTERED[name]), name.rpartition(".")[2])
+    if name in UFUNC_PARAMETERS:
+        parameters = required = UFUNC_PARAMETERS[name]
+    else:
+        parameters, required = _parameters(call)
+        required += ALSO_REQUIRED.get(name, ())
+    per_round = _PER_ROUND if name in _OVER_ROUNDS else frozenset()
+    return Function(name, call, parameters, required, name in UFUNC_PARAMETERS, per_round)
+
+
+def _parameters(call: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all and of the required arguments."""
+    signature = inspect.signature(call).parameters.values()
+    wanted = [parameter for parameter in signature if parameter.name not in _CONTROLS]
+    required = [parameter.name for parameter in wanted if parameter.default is parameter.empty]
+    return tuple(parameter.name for parameter in wanted), tuple(required)

@@ -1,0 +1,39 @@
+"""What a run tells: how far it is, and at last what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Cells done, cells in all, seconds that the rest will take (None if nothing is known).
+Progress = Callable[[int, int, "float | None"], object]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did and what its table holds."""
+
+    rows: int  # in the table
+    computed_rows: int  # by this run; the others were there
+    seconds: float
+    compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
+    write_seconds: float  # beside the computation, in another thread
+    rows_per_second: float  # computed rows per second of the run
+    ranges: dict[str, tuple[float, float]]  # of the finite values of each output
+    non_finite: dict[str, int]  # NaN and infinite values of each output
+    errors: int  # cells with an error text
+    warnings: tuple[str, ...] = ()  # what the functions warned of
+
+    def __str__(self) -> str:
+        """Return a few lines for a reader."""
+        reused = self.rows - self.computed_rows
+        lines = [f"{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
+        if self.computed_rows:
+            shares = f"computing {self.compute_seconds:.2f} s, beside it writing {self.write_seconds:.2f} s"
+            lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")
+        for name, (least, greatest) in self.ranges.items():
+            count = self.non_finite[name]
+            lines.append(f"{name}: {least:.6g} to {greatest:.6g}" + (f", {count:,} not finite" if count else ""))
+        if self.errors:
+            lines.append(f"{self.errors:,} cells have an error; see the column error")
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])

@@ -1,0 +1,129 @@
+"""Where a sweep's files are: a directory here, or, by the module `remote`, any URL that fsspec knows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.store.names import temporary
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there two runs in one folder are not told apart
+    fcntl = None  # type: ignore[assignment]
+
+
+class Folder(Protocol):
+    """Files by their names, which have at most one slash. Whoever looks sees all of a file or nothing."""
+
+    def create(self) -> None:
+        """Make it, if it is not there."""
+
+    def locked(self) -> contextlib.AbstractContextManager[None]:
+        """Keep a second run out, where the file system can."""
+
+    def free_bytes(self) -> int | None:
+        """Return how much more fits in, if that is known. The folder need not be there yet."""
+
+    def entries(self, below: str = "") -> dict[str, int]:
+        """Return the names in it, or in a folder in it, with sizes; nothing if it is not there."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's content, or None if there is no such file."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Publish a file, or replace it."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+
+
+def open_folder(out: str | os.PathLike[str]) -> Folder:
+    """Return the folder at a path or a URL; nothing is read or written yet."""
+    location = os.fspath(out)
+    if "://" not in location:
+        return LocalFolder(Path(location))
+    from hockeystick.sweep.store.remote import RemoteFolder  # noqa: PLC0415 - fsspec is asked for when first needed
+
+    return RemoteFolder(location)
+
+
+class LocalFolder:
+    """A directory. A file appears by a rename, after its content has reached the disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __str__(self) -> str:
+        """Return the path."""
+        return str(self.root)
+
+    def create(self) -> None:
+        """Make the directory and those above it."""
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def free_bytes(self) -> int:
+        """Return the free space of the disk."""
+        folder = next(path for path in [self.root, *self.root.absolute().parents] if path.exists())
+        return shutil.disk_usage(folder).free
+
+    def entries(self, below: str = "") -> dict[str, int]:
+        """Return what is in the directory, with sizes."""
+        folder = self.root / below
+        return {path.name: path.stat().st_size for path in folder.iterdir()} if folder.exists() else {}
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's content, or None if it is not there or cannot be read."""
+        try:
+            return (self.root / name).read_bytes()
+        except OSError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        (self.root / name).unlink()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file so that whoever looks, even after a power cut, sees all of it or nothing."""
+        path, unfinished = self.root / name, self.root / temporary(name)
+        path.parent.mkdir(exist_ok=True)
+        try:
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        if os.name == "posix":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # the rename itself
+            finally:
+                os.close(folder)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second run out of the directory. The lock is the kernel's, so that it ends with the process."""
+        if fcntl is None:
+            yield
+            return
+        folder = os.open(self.root, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(folder)
+            message = f"out must be used by one run at a time, not {self}: another run is writing to it"
+            raise OutputError(message) from None
+        except OSError:  # a file system without locks
+            pass
+        try:
+            yield
+        finally:
+            os.close(folder)

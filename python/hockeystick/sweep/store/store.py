@@ -1,0 +1,203 @@
+"""What a sweep leaves behind: a manifest and immutable Parquet parts, each whole or absent.
+
+An interrupted and resumed sweep ends with the same bytes as an uninterrupted one, see the module `part`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import hockeystick._core as core
+from hockeystick._core import __version__
+from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.plan.axes import Axis, shorten
+from hockeystick.sweep.plan.plan import Plan
+from hockeystick.sweep.store.folder import Folder, open_folder
+from hockeystick.sweep.store.names import is_temporary
+from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
+
+
+class Store:
+    """The parts of one sweep in one folder."""
+
+    def __init__(self, folder: Folder, plan: Plan) -> None:
+        self.folder = folder
+        self.plan = plan
+        self._digits = max(6, len(str(plan.num_shards - 1)))
+
+    def name(self, index: int) -> str:
+        """Return the file name of a part, which is in the folder `cells`."""
+        return f"part-{index:0{self._digits}}.parquet"
+
+    def present(self) -> list[int]:
+        """Return the numbers of the parts that are there, whole or not."""
+        names = self.folder.entries("cells")
+        return [index for index in range(self.plan.num_shards) if self.name(index) in names]
+
+    def stored_bytes(self) -> int:
+        """Return the size of the parts that are there."""
+        return sum(size for name, size in self.folder.entries("cells").items() if name.startswith("part-"))
+
+    def write(self, part: Part) -> None:
+        """Publish a part."""
+        self.folder.write(f"cells/{self.name(part.index)}", part.content)
+
+    def read(self, index: int) -> Counts | None:
+        """Return what a part holds, or None if it is not there or not whole."""
+        content = self.folder.read(f"cells/{self.name(index)}")
+        return None if content is None else decode(self.plan, index, content)
+
+
+@contextlib.contextmanager
+def open_store(out: str | os.PathLike[str], plan: Plan) -> Iterator[Store]:
+    """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan."""
+    store = Store(open_folder(out), plan)
+    with _as_output_error(store.folder):
+        _check_space(store)
+        store.folder.create()
+    with store.folder.locked():
+        with _as_output_error(store.folder):
+            _prepare(store)
+        yield store
+
+
+def manifest(plan: Plan) -> dict[str, Any]:
+    """Return what identifies a sweep: all that its numbers and its bytes depend on."""
+    source = json.loads(json.dumps(plan.source, default=dict))  # any mapping counts as a table
+    return {
+        "format": 1,
+        "plan": source,
+        "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
+        "version": __version__,
+        "instruction_set": core.instruction_set,
+        "pyarrow": PYARROW_VERSION,
+        "cells": plan.num_cells,
+        "shard_rows": plan.shard_rows,
+        "axes": [_described(axis) for axis in plan.axes],
+    }
+
+
+def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the manifest of a sweep's directory."""
+    found = _stored_manifest(open_folder(out))
+    if found is None:
+        message = f"out must be the directory of a sweep, not {out}: it has no manifest.json"
+        raise OutputError(message)
+    return found
+
+
+def changes(before: Any, after: Any, key: str = "") -> list[str]:
+    """Return in words how two trees of tables differ, the order of the keys included."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        same = json.dumps(before) == json.dumps(after)  # 1 and 1.0 differ: they make columns of different types
+        return [] if same else [f"{key} changed from {shorten(before)} to {shorten(after)}"]
+    found = [f"{key}.{name} was removed" for name in before if name not in after]
+    found += [f"{key}.{name} was added" for name in after if name not in before]
+    for name in after:
+        if name in before:
+            found += changes(before[name], after[name], f"{key}.{name}")
+    if not found and list(before) != list(after):
+        found = [f"{key} order changed from {', '.join(before)} to {', '.join(after)}"]
+    return [text.removeprefix(".") for text in found]
+
+
+def _described(axis: Axis) -> dict[str, Any]:
+    """Describe an axis; the digest tells values apart that another NumPy would round differently."""
+    digest = hashlib.sha256()
+    for array in axis.values:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return {
+        "names": list(axis.names),
+        "spacing": axis.spacing,
+        "length": len(axis),
+        "first": [array[0].item() for array in axis.values],
+        "last": [array[-1].item() for array in axis.values],
+        "sha256": digest.hexdigest(),
+    }
+
+
+def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
+    stored = folder.read("manifest.json")
+    if stored is None:
+        return None
+    message = f"out must be the directory of a sweep, not {folder}: manifest.json holds no plan"
+    try:
+        content = json.loads(stored)
+    except ValueError as error:
+        raise OutputError(message) from error
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        raise OutputError(message)
+    return content
+
+
+def _prepare(store: Store) -> None:
+    """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
+    wanted = manifest(store.plan)
+    folder = store.folder
+    found = _stored_manifest(folder)
+    if found is not None:
+        if changes(found, wanted):
+            _refuse(folder, found, wanted)
+    elif any(not is_temporary(name) and name != "cells" for name in folder.entries()) or store.present():
+        message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no manifest.json"
+        raise OutputError(message)
+    else:
+        folder.write("manifest.json", (json.dumps(wanted, indent=2) + "\n").encode())
+    _tidy(store)
+
+
+def _tidy(store: Store) -> None:
+    """Remove what a killed run left unfinished; refuse what a reader would take for a part."""
+    numbers = {store.name(index) for index in range(store.plan.num_shards)}
+    for name in store.folder.entries("cells"):
+        if is_temporary(name):
+            store.folder.remove(f"cells/{name}")
+        elif name not in numbers:
+            message = f"out must hold this sweep alone, not {store.folder}/cells/{name}"
+            raise OutputError(message)
+    for name in filter(is_temporary, store.folder.entries()):
+        store.folder.remove(name)
+
+
+def _refuse(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    told = changes(found["plan"], wanted["plan"])
+    if not told:
+        told = changes(found, wanted)
+    shown = "; ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+    message = f"out must be an earlier run of the same plan, not {folder}: {shown}; use another output directory"
+    raise OutputError(message)
+
+
+def _check_space(store: Store) -> None:
+    """Refuse what cannot fit. Inputs repeat and compress to little; computed doubles do not."""
+    free = store.folder.free_bytes()
+    if free is None:
+        return
+    needed = store.plan.num_cells * bytes_per_cell(store.plan) - store.stored_bytes()
+    if needed > free:
+        message = (
+            f"axes must make a table that fits on the disk, not {store.plan.num_cells} cells: "
+            f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
+        )
+        raise OutputError(message)
+
+
+def bytes_per_cell(plan: Plan) -> int:
+    """Return about how many bytes of a part a cell takes."""
+    return 8 * len(plan.outputs) + 4
+
+
+@contextlib.contextmanager
+def _as_output_error(folder: Folder) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
+        raise OutputError(message) from error

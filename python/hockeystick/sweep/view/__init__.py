@@ -1,0 +1,3 @@
+"""Parts of a finished sweep, to draw and to print."""
+
+from __future__ import annotations

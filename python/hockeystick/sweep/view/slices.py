@@ -1,0 +1,215 @@
+"""What a picture shows of a table: two arguments (or one) drawn, the others in panels or held."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.sweep.plan.axes import Axis, Values
+from hockeystick.sweep.plan.plan import Plan
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as missing:
+    need = "reading a sweep needs pyarrow: pip install 'hockeystick[sweep]'"
+    raise ImportError(need) from missing
+
+MAX_POINTS = 1000  # more along an axis than a picture has pixels
+MAX_PANELS = 6
+SLICE_TOLERANCE = 0.01  # relative: the values of a logspace are not typed in full
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An argument on an axis of the picture."""
+
+    axis: int
+    name: str
+    points: NDArray[np.intp]  # positions on the plan's axis, by increasing value
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One combination of the arguments that are not drawn."""
+
+    title: str
+    positions: dict[int, int]  # axis -> position
+
+
+@dataclass(frozen=True)
+class View:
+    """A choice of axes and panels for a plan."""
+
+    plan: Plan
+    x: Drawn
+    y: Drawn | None  # None for a plan with one numeric axis
+    panels: list[Panel]
+    held: str  # the arguments that are the same in all panels, in words
+
+    def values(self, out: Path, column: str) -> NDArray[np.float64]:
+        """Return (panels, y, x) values of an output, (panels, 1, x) without y; NaN where the run has not been yet."""
+        strides = self.plan.strides
+        plane = self.x.points * strides[self.x.axis]
+        if self.y:
+            plane = plane + self.y.points[:, None] * strides[self.y.axis]
+        starts = [sum(at * strides[axis] for axis, at in panel.positions.items()) for panel in self.panels]
+        cells = np.asarray(starts)[:, None, None] + np.atleast_2d(plane)
+        return read_cells(out, self.plan, column, cells)
+
+
+def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mapping[str, str] | None = None) -> View:
+    """Return what to draw: the two longest numeric axes unless told otherwise."""
+    first, second, held = choose_drawn(plan, x, y, slices)
+    drawn_axes = {first.axis, second.axis if second else first.axis}
+    panels, text = _panels(plan, drawn_axes, held)
+    return View(plan, first, second, panels, text)
+
+
+def choose_drawn(
+    plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
+) -> tuple[Drawn, Drawn | None, dict[int, int]]:
+    """Return the two arguments to draw, the second None if no other is numeric, and axis -> position of those held."""
+    held = _held(plan, slices or {})
+    first = _named(plan, "x", x, held) if x else None
+    second = _named(plan, "y", y, held) if y else None
+    used = {**held, **{drawn.axis: 0 for drawn in (first, second) if drawn}}
+    longest = iter(sorted(_candidates(plan, used), key=lambda drawn: -len(plan.axes[drawn.axis])))
+    first = first or next(longest, None)
+    second = second or next(longest, None)
+    if first is None:
+        message = "axes must have a numeric axis of two values or more that is not held, to be drawn"
+        raise ValueError(message)
+    if second and second.axis == first.axis:
+        message = f"x and y must be on different axes, not {first.name} and {second.name}"
+        raise ValueError(message)
+    return first, second, held
+
+
+def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return an output in some cells, reading only the parts that hold them."""
+    values = np.full(cells.shape, np.nan)
+    shards = cells // plan.shard_rows
+    parts = {int(path.stem.removeprefix("part-")): path for path in (out / "cells").glob("part-*.parquet")}
+    for shard in np.unique(shards):
+        if int(shard) not in parts:
+            continue
+        try:
+            stored = pq.read_table(parts[int(shard)], columns=[column], partitioning=None)[column].to_numpy()
+        except (OSError, pa.ArrowException) as error:
+            message = f"out must hold whole parts, not {parts[int(shard)]}: run the sweep again to repair it"
+            raise ValueError(message) from error
+        here = shards == shard
+        values[here] = stored[cells[here] - shard * plan.shard_rows]
+    return values
+
+
+def _drawn(axis: int, name: str, values: Values) -> Drawn:
+    order = np.argsort(values, kind="stable")
+    order = order[evenly(len(order), MAX_POINTS)]
+    return Drawn(axis, name, order, values[order].astype(np.float64))
+
+
+def evenly(length: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many positions of an axis, evenly over it, both ends among them."""
+    if most == 1 or length <= most:
+        return np.arange(min(length, most), dtype=np.intp)
+    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
+
+
+def _candidates(plan: Plan, used: Mapping[int, int]) -> list[Drawn]:
+    """Return for each free axis its first argument that can be drawn: numbers, and none twice."""
+    found = []
+    for index, axis in enumerate(plan.axes):
+        drawable = [
+            _drawn(index, name, values)
+            for name, values in zip(axis.names, axis.values, strict=True)
+            if _can_be_drawn(values) and index not in used
+        ]
+        found += drawable[:1]
+    return found
+
+
+def _can_be_drawn(values: Values) -> bool:
+    return values.dtype.kind != "U" and 1 < len(values) == len(np.unique(values))
+
+
+def _named(plan: Plan, role: str, name: str, held: Mapping[int, int]) -> Drawn:
+    for index, axis in enumerate(plan.axes):
+        if name in axis.names and index not in held:
+            values = axis.values[axis.names.index(name)]
+            if _can_be_drawn(values):
+                return _drawn(index, name, values)
+    names = ", ".join(plan.axis_names())
+    message = f"{role} must be a numeric axis with distinct values that is not held, of {names}, not {name}"
+    raise ValueError(message)
+
+
+def _held(plan: Plan, slices: Mapping[str, str]) -> dict[int, int]:
+    """Return axis -> position for the arguments that the caller holds."""
+    held = {}
+    for name, text in slices.items():
+        found = [index for index, axis in enumerate(plan.axes) if name in axis.names]
+        if not found:
+            message = f"slice must name an axis, of {', '.join(plan.axis_names())}, not {name}"
+            raise ValueError(message)
+        axis = plan.axes[found[0]]
+        held[found[0]] = _position(name, axis.values[axis.names.index(name)], text)
+    return held
+
+
+def _position(name: str, values: Values, text: str) -> int:
+    if values.dtype.kind == "U":
+        matches = np.flatnonzero(values == text)
+        domain = f"one of {', '.join(values)}"
+    else:
+        try:
+            wanted = float(text)
+        except ValueError:
+            wanted = math.nan
+        distance = np.abs(values - wanted)
+        matches = np.flatnonzero((distance <= SLICE_TOLERANCE * abs(wanted)) & (distance == distance.min()))
+        near = ", ".join(f"{value:g}" for value in np.sort(values[np.argsort(distance, kind="stable")[:3]]))
+        domain = f"a value of its axis (nearest are {near})"
+    if not len(matches):
+        message = f"slice {name} must be {domain}, not {text}"
+        raise ValueError(message)
+    return int(matches[0])
+
+
+def _panels(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[list[Panel], str]:
+    """Spread short axes over panels as long as these are few; hold the rest at their first value."""
+    spread: list[int] = []
+    fixed = dict(held)
+    others = [index for index in range(len(plan.axes)) if index not in drawn and index not in held]
+    for index in sorted(others, key=lambda index: len(plan.axes[index])):
+        count = math.prod(len(plan.axes[other]) for other in [*spread, index])
+        if len(plan.axes[index]) > 1 and count <= MAX_PANELS:
+            spread.append(index)
+        else:
+            fixed[index] = 0
+    spread.sort()
+    combinations = itertools.product(*(range(len(plan.axes[index])) for index in spread))
+    panels = [
+        Panel(
+            ", ".join(point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
+            {**fixed, **dict(zip(spread, combination, strict=True))},
+        )
+        for combination in combinations
+    ]
+    return panels, ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
+
+
+def point(axis: Axis, at: int) -> str:
+    """Return in words where a position of an axis is."""
+    return ", ".join(
+        f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
+        for name, values in zip(axis.names, axis.values, strict=True)
+    )

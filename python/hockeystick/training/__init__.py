@@ -1,0 +1,16 @@
+"""Descriptions of a training, of one data set or of many clients, that an accountant can answer for."""
+
+from __future__ import annotations
+
+from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
+from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
+from hockeystick.training.participation import draw_batches, draw_participants
+
+__all__ = [
+    "DpsgdParameters",
+    "FederatedParameters",
+    "dpsgd_parameters",
+    "draw_batches",
+    "draw_participants",
+    "federated_parameters",
+]

@@ -1,0 +1,181 @@
+"""Who takes part in a round: reference samplers that do what the mechanisms assume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numeric.binomial import binomial_tail
+from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, TruncatedPoissonSampled
+from hockeystick.mechanisms.base import Mechanism, require_mechanism
+
+__all__ = ["draw_batches", "draw_participants"]
+
+Client = TypeVar("Client")
+NEVER = 1e-15  # a probability: so many more than expected are the sign of another sampler
+SAMPLERS = (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled, RandomAllocation)
+
+
+def draw_participants(
+    mechanism: Mechanism, client_ids: Iterable[Client], rng: np.random.Generator | None = None
+) -> list[Client]:
+    """Return who takes part in one round, drawn as the mechanism assumes.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        `PoissonSampled`: each client independently with its sampling rate, so that the number varies and may be 0.
+        `TruncatedPoissonSampled`: of such a sample, if it is larger than the largest batch, a uniform subset of that size.
+        `FixedSizeSampled`: a uniform subset of its batch size, of as many clients as its data set has; with replacement a
+        client can be there more than once. `RandomAllocation` is for `draw_batches`. One that does not sample: all.
+    client_ids : iterable
+        Hashable, each once.
+    rng : numpy.random.Generator, optional
+        By default a fresh one from the operating system's entropy. A seed that others know makes the sample public, and
+        amplification by sampling needs it secret.
+
+    Returns
+    -------
+    list
+        Of the ids, in their order. Probabilities are those of the mechanism to 2^-53.
+
+    Raises
+    ------
+    ValueError
+        If an id is there twice, the number of clients is not that of the mechanism, or each of several releases has a sample of its own.
+    TypeError
+        If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.FixedSizeSampled(hs.Gaussian(1.0), 5, 2, replacement=False)
+    >>> len(hs.draw_participants(step, ["Ada", "Bo", "Cy", "Di", "Eve"]))
+    2
+    """
+    require_mechanism(mechanism)
+    clients = _distinct(client_ids)
+    drawn = _draw(mechanism, len(clients), _source(rng))
+    return [clients[position] for position in np.sort(drawn).tolist()]
+
+
+def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDArray[np.int64]:
+    """Return positions below `number`, those of a sample of a sample where samplers are nested."""
+    if isinstance(mechanism, PoissonSampled):
+        drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
+    elif isinstance(mechanism, TruncatedPoissonSampled):
+        if number > mechanism.dataset_size:
+            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            raise ValueError(msg)
+        drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
+        drawn = drawn[: mechanism.max_batch_size]
+    elif isinstance(mechanism, FixedSizeSampled):
+        if number != mechanism.dataset_size:
+            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            raise ValueError(msg)
+        drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
+    elif isinstance(mechanism, RandomAllocation):
+        msg = f"mechanism must be one that clients can be drawn for in one round, not {mechanism!r}: draw_batches has whole epochs"
+        raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
+    elif any(isinstance(part, SAMPLERS) for part in mechanism._within()):
+        msg = f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {mechanism!r} does"
+        raise ValueError(msg)
+    else:
+        return np.arange(number)
+    return drawn[_draw(mechanism.mechanism, len(drawn), source)]
+
+
+def draw_batches(
+    mechanism: RandomAllocation, client_ids: Iterable[Client], rng: np.random.Generator | None = None
+) -> list[list[Client]]:
+    """Return who takes part in each round of an epoch, drawn as random allocation assumes.
+
+    Parameters
+    ----------
+    mechanism : RandomAllocation
+        Each client takes part in `num_selected` of its `num_steps` rounds, a uniform subset, independently of the others.
+    client_ids : iterable
+        Hashable, each once.
+    rng : numpy.random.Generator, optional
+        As in `draw_participants`.
+
+    Returns
+    -------
+    list of list
+        Of the ids in each of the `num_steps` rounds, in their order; a round may be empty.
+
+    Raises
+    ------
+    ValueError
+        If an id is there twice.
+    TypeError
+        If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> batches = hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 3), range(6))
+    >>> sorted(client for batch in batches for client in batch)
+    [0, 1, 2, 3, 4, 5]
+    """
+    if not isinstance(mechanism, RandomAllocation):
+        msg = f"mechanism must be RandomAllocation, not {mechanism!r}"
+        raise TypeError(msg)
+    clients, source = _distinct(client_ids), _source(rng)
+    batches: list[list[Client]] = [[] for _ in range(mechanism.num_steps)]
+    if mechanism.num_selected == 1:
+        rounds = source.integers(mechanism.num_steps, size=(len(clients), 1))
+    else:
+        drawn = [source.choice(mechanism.num_steps, mechanism.num_selected, replace=False) for _ in clients]
+        rounds = np.array(drawn).reshape(len(clients), mechanism.num_selected)
+    for client, selected in zip(clients, rounds.tolist(), strict=True):
+        for step in selected:
+            batches[step].append(client)
+    return batches
+
+
+def _distinct(client_ids: Iterable[Client]) -> list[Client]:
+    clients = list(client_ids)
+    if len(set(clients)) != len(clients):
+        msg = f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
+        raise ValueError(msg)
+    return clients
+
+
+def _source(rng: np.random.Generator | None) -> np.random.Generator:
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {rng!r}"
+        raise TypeError(msg)
+    return np.random.default_rng() if rng is None else rng
+
+
+def check_participation(
+    mechanism: Mechanism, count: int, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None
+) -> None:
+    """Raise ValueError where participation exceeds what is charged."""
+    number = int(charged.sum())
+    if isinstance(mechanism, FixedSizeSampled) and number != mechanism.dataset_size:
+        msg = f"clients must be the {mechanism.dataset_size} of {mechanism!r}, not {number}"
+        raise ValueError(msg)
+    if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.dataset_size:
+        msg = f"clients must be at most the {mechanism.dataset_size} of {mechanism!r}, not {number}"
+        raise ValueError(msg)
+    if drawn is None:
+        return
+    if count != 1:
+        msg = f"count must be 1 where participants are given, not {count}: each step has its own"
+        raise ValueError(msg)
+    if (drawn & ~charged).any():
+        msg = f"participants must be among the clients that are charged, which {int((drawn & ~charged).sum())} are not"
+        raise ValueError(msg)
+    most = getattr(mechanism, "batch_size", getattr(mechanism, "max_batch_size", number))
+    if int(drawn.sum()) > most:
+        msg = f"participants must be at most the {most} of {mechanism!r}, not {int(drawn.sum())}"
+        raise ValueError(msg)
+    rate = getattr(mechanism, "sampling_rate", 1.0)
+    if drawn.any() and binomial_tail(number, rate, int(drawn.sum())) < NEVER:
+        msg = f"participants must be a Poisson sample of rate {rate:g}, which {int(drawn.sum())} of {number} never are"
+        raise ValueError(msg)

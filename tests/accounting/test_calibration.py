@@ -1,0 +1,119 @@
+"""Calibration: the feasible end, in both directions, among reals and integers, and clear refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick._numeric.search import Probe, last_whole, narrow
+
+
+def gaussian(noise_multiplier):
+    """Return a training of 100 steps with this noise."""
+    return hs.Accountant().compose(hs.Gaussian(noise_multiplier), 100)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("bracket", [(0.1, 1e4), (1e4, 0.1)])
+def test_noise(epsilon, bracket):
+    """Falling epsilon: the noise is 10 over the inverse of theta, from above, to 2e-9."""
+    noise = hs.calibrate(gaussian, epsilon=epsilon, delta=1e-6, bracket=bracket)
+    truth = 10 / float(hs.theta_inverse(epsilon, 1e-6))
+    assert truth * (1 - 1e-12) <= noise <= truth * (1 + 2e-9)
+    assert gaussian(noise).epsilon(1e-6) <= epsilon
+
+
+def test_steps():
+    """Rising epsilon among integers: the number of steps is the integer part of (noise mu)^2."""
+    make = lambda steps: hs.Accountant().compose(hs.Gaussian(30.0), steps)
+    steps = hs.calibrate(make, epsilon=1.0, delta=1e-5, bracket=(1, 10**9), integer=True)
+    assert steps == math.floor((30 * float(hs.theta_inverse(1.0, 1e-5))) ** 2)
+    assert isinstance(steps, int)
+
+
+def test_sampling_rate():
+    """Any parameter will do: the sampling rate of a mixed training, never above the budget."""
+    make = lambda rate: (
+        hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(2.0), rate), 10).compose(hs.Laplace(20.0), 2)
+    )
+    rate = hs.calibrate(make, epsilon=1.0, delta=1e-5, bracket=(0.0, 1.0))
+    assert 0 < rate < 1
+    assert make(rate).epsilon(1e-5) <= 1.0 < make(1.01 * rate).epsilon(1e-5)
+
+
+def test_both_ends_feasible():
+    """If the whole bracket keeps the budget, the answer is the end that spends more."""
+    assert hs.calibrate(gaussian, epsilon=1e3, delta=1e-5, bracket=(5.0, 50.0)) == 5.0
+    assert hs.calibrate(gaussian, epsilon=1e3, delta=1e-5, bracket=(50.0, 5.0)) == 5.0
+
+
+def test_an_end_that_just_fits():
+    """An end whose epsilon equals the budget is feasible."""
+    assert hs.calibrate(gaussian, epsilon=gaussian(7.0).epsilon(1e-5), delta=1e-5, bracket=(1.0, 7.0)) == 7.0
+
+
+def test_no_end_feasible():
+    """If neither end keeps the budget, the message has both epsilons."""
+    with pytest.raises(ValueError, match=r"bracket must have an end .* at most 0.1, not epsilons .* at 1 and .* at 2"):
+        hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "change"),
+    [
+        (ValueError, "epsilon must be non-negative and finite", {"epsilon": -1.0}),
+        (ValueError, "epsilon must be non-negative and finite", {"epsilon": math.inf}),
+        (ValueError, "delta must lie in", {"delta": 1.0}),
+        (TypeError, "bracket must be two numbers", {"bracket": 3.0}),
+        (TypeError, "bracket must be two numbers", {"bracket": (1.0, 2.0, 3.0)}),
+        (ValueError, "two different numbers", {"bracket": (2.0, 2.0)}),
+        (ValueError, "bracket must hold finite numbers, not inf", {"bracket": (2.0, math.inf)}),
+        (ValueError, "bracket must hold integers", {"bracket": (1.5, 3.0), "integer": True}),
+        (TypeError, "make_accountant must be callable", {"make_accountant": 3}),
+        (TypeError, "make_accountant must return an Accountant", {"make_accountant": hs.Gaussian}),
+    ],
+)
+def test_bad_input(error, message, change):
+    """A wrong argument is named; an error of make_accountant itself passes through."""
+    arguments = {"make_accountant": gaussian, "epsilon": 1.0, "delta": 1e-5, "bracket": (1.0, 100.0), **change}
+    with pytest.raises(error, match=message):
+        hs.calibrate(arguments.pop("make_accountant"), **arguments)
+    with pytest.raises(ValueError, match="noise_multiplier must be positive"):
+        hs.calibrate(gaussian, epsilon=1.0, delta=1e-5, bracket=(-1.0, 100.0))
+
+
+@given(root=st.floats(-1e6, 1e6), bend=st.floats(0.1, 10), noise=st.floats(0, 1e-3), up=st.booleans())
+def test_narrow(root, bend, noise, up):
+    """The answer was evaluated and found feasible, and lies within the tolerance of the root, of bent and noisy curves."""
+    seen = {}
+
+    def excess(x):
+        distance = (x - root) if up else (root - x)
+        value = math.copysign(abs(distance) ** bend, distance) * (1 + noise * math.sin(1e9 * x))
+        seen[x] = value
+        return value
+
+    good, bad = (root - 10, root + 1000) if up else (root + 10, root - 1000)
+    found = narrow(excess, Probe(good, excess(good)), Probe(bad, excess(bad)), tolerance=1e-9)
+    assert seen[found.x] <= 0
+    assert abs(found.x - root) <= 2.1e-9 * max(abs(root), 1e-3)
+
+
+@given(limit=st.integers(0, 10**12), power=st.floats(0.3, 3))
+def test_last_whole(limit, power):
+    """The largest feasible integer is found exactly, in few evaluations."""
+    calls = []
+
+    def excess(x):
+        calls.append(x)
+        return x**power - (limit + 0.5) ** power
+
+    assert last_whole(excess, 10**15) == limit
+    assert len(calls) < 110
+    assert last_whole(lambda x: -1.0, 1000) == 1000  # noqa: ARG005
+    assert np.all(np.array(calls) == np.round(calls))

@@ -1,0 +1,69 @@
+"""Renyi divergences of a ledger: closed forms, quadrature, and what they say of epsilon."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from compositions import MIXED, REPLACED, SAMPLED, composed
+from slow_values import committed
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.01), (0.8, 0.3), (3.0, 1e-4)])
+@pytest.mark.parametrize("order", [2.0, 3.0, 7.0, 1.5, 4.4])
+def test_rdp_of_sampled_gaussian(noise, rate, order):
+    """At integer orders exact in the larger direction, between them above and by a chord."""
+    step = hs.PoissonSampled(hs.Gaussian(noise), rate)
+    truth = max(committed("renyi_of_sampled_gaussian", 1 / noise, rate, order, forward) for forward in (True, False))
+    found = composed((step, 10)).rdp(order)
+    assert 10 * truth * (1 - 1e-14) <= found
+    if order == int(order):
+        assert found <= 10 * truth * (1 + 1e-10)
+
+
+def test_rdp_closed_forms():
+    """Gaussian a/(2 s^2), Laplace by its integral, (epsilon, 0)-DP by two terms, and sums over the ledger."""
+    assert composed((hs.Gaussian(2.0), 8)).rdp([1.0, 2.0, 17.5]).tolist() == pytest.approx([1.0, 2.0, 17.5], rel=1e-13)
+    for scale, order in itertools.product([0.2, 1.0, 1e3], [1.0, 1.1, 2.0, 30.0]):
+        with mp.workdps(40):
+            r, a = 1 / mp.mpf(scale), mp.mpf(order)
+            # Outside of [0, r] the loss is r or -r; between, 2x - r with density e^{-(r - ...)}/2.
+            moment = lambda s, r=r: (
+                mp.exp(s * r) / 2
+                + mp.exp(-(s + 1) * r) / 2
+                + mp.quad(lambda x: mp.exp(s * (2 * x - r) - (r - x)) / 2, [0, r])
+            )
+            truth = mp.diff(lambda s, f=moment: mp.log(f(s)), 0) if a == 1 else mp.log(moment(a - 1)) / (a - 1)
+        found = composed((hs.Laplace(scale), 1)).rdp(order)
+        assert truth * (1 - mp.mpf("1e-13")) <= found <= truth * (1 + mp.mpf("1e-9"))
+    p = 1 / (1 + math.exp(-0.5))
+    truth = math.log(p**3 * (1 - p) ** -2 + (1 - p) ** 3 * p**-2) / 2
+    assert composed((hs.ApproximateDP(0.5, 0.0), 1)).rdp(3.0) == pytest.approx(truth, rel=1e-12)
+    assert composed((hs.ApproximateDP(0.5, 1e-9), 1)).rdp(3.0) == math.inf
+    both = composed((hs.Gaussian(2.0), 1), (hs.Laplace(3.0), 2))
+    parts = composed((hs.Gaussian(2.0), 1)).rdp(4.0) + 2 * composed((hs.Laplace(3.0), 1)).rdp(4.0)
+    assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-2], "add_or_remove")]
+)
+def test_rdp_refuses(mechanism, adjacency):
+    """Where no bound is implemented none is made up."""
+    with pytest.raises(ValueError, match="no bound"):
+        composed((mechanism, 1), adjacency=adjacency).rdp(2.0)
+
+
+def test_rdp_bounds_epsilon():
+    """Epsilon is never above the conversion of any Renyi order (Mironov 2017)."""
+    accountant = composed((SAMPLED, 40), (hs.Gaussian(8.0), 3))
+    orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 32.0])
+    delta = 1e-5
+    assert accountant.epsilon_bracket(delta).lower <= np.min(
+        accountant.rdp(orders) + math.log(1 / delta) / (orders - 1)
+    )

@@ -1,0 +1,94 @@
+"""What is read off a ledger: trade-off functions, curves of epsilon, and how many more steps fit."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from compositions import MIXED, SAMPLED, composed
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_trade_off_of_gaussians(mu):
+    """The lower bound is below the exact trade-off function, and hardly."""
+    fpr = np.array([1e-9, 1e-3, 0.05, 0.3, 0.5, 0.9, 0.999])
+    bound = composed((hs.Gaussian(10 / mu), 100)).trade_off(fpr)
+    truth = hs.gdp_trade_off(mu, fpr)
+    assert np.all(bound <= truth * (1 + 1e-12))
+    np.testing.assert_allclose(bound, truth, rtol=2e-3)
+
+
+def test_trade_off_of_approximate_dp():
+    """The trade-off function of (epsilon, delta)-DP is its two lines, and never above."""
+    epsilon, delta = 0.8, 1e-3
+    fpr = np.array([0.0, 1e-6, 0.1, 0.31, 0.5, 0.99, 1.0])
+    truth = np.maximum(0, np.maximum(1 - delta - np.exp(epsilon) * fpr, np.exp(-epsilon) * (1 - delta - fpr)))
+    bound = composed((hs.ApproximateDP(epsilon, delta), 1)).trade_off(fpr)
+    assert np.all(bound <= truth * (1 + 1e-12) + 1e-16)
+    np.testing.assert_allclose(bound, truth, rtol=1e-3, atol=1e-9)
+
+
+def test_advantage():
+    """The advantage is delta(0): the total variation distance."""
+    assert composed((hs.Gaussian(2.0), 4)).advantage() == pytest.approx(float(hs.gdp_advantage(1.0)), rel=1e-11)
+
+
+def test_curve():
+    """The curve has epsilon after every step in the order of composition, and never falls."""
+    steps = [(hs.Gaussian(5.0), 2), (hs.Laplace(8.0), 1), (hs.Gaussian(5.0), 1)]
+    curve = composed(*steps).epsilon_curve(1e-5)
+    flat = [mechanism for mechanism, count in steps for _ in range(count)]
+    alone = [composed(*((m, 1) for m in flat[: n + 1])).epsilon(1e-5) for n in range(len(flat))]
+    np.testing.assert_allclose(curve, alone, rtol=1e-3)
+    assert np.all(np.diff(curve) >= 0)
+    assert hs.Accountant().epsilon_curve(1e-5).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", MIXED, ids=repr)
+def test_curve_of_any_mechanism(mechanism):
+    """Equal steps of any mechanism have a curve, which ends at their epsilon."""
+    accountant = composed((mechanism, 2))
+    assert accountant.epsilon_curve(1e-5)[-1] == pytest.approx(accountant.epsilon(1e-5), rel=1e-3)
+
+
+def test_curve_of_equal_steps():
+    """Equal steps of DP-SGD, sampled or not, take one call of the grid."""
+    np.testing.assert_allclose(
+        composed((hs.Gaussian(50.0), 500)).epsilon_curve(1e-5),
+        hs.gdp_epsilon(np.sqrt(np.arange(1, 501)) / 50, 1e-5),
+        rtol=1e-10,
+    )
+    curve = composed((SAMPLED, 12)).epsilon_curve(1e-5)
+    assert curve[-1] == pytest.approx(composed((SAMPLED, 12)).epsilon(1e-5), rel=1e-9)
+    with pytest.raises(ValueError, match="at most 1000000"):
+        composed((hs.Gaussian(1.0), 10**7)).epsilon_curve(1e-5)
+
+
+def test_remaining_and_would_exceed():
+    """What remains can be composed within the budget, and one step more cannot."""
+    accountant = composed((hs.Gaussian(10.0), 10))
+    step = hs.Gaussian(20.0)
+    count = accountant.remaining(step, epsilon=2.0, delta=1e-6)
+    with mp.workdps(30):
+        mu = mp.mpf(float(hs.theta_inverse(2.0, 1e-6)))
+        assert count == int((mu**2 - mp.mpf(10) / 100) * 400)
+    assert not accountant.would_exceed(step, count, epsilon=2.0, delta=1e-6)
+    assert accountant.would_exceed(step, count + 1, epsilon=2.0, delta=1e-6)
+    assert accountant.remaining(step, epsilon=0.1, delta=1e-6) == 0  # spent already
+    assert composed((SAMPLED, 3)).remaining(SAMPLED, epsilon=4.0, delta=1e-5) > 0
+
+
+def test_remaining_without_limit():
+    """A step that leaks nothing, or a budget without end, has the largest count there is, which compose takes."""
+    idle = hs.PoissonSampled(hs.Gaussian(1.0), 0.0)
+    accountant = composed((idle, 5))
+    count = accountant.remaining(idle, epsilon=1.0, delta=0.0)
+    assert count == 2**53 - 5
+    accountant.compose(idle, count)
+    assert accountant.remaining(idle, epsilon=1.0, delta=0.0) == 0
+    assert hs.Accountant().remaining(hs.Gaussian(1.0), epsilon=math.inf, delta=0.0) == 2**53
+    assert composed((hs.Gaussian(0.1), 1)).remaining(idle, epsilon=1.0, delta=1e-5) == 0

@@ -1,0 +1,96 @@
+"""Audits against bounds: none exceeds a certified one, and the printed bounds that are false are refuted; docs/audit/audit.md."""
+
+from __future__ import annotations
+
+import math
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hockeystick import audit, federated, published
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "audit" / "audit.md").read_text(encoding="utf-8")
+REFUTED = (
+    "Noisy-FedAvg, constant steps, last model",
+    "Noisy-FedAvg, cyclic steps, last model",
+    "Noisy-FedProx, last model",
+)
+
+
+@pytest.fixture(scope="module")
+def table() -> list:
+    """Give the rows of the table with their audits."""
+    return list(runpy.run_path(str(ROOT / "docs" / "tables" / "audit.py"))["audited"](400_000))
+
+
+def test_audits_stay_below_what_is_certified(table: list) -> None:
+    """With a joint confidence of 0.99: 0 < audit lower <= exact or certified lower <= certified upper, in every row."""
+    assert all(evidence.confidence == pytest.approx(1 - 0.01 / len(table)) for _, evidence in table)
+    for row, evidence in table:
+        ends = [evidence.epsilon, *([] if row.lower is None else [row.lower]), row.upper * (1 + 1e-9)]
+        assert ends[0] > 0
+        assert ends == sorted(ends), row.algorithm
+
+
+def test_audits_refute_what_is_printed(table: list) -> None:
+    """The audit exceeds the published epsilon in the rows of the false theorems, and in no other."""
+    refuted = [row.algorithm for row, evidence in table if row.published and evidence.epsilon > row.published]
+    assert tuple(refuted) == REFUTED
+
+
+def test_document_has_the_table(table: list) -> None:
+    """The document's rows are the script's."""
+    after = TEXT[TEXT.index("| algorithm |") :].splitlines()[2 : 2 + len(table)]
+    written = [[cell.strip() for cell in line.split("|")[1:-1]] for line in after]
+    for cells, (row, evidence) in zip(written, table, strict=True):
+        assert cells[0] == row.algorithm
+        values = (row.delta, evidence.epsilon, row.lower, row.upper, row.published)
+        for cell, value in zip(cells[1:], values, strict=True):
+            assert cell == "" if value is None else float(cell) == pytest.approx(value, abs=6e-4)
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
+def test_document_runs(block: str, capsys: pytest.CaptureFixture) -> None:
+    """Each Python block runs, and prints what stands behind it."""
+    exec(compile(block, "audit.md", "exec"), {})  # noqa: S102, the text is ours
+    printed = capsys.readouterr().out.split()
+    expected = " ".join(re.findall(r"# prints (.*)", block)).split()
+    assert printed == expected
+
+
+def test_theorem_12a_is_refuted_beyond_doubt() -> None:
+    """One client's linear loss, run as the algorithm says: the printed mu is exceeded with confidence 1 - 1e-9, the certified not."""
+    rounds, local_steps, clients, rate, noise, runs = 20, 2, 10, 0.5, 2.0, 100_000
+    rng = np.random.default_rng(1)
+
+    def last_models(sign: float) -> np.ndarray:
+        model = np.zeros(runs)
+        for _ in range(rounds):
+            uploads = np.repeat(model[None], 2, axis=0)  # the differing client, and one that stands for the others
+            for _ in range(local_steps):
+                uploads -= rate * np.clip([[sign], [0.0]], -1.0, 1.0)
+            model = (uploads[0] + (clients - 1) * uploads[1]) / clients
+            model += rng.normal(0.0, noise / math.sqrt(clients), runs)
+        return model
+
+    cell = {
+        "rounds": rounds,
+        "local_steps": local_steps,
+        "num_clients": clients,
+        "clip_norm": 1.0,
+        "noise_std": noise,
+        "smoothness": 1.0,
+        "learning_rate": rate,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", published.UnsoundBoundWarning)
+        printed = published.fedavg_gdp(**cell)
+    shown = audit.mu_lower_bound(last_models(-1.0), last_models(+1.0), confidence=1 - 1e-9)
+    certified = federated.fedavg_gdp(**cell)
+    assert printed < 0.7 * shown
+    assert 0.9 * certified < shown <= certified

@@ -1,0 +1,286 @@
+"""Ledgers of clients: what each was charged, to the round, whatever happens to the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+import processes
+
+SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 5, 0.1, 2)
+FIXED = hs.FixedSizeSampled(hs.Gaussian(2.0), 4, 2, replacement=False)
+BUDGETS = {
+    "fixed": ({"epsilon": 4.0, "delta": 1e-5}, [SAMPLED, hs.Gaussian(6.0)]),
+    "replaced": ({"epsilon": 4.0, "delta": 1e-5, "adjacency": "replace"}, [SAMPLED, hs.Gaussian(9.0)]),
+    "gaussian": ({"budget": hs.GaussianFilter(epsilon=4.0, delta=1e-5)}, [hs.Gaussian(5.0), hs.Gaussian(3.0)]),
+    "renyi": ({"budget": hs.RenyiFilter(order=8, epsilon=4.0, delta=1e-5)}, [SAMPLED, hs.Laplace(4.0)]),
+}
+CLIENTS = ["Ada", "Bo", 3, 4, "3"]
+
+
+def reference(options, steps):
+    """Return an accountant or a filter with these steps, and whether they all fit, one after the other."""
+    if "budget" in options:
+        account = type(options["budget"]).from_state_dict(options["budget"].state_dict())
+        for step in steps:
+            if account.would_exceed(step):
+                return account, False
+            account.spend(step)
+        return account, True
+    account = hs.Accountant(options.get("adjacency", "add_or_remove"))
+    for step in steps:
+        account.compose(step)
+    return account, account.epsilon(options["delta"]) <= options["epsilon"]
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_each_client_has_its_own_account(name, data, tmp_path_factory):
+    """After any charges, and a restart, each client's account is that of its own steps, and no budget is exceeded."""
+    options, mechanisms = BUDGETS[name]
+    path = tmp_path_factory.mktemp("ledgers") / "budget.sqlite"
+    charged = {client: [] for client in CLIENTS}
+    with hs.ClientLedgers(path, **options) as ledgers:
+        ledgers.enrol(CLIENTS)
+        for number in range(1, data.draw(st.integers(2, 12))):
+            step = data.draw(st.sampled_from(mechanisms))
+            chosen = data.draw(st.lists(st.sampled_from(CLIENTS), unique=True))
+            fits = all(reference(options, [*charged[client], step])[1] for client in chosen)
+            assert ledgers.would_exceed(step, clients=chosen) == (not fits)
+            if fits:
+                ledgers.charge(number, step, clients=chosen)
+                for client in chosen:
+                    charged[client].append(step)
+            else:
+                with pytest.raises(hs.BudgetExceededError, match="nothing was charged"):
+                    ledgers.charge(number, step, clients=chosen)
+        before = ledgers.last_round
+    with hs.ClientLedgers(path, **options) as ledgers:
+        assert (len(ledgers), ledgers.last_round) == (len(CLIENTS), before)
+        assert ledgers.num_ledgers <= len(CLIENTS)
+        for client, steps in charged.items():
+            account = ledgers.account(client)
+            assert account.ledger == reference(options, steps)[0].ledger
+            assert [entry.mechanism for entry in ledgers.log(client)] == steps
+            json.dumps(account.state_dict())
+            for step in mechanisms:
+                room = ledgers.remaining(step, client)
+                assert (client in ledgers.eligible(step)) == (room > 0)
+                assert ledgers.would_exceed(step, room + 1, clients=[client])
+                assert not room or not ledgers.would_exceed(step, room, clients=[client])
+
+
+def test_room_shrinks_as_it_is_computed_afresh():
+    """What remains after charges is what a new file says about the same steps."""
+    with hs.ClientLedgers(":memory:", epsilon=9.0, delta=1e-6) as ledgers:
+        ledgers.enrol([1])
+        for number in range(1, 30):
+            fresh = hs.Accountant().compose(SAMPLED, number).compose(hs.Gaussian(30.0), number)
+            ledgers.charge(number, SAMPLED)
+            ledgers.charge(number, hs.Gaussian(30.0))
+            assert ledgers.remaining(SAMPLED, 1) == fresh.remaining(SAMPLED, epsilon=9.0, delta=1e-6)
+
+
+def test_participation_is_recorded():
+    """The log tells for each charge whether the client took part, and clients who come later start with nothing."""
+    with hs.ClientLedgers(":memory:", epsilon=20.0, delta=1e-5, adjacency="replace") as ledgers:
+        ledgers.enrol(CLIENTS[:4])
+        ledgers.charge(1, FIXED, participants=["Ada", 3])
+        ledgers.enrol(CLIENTS)
+        ledgers.charge(2, FIXED, clients=CLIENTS[:4], participants=["Bo"])  # one dropped out
+        ledgers.charge(2, hs.Gaussian(9.0), 2)
+        gaussian = (2, hs.Gaussian(9.0), 2, None)
+        assert ledgers.log("Ada") == [(1, FIXED, 1, True), (2, FIXED, 1, False), gaussian]
+        assert ledgers.log("Bo") == [(1, FIXED, 1, False), (2, FIXED, 1, True), gaussian]
+        assert ledgers.log("3") == [gaussian]
+        assert ledgers.num_ledgers == 2
+
+
+ROUND = """
+import sys, hockeystick as hs
+step = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+with hs.ClientLedgers(sys.argv[1], epsilon=50.0, delta=1e-5) as ledgers:
+    ledgers.enrol(range(1000))
+    while True:
+        ledgers.charge(ledgers.last_round + 1, step)
+        print(ledgers.last_round, flush=True)  # the release
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+@pytest.mark.parametrize("rounds", [1, 7, 40])
+def test_killed_process(tmp_path, rounds):
+    """A process is killed at any moment: every round that it released is charged, and at most one more."""
+    path = tmp_path / "budget.sqlite"
+    before = 0
+    for _ in range(2):
+        with processes.child([sys.executable, "-c", ROUND, path]) as process:
+            for line in process.stdout:
+                released = int(line)
+                if released >= before + rounds:
+                    break
+            os.kill(process.pid, signal.SIGKILL)
+            released = max([released, *map(int, process.stdout.read().split())])
+        with hs.ClientLedgers(path, epsilon=50.0, delta=1e-5) as ledgers:
+            assert ledgers.last_round in (released, released + 1)
+            assert ledgers.account(999).ledger == {SAMPLED: ledgers.last_round}
+            assert [entry.number for entry in ledgers.log(0)] == list(range(1, ledgers.last_round + 1))
+            before = ledgers.last_round
+
+
+def test_nothing_is_free_when_the_disk_fails(monkeypatch):
+    """A charge that cannot be written is an error, and changes nothing."""
+    with hs.ClientLedgers(":memory:", epsilon=4.0, delta=1e-5) as ledgers:
+        ledgers.enrol(CLIENTS)
+        before = ledgers.remaining(SAMPLED, 3)
+
+        def full(_entry):
+            raise sqlite3.OperationalError
+
+        monkeypatch.setattr(ledgers._journal, "append", full)
+        with pytest.raises(sqlite3.OperationalError):
+            ledgers.charge(1, SAMPLED)
+        assert (ledgers.last_round, ledgers.remaining(SAMPLED, 3)) == (0, before)
+
+
+def test_one_process_at_a_time(tmp_path):
+    """A second opening is refused until the first is closed, since it would charge what the first does not see."""
+    path, options = tmp_path / "budget.sqlite", {"epsilon": 1.0, "delta": 1e-5}
+    first = hs.ClientLedgers(path, **options)
+    with pytest.raises(RuntimeError, match="cannot be locked"):
+        hs.ClientLedgers(path, **options)
+    first.close()
+    hs.ClientLedgers(path, **options).close()
+
+
+def test_many_clients(tmp_path):
+    """A hundred thousand clients in three groups are three ledgers, and a round is a few kilobytes in the file."""
+    path = tmp_path / "budget.sqlite"
+    with hs.ClientLedgers(path, epsilon=2.0, delta=1e-6) as ledgers:
+        ledgers.enrol(range(100_000))
+        empty = path.stat().st_size
+        step = hs.PoissonSampled(hs.Gaussian(1.0), 0.001)
+        for number in range(1, 21):
+            ledgers.charge(number, step, participants=hs.draw_participants(step, range(100_000)))
+        ledgers.charge(21, step, clients=range(50_000))
+        ledgers.charge(22, step, clients=range(25_000, 75_000))
+        assert ledgers.num_ledgers == 3  # two charges of one kind are one ledger, whatever the round
+        assert path.stat().st_size - empty < 22 * 4096
+
+
+def open_with(tmp_path, first, second):
+    """Open one file twice, with different options."""
+    path = tmp_path / "budget.sqlite"
+    hs.ClientLedgers(path, **first).close()
+    hs.ClientLedgers(path, **second)
+
+
+def with_table(tmp_path):
+    """Open a data base that is none of ours."""
+    path = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE other (a)")
+    connection.close()
+    hs.ClientLedgers(path, epsilon=1.0, delta=1e-5)
+
+
+def with_text(tmp_path):
+    """Open a file that is no data base."""
+    (tmp_path / "text").write_text("not a data base, but long enough to be taken for one " * 20)
+    hs.ClientLedgers(tmp_path / "text", epsilon=1.0, delta=1e-5)
+
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-5}
+FILES = {
+    "another epsilon": ("was made with", lambda path: open_with(path, BUDGET, BUDGET | {"epsilon": 2.0})),
+    "another adjacency": ("was made with", lambda path: open_with(path, BUDGET, BUDGET | {"adjacency": "replace"})),
+    "a filter": ("was made with", lambda path: open_with(path, BUDGET, {"budget": hs.GaussianFilter(1.0)})),
+    "another data base": ("must be a file of client ledgers", with_table),
+    "no data base": ("must be a file of client ledgers", with_text),
+    "no budget": ("either epsilon and delta", lambda _: hs.ClientLedgers(":memory:")),
+    "both budgets": ("either epsilon", lambda _: hs.ClientLedgers(":memory:", budget=hs.GaussianFilter(1.0), **BUDGET)),
+    "a spent filter": (
+        "nothing is spent",
+        lambda _: hs.ClientLedgers(":memory:", budget=hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0))),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", FILES)
+def test_wrong_files(reason, tmp_path):
+    """A file that says something else than its opener is refused."""
+    words, call = FILES[reason]
+    with pytest.raises(ValueError, match=words):
+        call(tmp_path)
+
+
+REJECTED = {
+    "unknown client": (ValueError, "must be enrolled", lambda a: a.charge(1, SAMPLED, clients=["Cy"])),
+    "unknown, remaining": (ValueError, "must be enrolled", lambda a: a.remaining(SAMPLED, "Cy")),
+    "a client twice": (ValueError, "each client once", lambda a: a.charge(1, SAMPLED, clients=[3, 3])),
+    "takes part twice": (ValueError, "participants must name", lambda a: a.charge(1, SAMPLED, participants=[3, 3])),
+    "takes part uncharged": (
+        ValueError,
+        "among the clients",
+        lambda a: a.charge(1, SAMPLED, clients=["Bo", 4], participants=["Bo", 3]),
+    ),
+    "too many take part": (
+        ValueError,
+        "at most the 2",
+        lambda a: a.charge(1, FIXED, clients=CLIENTS[:4], participants=["Ada", "Bo", 3]),
+    ),
+    "too many for a bounded batch": (
+        ValueError,
+        "at most the 2",
+        lambda a: a.charge(1, TRUNCATED, participants=["Ada", "Bo", 3]),
+    ),
+    "too many are charged": (
+        ValueError,
+        "at most the 4 of",
+        lambda a: a.charge(1, hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 4, 0.1, 2)),
+    ),
+    "too many for a rare sample": (
+        ValueError,
+        "which 3 of 5 never are",
+        lambda a: a.charge(1, hs.PoissonSampled(hs.Gaussian(2.0), 1e-6), participants=["Ada", "Bo", 3]),
+    ),
+    "too few are charged": (ValueError, "must be the 4", lambda a: a.charge(1, FIXED, clients=["Ada", "Bo"])),
+    "steps with participants": (ValueError, "count must be 1", lambda a: a.charge(1, SAMPLED, 2, participants=[3])),
+    "an earlier round": (
+        ValueError,
+        "at least that of the last",
+        lambda a: (a.charge(2, SAMPLED), a.charge(1, SAMPLED)),
+    ),
+    "round 0": (ValueError, "number must be", lambda a: a.charge(0, SAMPLED)),
+    "a bool for an id": (TypeError, "id must be", lambda a: a.enrol([True])),
+    "a float for an id": (TypeError, "id must be", lambda a: a.charge(1, SAMPLED, clients=[1.0])),
+    "a long id": (TypeError, "64 bits", lambda a: a.enrol([2**63])),
+    "no mechanism": (TypeError, "mechanism must be", lambda a: a.would_exceed(0.5)),
+    "count 0": (ValueError, "count must be", lambda a: a.would_exceed(SAMPLED, 0)),
+    "unsupported": (ValueError, "not supported", lambda a: a.would_exceed(hs.RandomizedResponse(0.5, 2))),
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected(reason):
+    """What would be wrong to charge is refused in words, and nothing is charged."""
+    error, words, call = REJECTED[reason]
+    adjacency = "replace" if "too" in reason else "add_or_remove"
+    with hs.ClientLedgers(":memory:", epsilon=4.0, delta=1e-5, adjacency=adjacency) as ledgers:
+        ledgers.enrol(np.array([3, 4]))
+        ledgers.enrol(CLIENTS)
+        with pytest.raises(error, match=words):
+            call(ledgers)
+        assert len(ledgers.log(4)) == (1 if "earlier" in reason else 0)
+        assert len(ledgers) == 5

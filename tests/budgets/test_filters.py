@@ -1,0 +1,269 @@
+"""Privacy filters: adversaries that choose by what they see stay within the guarantee, computed exactly on small trees."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+
+BINS = np.array([-np.inf, -0.6, 0.3, 1.2, np.inf])
+DISCRETE = [
+    hs.Discrete([0.6, 0.4], [0.4, 0.6]),
+    hs.Discrete([0.5, 0.3, 0.2], [0.45, 0.25, 0.3]),
+    hs.Discrete([0.9, 0.1], [0.8, 0.2]),
+    hs.PoissonSampled(hs.Discrete([0.8, 0.2], [0.2, 0.8]), 0.25),
+]
+
+
+SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 15))]
+
+
+def pair(step):
+    """Return the outcomes' probabilities with and without the record; a Gaussian is seen through BINS only."""
+    if isinstance(step, hs.Gaussian):
+        return tuple(-np.diff(hs.q(BINS - shift)) for shift in (1 / step.noise_multiplier, 0.0))
+    if isinstance(step, hs.PoissonSampled):
+        p, q, rate = np.array(step.mechanism.p), np.array(step.mechanism.q), step.sampling_rate
+        return (1 - rate) * q + rate * p, q
+    return np.array(step.p), np.array(step.q)
+
+
+def leaves(budget, choose, depth):
+    """Return the laws of all releases when `choose` picks each step by what came before, and the filter lets it through."""
+    step = choose() if depth else None
+    if step is None or budget.would_exceed(step):
+        return np.ones(1), np.ones(1)
+    p, q = pair(step)
+    after = json.dumps(budget.spend(step).state_dict())
+    branches = [leaves(type(budget).from_state_dict(json.loads(after)), choose, depth - 1) for _ in p]
+    return (
+        np.concatenate([weight * branch[0] for weight, branch in zip(p, branches, strict=True)]),
+        np.concatenate([weight * branch[1] for weight, branch in zip(q, branches, strict=True)]),
+    )
+
+
+def hockey_stick(p, q, eps):
+    """Return delta of two discrete laws."""
+    return float(np.maximum(p - math.exp(eps) * q, 0).sum())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gaussian_filter_holds_for_adversaries(seed):
+    """Whatever noise is chosen by what was seen, delta of all releases is at most that of mu-GDP."""
+    rng = np.random.default_rng(seed)
+    mu = rng.uniform(0.5, 3.0)
+    p, q = leaves(hs.GaussianFilter(mu), lambda: hs.Gaussian(1 / (mu * rng.uniform(0.05, 0.7))), 5)
+    assert p.size > 4
+    for eps in (0.0, 0.3, 1.0, 2.5):
+        for one, other in ((p, q), (q, p)):
+            assert hockey_stick(one, other, eps) <= hs.gdp_delta(mu, eps) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("order", [1.5, 4.0, 9.0])
+def test_renyi_filter_holds_for_adversaries(seed, order):
+    """Whatever is chosen by what was seen, the divergence is at most the budget, and delta at most what was asked."""
+    rng = np.random.default_rng(seed)
+    budget = hs.RenyiFilter(rng.uniform(0.2, 0.6) * order, order=order)
+    p, q = leaves(budget, lambda: DISCRETE[rng.integers(len(DISCRETE))], 7)
+    assert p.size > 8
+    for one, other in ((p, q), (q, p)):
+        divergence = math.log(np.sum(one**order * other ** (1 - order))) / (order - 1)
+        assert divergence <= budget.budget * (1 + 1e-12)
+        for delta in (1e-4, 1e-2, 0.2):
+            assert hockey_stick(one, other, budget.epsilon(delta)) <= delta
+
+
+def two_steps(first, second, eps):
+    """Return delta of a Gaussian at distance `first`, then one at a distance that `second` picks from the first release."""
+    y, h = np.linspace(-12, 12 + first, 20001, retstep=True)
+    loss = first * y - first**2 / 2
+    density = np.exp(-((y - first) ** 2) / 2) / math.sqrt(2 * math.pi)
+    distance = second(y)
+    # (p1 p2 - e^eps q1 q2)_+ integrates, given y, to p1(y) theta(eps - loss(y), distance)
+    return float(h * np.sum(density * hs.theta(eps - loss, distance)))
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.5, 2.0, 4.0])
+def test_gaussian_filter_is_tight(eps):
+    """Who spends all attains the guarantee; who stops early on some outputs stays below it."""
+    mu, first = 1.3, 0.8
+    rest = math.sqrt(mu**2 - first**2)
+    limit = hs.gdp_delta(mu, eps)
+    assert two_steps(first, lambda y: np.full_like(y, rest), eps) == pytest.approx(limit, rel=1e-9)
+    for stop in (-1.0, 0.0, 1.0):
+        assert two_steps(first, lambda y, c=stop: np.where(y > c, rest, 0.0), eps) < limit
+        assert two_steps(first, lambda y, c=stop: np.where(y > c, 0.0, rest), eps) < limit
+
+
+def test_spending_on_average_is_no_filter():
+    """The bound must hold on every path: who keeps it only in the mean, under both laws, exceeds it."""
+    mu, first, big = 1.0, 0.5, 3.0
+    # the second step spends big^2 where both laws rarely go; P and Q agree on its probability by symmetry about first/2
+    cut = 2.0
+    chance = float(hs.q(cut - first / 2) + hs.q(cut + first / 2))
+    assert first**2 + chance * big**2 < mu**2
+    spent = two_steps(first, lambda y: np.where(abs(y - first / 2) > cut, big, 0.0), 3.0)
+    assert spent > 2 * hs.gdp_delta(mu, 3.0)
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_gaussian_filter_loses_nothing(adjacency):
+    """As many steps fit as the accountant allows for steps fixed in advance, one at a time or together."""
+    for epsilon, delta, noise in ((1.0, 1e-5, 50.0), (8.0, 1e-9, 20.0), (0.1, 1e-200, 2e5)):
+        budget = hs.GaussianFilter(epsilon=epsilon, delta=delta, adjacency=adjacency)
+        assert epsilon * (1 - 1e-9) < budget.epsilon(delta) <= epsilon
+        fixed = hs.Accountant(adjacency).remaining(hs.Gaussian(noise), epsilon=epsilon, delta=delta)
+        assert budget.remaining(hs.Gaussian(noise)) == fixed > 10
+    whole = hs.GaussianFilter(1.0, adjacency=adjacency)
+    steps = 100 if adjacency == "add_or_remove" else 25
+    for _ in range(steps):
+        whole.spend(hs.Gaussian(10.0))
+    assert whole.remaining(hs.Gaussian(10.0)) == 0
+    assert hs.GaussianFilter(1.0, adjacency=adjacency).remaining(hs.Gaussian(10.0)) == steps
+
+
+@given(st.floats(1.01, 1000.0), st.floats(1e-3, 50.0), st.floats(-300.0, -0.01))
+def test_renyi_conversion(order, divergence, log10_delta):
+    """Epsilon is Proposition 12 of Canonne, Kamath and Steinke (2020) rounded up; the budget from epsilon is its inverse."""
+    delta = 10.0**log10_delta
+    found = hs.RenyiFilter(divergence, order=order).epsilon(delta)
+    with mp.workdps(40):
+        a, d, e = mp.mpf(order), mp.mpf(delta), mp.mpf(found)
+        below = mp.exp((a - 1) * (divergence - e)) / (a - 1) * (1 - 1 / a) ** a
+        truth = divergence + mp.log(1 - 1 / a) - (mp.log(d) + mp.log(a)) / (a - 1)
+        assert below <= d
+        assert found == 0 or found <= truth + mp.mpf(2) ** -40 * (1 + divergence + abs(truth))
+    if found > 1e-3:
+        back = hs.RenyiFilter(order=order, epsilon=found, delta=delta)
+        assert back.epsilon(delta) <= found
+        assert back.budget == pytest.approx(divergence, rel=1e-9, abs=1e-12 * (1 + found))
+
+
+def test_renyi_filter_bounds_the_accountant():
+    """For steps fixed in advance the filter lets through no more than the accountant, and not much less."""
+    step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    fixed = hs.Accountant().remaining(step, epsilon=2.0, delta=1e-5)
+    filtered = hs.RenyiFilter(order=8, epsilon=2.0, delta=1e-5).remaining(step)
+    assert fixed / 3 < filtered < fixed
+
+
+BUDGETS = {
+    "gaussian": (lambda: hs.GaussianFilter(1.5), st.builds(hs.Gaussian, st.floats(1.0, 50.0))),
+    "renyi": (lambda: hs.RenyiFilter(1.0, order=3), st.sampled_from([*DISCRETE, hs.Laplace(3.0), hs.Gaussian(4.0)])),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@given(data=st.data())
+def test_bookkeeping(name, data):
+    """What would exceed raises and changes nothing; what remains fits to the last step; a state is the filter."""
+    make, mechanisms = BUDGETS[name]
+    budget = make()
+    for _ in range(6):
+        step, count = data.draw(mechanisms), data.draw(st.integers(1, 40))
+        before, room = budget.state_dict(), budget.remaining(step)
+        assert budget.would_exceed(step, count) == (count > room)
+        if count > room:
+            with pytest.raises(hs.BudgetExceededError, match=f"; {room} would fit"):
+                budget.spend(step, count)
+            assert budget.state_dict() == before
+        else:
+            assert budget.spend(step, count).remaining(step) == room - count
+        again = type(budget).from_state_dict(json.loads(json.dumps(budget.state_dict())))
+        assert again.state_dict() == budget.state_dict()
+        assert again.remaining(step) == budget.remaining(step)
+        assert len(again) == len(budget) == sum(budget.ledger.values())
+        assert again.epsilon(1e-6) == budget.epsilon(1e-6) == make().epsilon(1e-6)
+
+
+def test_limits():
+    """Nothing costs nothing; what has no bound never fits; noise beyond the doubles' squares is counted as none or all."""
+    largest = 2**53
+    for budget in (hs.GaussianFilter(1.0), hs.RenyiFilter(1.0, order=2)):
+        silent = hs.PoissonSampled(hs.Gaussian(1.0), 0.0)
+        assert budget.remaining(silent) == largest
+        assert budget.spend(silent, 5).remaining(silent) == largest - 5
+        assert budget.remaining(hs.Gaussian(1e-300)) == 0
+        assert budget.remaining(hs.Gaussian(1e300)) == largest
+        assert budget.would_exceed(hs.Gaussian(1e-300))
+        assert bool(type(budget).from_state_dict(budget.state_dict()))
+    assert hs.RenyiFilter(1e100, order=2).would_exceed(hs.ApproximateDP(0.1, 1e-9))
+    assert hs.RenyiFilter(1.0, order=2).epsilon(0.0) == hs.GaussianFilter(1.0).epsilon(0.0) == math.inf
+    assert hs.RenyiFilter(1e-9, order=2).epsilon(0.5) == 0.0
+
+
+SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+FIXED = hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False)
+REJECTED = {
+    "a sampled Gaussian is no Gaussian": (
+        ValueError,
+        "without sampling",
+        lambda: hs.GaussianFilter(1.0).spend(SAMPLED),
+    ),
+    "Laplace noise is no Gaussian": (
+        ValueError,
+        "Gaussian noise",
+        lambda: hs.GaussianFilter(1.0).remaining(hs.Laplace(9.0)),
+    ),
+    "no Renyi bound": (ValueError, "no bound", lambda: hs.RenyiFilter(1, order=2, adjacency="replace").spend(FIXED)),
+    "replaced samples": (
+        ValueError,
+        "no bound",
+        lambda: hs.RenyiFilter(1, order=2, adjacency="replace").spend(SAMPLED),
+    ),
+    "wrong adjacency": (
+        ValueError,
+        "not supported",
+        lambda: hs.RenyiFilter(1.0, order=2).spend(hs.RandomizedResponse(0.5, 2)),
+    ),
+    "no mechanism": (TypeError, "mechanism must be", lambda: hs.GaussianFilter(1.0).spend(1.0)),
+    "count 0": (ValueError, "count must be", lambda: hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), 0)),
+    "bool count": (TypeError, "count must be", lambda: hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0), True)),
+    "neither": (ValueError, "either mu or", hs.GaussianFilter),
+    "both": (ValueError, "either mu or", lambda: hs.GaussianFilter(1.0, epsilon=1.0, delta=0.1)),
+    "epsilon alone": (ValueError, "either mu or", lambda: hs.GaussianFilter(epsilon=1.0)),
+    "mu 0": (ValueError, "mu must lie", lambda: hs.GaussianFilter(0.0)),
+    "mu NaN": (ValueError, "mu must lie", lambda: hs.GaussianFilter(math.nan)),
+    "delta 0": (ValueError, r"delta must lie in \(0, 1\)", lambda: hs.GaussianFilter(epsilon=1.0, delta=0.0)),
+    "epsilon 0": (ValueError, "epsilon must be positive", lambda: hs.GaussianFilter(epsilon=0.0, delta=0.1)),
+    "adjacency": (ValueError, "adjacency must be", lambda: hs.GaussianFilter(1.0, adjacency="add")),
+    "order 1": (ValueError, "order must be larger", lambda: hs.RenyiFilter(1.0, order=1)),
+    "no budget": (ValueError, "either budget or", lambda: hs.RenyiFilter(order=2)),
+    "order too small": (ValueError, "must leave a budget", lambda: hs.RenyiFilter(order=2, epsilon=1.0, delta=1e-5)),
+    "query delta": (ValueError, "delta must lie", lambda: hs.GaussianFilter(1.0).epsilon(1.0)),
+    "state of another": (
+        ValueError,
+        "hockeystick.RenyiFilter",
+        lambda: hs.RenyiFilter.from_state_dict(hs.GaussianFilter(1.0).state_dict()),
+    ),
+    "state over budget": (
+        ValueError,
+        "must fit its budget",
+        lambda: hs.GaussianFilter.from_state_dict(
+            hs.GaussianFilter(1.0).spend(hs.Gaussian(2.0), 4).state_dict() | {"mu": 0.9}
+        ),
+    ),
+    "state without steps": (
+        ValueError,
+        "must have steps",
+        lambda: hs.GaussianFilter.from_state_dict(
+            {name: value for name, value in hs.GaussianFilter(1.0).state_dict().items() if name != "steps"}
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected(reason):
+    """What a filter does not hold for, or cannot mean, is refused in words."""
+    error, words, call = REJECTED[reason]
+    with pytest.raises(error, match=words):
+        call()

@@ -1,0 +1,385 @@
+"""Theta and its Laplace twin against 34-digit tables, at their limits, by their identities, and as NumPy ufuncs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import measure_accuracy
+import processes
+import tables
+
+inf, nan = np.inf, np.nan
+DISTANCES = {"theta": hs.theta, "log_theta": hs.log_theta, "laplace_theta": hs.laplace_theta}
+PAIRS = {**DISTANCES, "theta_inverse": hs.theta_inverse, "gaussian_epsilon": hs.gaussian_epsilon}
+REAL_EPS = st.one_of(st.floats(-700, 700), st.floats(-1, 1), st.sampled_from([0.0, 1e-300, -1e-300, 1e-12, -1e-12]))
+SHIFT = st.floats(-12, 4).map(lambda k: 10.0**k)
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_reference_table(name: str) -> None:
+    """Every tabled value is met within the stated error: 2e-14 (1 + |log theta|) and so on, row by row."""
+    table = tables.load(name)
+    table.assert_holds(DISTANCES[name](*table.arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("instruction_set", measure_accuracy.INSTRUCTION_SETS)
+def test_every_instruction_set(instruction_set: str) -> None:
+    """All kernels keep their stated error on every path that this machine can run."""
+    measured = measure_accuracy.measured_elsewhere(instruction_set)
+    if measured is None:
+        pytest.skip(f"this machine cannot run {instruction_set}")
+    assert {name: m["worst"] for name, m in measured.items() if not m["worst"] <= 1} == {}
+
+
+@pytest.mark.parametrize("instruction_set", measure_accuracy.INSTRUCTION_SETS)
+def test_instruction_sets_agree(instruction_set: str) -> None:
+    """Each path gives the default path's value to within twice the error allowed."""
+    code = (
+        "import json, numpy as np, hockeystick as hs; rng = np.random.default_rng(0); r = np.exp(rng.uniform(-20, 5, 4000));"
+        "a = rng.uniform(-37, 37, 4000); print(json.dumps(hs.log_theta(np.clip(r * (a + r / 2), -700, 700), r).tolist()))"
+    )
+    runs = []
+    for forced in ({}, {"HOCKEYSTICK_ISA": instruction_set}):
+        environment = {k: v for k, v in os.environ.items() if k != "HOCKEYSTICK_ISA"} | forced
+        runs.append(processes.python(code, env=environment, check=False))
+    if "this machine cannot run" in runs[1].stderr:
+        pytest.skip(f"this machine cannot run {instruction_set}")
+    ours, theirs = (np.array(json.loads(run.stdout)) for run in runs)
+    assert np.all(np.abs(ours - theirs) <= 2 * np.maximum(4e-15 * np.abs(ours), 1e-14))
+
+
+@pytest.mark.parametrize("bad", ["v9", "V3", "avx2", " v3"])
+def test_unknown_instruction_set(bad: str) -> None:
+    """A bogus HOCKEYSTICK_ISA stops the import with an error that names the variable and the value."""
+    done = processes.python("import hockeystick", env=os.environ | {"HOCKEYSTICK_ISA": bad}, check=False)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(("ValueError", "ImportError"))
+    assert "HOCKEYSTICK_ISA" in last
+    assert bad in last
+
+
+@pytest.mark.parametrize(
+    ("eps", "r", "expected"),
+    [
+        (inf, inf, 1.0),  # r = inf wins
+        (700.0, inf, 1.0),
+        (0.0, inf, 1.0),
+        (-inf, inf, 1.0),
+        (0.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0),
+        (inf, 0.0, 0.0),
+        (-1.0, 0.0, -np.expm1(-1.0)),
+        (-1e-300, 0.0, 1e-300),
+        (-1.0, -0.0, -np.expm1(-1.0)),  # -0 is 0
+        (inf, 1.0, 0.0),
+        (inf, 1e308, 0.0),
+        (-inf, 0.0, 1.0),
+        (-inf, 1.0, 1.0),
+        (1.0, 1e200, 1.0),  # r^2 overflows
+        (-1.0, 1e308, 1.0),
+        (1e6, 1.0, 0.0),  # underflow
+        (1.0, 5e-324, 0.0),
+    ],
+)
+def test_limits(eps: float, r: float, expected: float) -> None:
+    """Infinite, zero and extreme arguments give the limits of theta, log theta and the Laplace twin, quietly."""
+    with np.errstate(all="raise"):
+        theta, log_theta, laplace = (f(eps, r) for f in DISTANCES.values())
+    np.testing.assert_allclose(theta, expected, rtol=1e-15)
+    np.testing.assert_allclose(laplace, expected, rtol=1e-15)
+    assert not np.signbit(theta)
+    assert not np.signbit(laplace)
+    if expected > 0:
+        np.testing.assert_allclose(log_theta, np.log(expected), rtol=1e-15, atol=1e-15)
+    elif r == 0 or eps == inf:
+        assert log_theta == -inf
+    else:
+        assert log_theta < -700
+
+
+@pytest.mark.parametrize("function", DISTANCES.values())
+def test_legal_input_is_quiet(function: np.ufunc) -> None:
+    """No legal pair, however extreme, raises a flag, and none gives NaN."""
+    eps = np.array([0, 1e-310, 1e-300, 1e-20, 1e-8, 0.3, 1, 30, 700, 1e6, 1e100, 1e300, inf])
+    r = np.array([0, 5e-324, 1e-310, 1e-300, 1e-12, 1e-3, 1, 40, 1e4, 1e100, 1e154, 1e200, 1e308, inf])
+    with np.errstate(all="raise"):
+        for sign in (1, -1):
+            assert not np.isnan(function(sign * eps[:, None], r)).any()
+
+
+@pytest.mark.parametrize("function", PAIRS.values())
+@pytest.mark.parametrize("arguments", [(nan, 0.5), (0.5, nan), (nan, nan), (nan, inf)])
+def test_nan_in_nan_out(function: np.ufunc, arguments: tuple[float, float]) -> None:
+    """A NaN passes through silently, whatever the other argument."""
+    with np.errstate(all="raise"):
+        assert np.isnan(function(*arguments))
+
+
+@pytest.mark.parametrize("function", DISTANCES.values())
+@pytest.mark.parametrize("eps", [-inf, -1.0, 0.0, 1.0, inf])
+@pytest.mark.parametrize("r", [-5e-324, -1.0, -inf])
+def test_negative_distance(function: np.ufunc, eps: float, r: float) -> None:
+    """A negative r is NaN with the invalid flag."""
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(function(eps, r))
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match=function.__name__):
+        function(eps, r)
+
+
+def test_caller_flags_survive() -> None:
+    """A flag raised by NumPy before is neither lost nor blamed on the kernel."""
+    with np.errstate(divide="warn"), pytest.warns(RuntimeWarning, match="divide"):
+        hs.theta(np.array([1.0]) / np.array([0.0]), 1.0)
+
+
+@hypothesis.given(REAL_EPS, REAL_EPS, SHIFT)
+def test_decreasing_in_eps(x: float, y: float, r: float) -> None:
+    """Theta and log theta never increase in eps by more than their error."""
+    low, high = sorted((x, y))
+    before, after = hs.log_theta(low, r), hs.log_theta(high, r)
+    assert after <= before + 2 * max(4e-15 * abs(before), 1e-14)
+    assert hs.theta(high, r) <= hs.theta(low, r) * (1 + 4e-14 * (1 + abs(before)))
+    assert hs.laplace_theta(high, r) <= hs.laplace_theta(low, r) * (1 + 1e-15)
+
+
+@hypothesis.given(REAL_EPS, SHIFT, SHIFT)
+def test_increasing_in_distance(eps: float, x: float, y: float) -> None:
+    """Theta and log theta never decrease in r by more than their error."""
+    low, high = sorted((x, y))
+    before, after = hs.log_theta(eps, low), hs.log_theta(eps, high)
+    assert after >= before - 2 * max(4e-15 * abs(before), 1e-14)
+    assert hs.theta(eps, high) >= hs.theta(eps, low) * (1 - 4e-14 * (1 + abs(before)))
+    assert hs.laplace_theta(eps, high) >= hs.laplace_theta(eps, low) * (1 - 1e-15)
+
+
+@hypothesis.given(st.floats(0, 700), SHIFT)
+def test_reflection(eps: float, r: float) -> None:
+    """theta(-eps) = 1 - e^-eps + e^-eps theta(eps): exchanging the two Gaussians."""
+    expected = -np.expm1(-eps) + np.exp(-eps) * hs.theta(eps, r)
+    np.testing.assert_allclose(hs.theta(-eps, r), expected, rtol=4e-14 * (1 + abs(hs.log_theta(-eps, r))))
+    laplace = -np.expm1(-eps) + np.exp(-eps) * hs.laplace_theta(eps, r)
+    np.testing.assert_allclose(hs.laplace_theta(-eps, r), laplace, rtol=1e-14)
+
+
+@hypothesis.given(REAL_EPS, SHIFT)
+def test_bounds(eps: float, r: float) -> None:
+    """max(0, 1 - e^eps) <= theta <= min(1, Q(a)), a = eps/r - r/2, up to the rounding of a."""
+    theta, log_theta = hs.theta(eps, r), hs.log_theta(eps, r)
+    assert 0 <= theta <= 1
+    assert log_theta <= 0
+    assert theta >= max(0.0, -np.expm1(eps)) * (1 - 4e-15)
+    a = (eps - 0.5 * r * r) / r
+    bound = hs.log_q(a - 4e-16 * (abs(a) + r))
+    assert log_theta <= bound + 1e-14 * (1 + abs(bound))
+
+
+@hypothesis.given(REAL_EPS, SHIFT)
+def test_logarithm(eps: float, r: float) -> None:
+    """Exp(log theta) is theta wherever that is a normal double."""
+    log_theta = hs.log_theta(eps, r)
+    hypothesis.assume(log_theta > -700)
+    np.testing.assert_allclose(np.exp(log_theta), hs.theta(eps, r), rtol=4e-14 * (1 + abs(log_theta)))
+
+
+@hypothesis.given(st.floats(0, 20), st.floats(0.05, 10), st.floats(0, 1))
+def test_post_processing(eps: float, r: float, p: float) -> None:
+    """Randomising the answer towards a coin scales theta: F(E) = E theta_eps'(r) <= theta E, convexity in e^eps."""
+    other = eps + np.log1p(p)
+    middle = np.logaddexp(eps, other) - np.log(2)
+    average = (hs.theta(eps, r) + hs.theta(other, r)) / 2
+    assert hs.theta(middle, r) <= average * (1 + 1e-12)
+
+
+@hypothesis.given(st.floats(0, 700), st.floats(0.01, 1e3))
+def test_laplace_is_bounded(eps: float, r: float) -> None:
+    """The Laplace mechanism is pure: its theta vanishes exactly from eps = r on."""
+    assert (hs.laplace_theta(eps, r) == 0) == (eps >= r)
+
+
+def test_against_testing_by_threshold() -> None:
+    """Theta is the largest P(X > t) - e^eps Q(X > t) over thresholds t: none on a grid exceeds it."""
+    t = np.linspace(-10, 20, 3001)
+    for eps, r in ((0.0, 1.0), (1.0, 1.0), (-2.0, 0.3), (3.0, 4.0)):
+        advantage = hs.q(t - r) - np.exp(eps) * hs.q(t)
+        assert advantage.max() <= hs.theta(eps, r) * (1 + 1e-14)
+        assert advantage.max() >= hs.theta(eps, r) * (1 - 1e-3)
+
+
+# The kernels as NumPy ufuncs.
+
+ARGUMENTS = {
+    "q": (0.3,),
+    "log_q": (0.3,),
+    "q_inv": (0.3,),
+    "theta": (0.3, 0.7),
+    "log_theta": (0.3, 0.7),
+    "laplace_theta": (0.3, 0.7),
+    "theta_inverse": (0.3, 0.7),
+    "gaussian_epsilon": (0.3, 0.7),
+}
+
+
+@pytest.fixture(params=ARGUMENTS)
+def ufunc(request: pytest.FixtureRequest) -> np.ufunc:
+    """Each kernel in turn."""
+    return getattr(hs, request.param)
+
+
+def sample(ufunc: np.ufunc, shape: int | tuple[int, ...] = 5000) -> list[np.ndarray]:
+    """Legal arguments for any kernel: all of them in (0, 1)."""
+    rng = np.random.default_rng(5)
+    return [rng.uniform(0.01, 0.99, shape) for _ in range(ufunc.nin)]
+
+
+def test_is_a_ufunc(ufunc: np.ufunc) -> None:
+    """Every kernel is a NumPy ufunc with one double loop, and is found by the same name."""
+    assert isinstance(ufunc, np.ufunc)
+    assert ufunc is getattr(hs.kernels, ufunc.__name__)
+    assert ufunc.types == ["d" * ufunc.nin + "->d"]
+
+
+def test_elementwise(ufunc: np.ufunc) -> None:
+    """An array gives what its elements give one by one, at any length and offset within a vector register."""
+    arguments = sample(ufunc, 1100)
+    whole = ufunc(*arguments)
+    assert whole.dtype == np.float64
+    for i in range(0, 1100, 97):
+        assert whole[i] == ufunc(*(a[i] for a in arguments))
+    for length in (1, 2, 3, 7, 8, 9, 31, 1023, 1024, 1025):
+        np.testing.assert_array_equal(ufunc(*(a[5 : 5 + length] for a in arguments)), whole[5 : 5 + length])
+
+
+def test_scalars_and_empty(ufunc: np.ufunc) -> None:
+    """Scalars and 0-d arrays give scalars, empty arrays give empty arrays."""
+    arguments = ARGUMENTS[ufunc.__name__]
+    assert isinstance(ufunc(*arguments), np.float64)
+    assert isinstance(ufunc(*map(np.asarray, arguments)), np.float64)
+    assert ufunc(*(np.empty((0, 3)) for _ in arguments)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint64, np.bool_, np.longdouble])
+def test_other_input_types(ufunc: np.ufunc, dtype: type) -> None:
+    """Smaller types are computed in double; what does not cast safely is refused."""
+    arguments = [np.array([0, 1], dtype=dtype) for _ in range(ufunc.nin)]
+    if dtype is np.longdouble:
+        with pytest.raises(TypeError, match=ufunc.__name__):
+            ufunc(*arguments)
+        return
+    result = ufunc(*arguments)
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, ufunc(*(a.astype(float) for a in arguments)))
+
+
+@pytest.mark.parametrize("bad", ["a", None, 1j, [[1], [1, 2]]], ids=["text", "None", "complex", "ragged"])
+def test_wrong_types(ufunc: np.ufunc, bad: object) -> None:
+    """Text, None, complex numbers and ragged lists raise, as in NumPy's own ufuncs."""
+    with pytest.raises((TypeError, ValueError)):
+        ufunc(*[bad] * ufunc.nin)
+
+
+def test_strides(ufunc: np.ufunc) -> None:
+    """Reversed, strided, transposed, byte-unaligned and byte-swapped arrays give the same values."""
+    arguments = sample(ufunc, (60, 50))
+    expected = ufunc(*arguments)
+    np.testing.assert_array_equal(ufunc(*(a[::-1, ::-1] for a in arguments)), expected[::-1, ::-1])
+    np.testing.assert_array_equal(ufunc(*(a[:, ::3] for a in arguments)), expected[:, ::3])
+    np.testing.assert_array_equal(ufunc(*(a.T for a in arguments)), expected.T)
+    np.testing.assert_array_equal(ufunc(*(np.asfortranarray(a) for a in arguments)), expected)
+    np.testing.assert_array_equal(ufunc(*(a.astype(">f8") for a in arguments)), expected)
+    unaligned = []
+    for a in arguments:
+        raw = np.empty(a.nbytes + 1, np.uint8)
+        shifted = raw[1:].view(np.float64).reshape(a.shape)
+        shifted[...] = a
+        unaligned.append(shifted)
+    assert not unaligned[0].flags.aligned
+    np.testing.assert_array_equal(ufunc(*unaligned), expected)
+    into = np.empty(expected.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(expected.shape)
+    ufunc(*arguments, out=into)
+    np.testing.assert_array_equal(into, expected)
+    spaced = np.zeros((60, 100))
+    ufunc(*arguments, out=spaced[:, ::2])
+    np.testing.assert_array_equal(spaced[:, ::2], expected)
+    assert not spaced[:, 1::2].any()
+
+
+def test_in_place(ufunc: np.ufunc) -> None:
+    """Writing over an argument, in place or shifted by one, does not disturb the result."""
+    arguments = sample(ufunc)
+    expected = ufunc(*arguments)
+    for k in range(ufunc.nin):
+        copies = [a.copy() for a in arguments]
+        assert ufunc(*copies, out=copies[k]) is copies[k]
+        np.testing.assert_array_equal(copies[k], expected)
+    for here, there in (
+        (slice(1, None), slice(None, -1)),
+        (slice(None, -1), slice(1, None)),
+        (slice(None, None, -1),) * 2,
+    ):
+        copies = [a.copy() for a in arguments]
+        ufunc(*(c[here] for c in copies), out=copies[0][there])
+        np.testing.assert_array_equal(copies[0][there], expected[here])
+    whole = arguments[0].copy()
+    ufunc(*[whole] * ufunc.nin, out=whole[::-1])
+    np.testing.assert_array_equal(whole[::-1], ufunc(*[arguments[0]] * ufunc.nin))
+
+
+def test_where(ufunc: np.ufunc) -> None:
+    """`where=` leaves the other cells alone, and illegal values there raise nothing."""
+    arguments = sample(ufunc)
+    mask = np.arange(5000) % 3 == 0
+    poisoned = [np.where(mask, a, -5.0) for a in arguments]
+    out = np.full(5000, 42.0)
+    with np.errstate(all="raise"):
+        ufunc(*poisoned, out=out, where=mask)
+    np.testing.assert_array_equal(out, np.where(mask, ufunc(*arguments), 42.0))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_broadcasting(name: str) -> None:
+    """Shapes broadcast by NumPy's rules; incompatible ones are refused; outer works."""
+    function = PAIRS[name]
+    x, y = np.linspace(0.1, 0.9, 7), np.linspace(0.2, 0.8, 5)
+    table = function(x[:, None], y)
+    assert table.shape == (7, 5)
+    np.testing.assert_array_equal(table, function.outer(x, y))
+    np.testing.assert_array_equal(table[:, 2], function(x, y[2]))
+    np.testing.assert_array_equal(table[3], function(np.broadcast_to(x[3], 5), y))  # stride 0
+    with pytest.raises(ValueError, match="broadcast"):
+        function(x, y)
+
+
+def test_large_array() -> None:
+    """Three million cells, more than any block or cache, agree with a few of them computed alone."""
+    eps, r = np.linspace(-5, 50, 3_000_017), np.linspace(0.01, 20, 3_000_017)
+    whole = hs.theta(eps, r)
+    picked = np.random.default_rng(1).integers(0, len(eps), 500)
+    np.testing.assert_array_equal(whole[picked], [hs.theta(eps[i], r[i]) for i in picked])
+
+
+def test_one_bad_cell_among_many() -> None:
+    """A single negative r in a large array raises the flag and spoils its own cell only."""
+    r = np.ones(10_000)
+    r[7777] = -1.0
+    with np.errstate(invalid="ignore"):
+        result = hs.theta(1.0, r)
+    assert np.flatnonzero(np.isnan(result)).tolist() == [7777]
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
+        hs.theta(1.0, r)
+
+
+def test_tables_are_reproducible() -> None:
+    """Recomputing a subsample of the committed tables gives their digits."""
+    script = Path(__file__).parents[1] / "reference" / "generate_kernels.py"
+    processes.run([sys.executable, script, "--check"], limit=600)

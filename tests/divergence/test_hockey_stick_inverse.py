@@ -1,0 +1,203 @@
+"""theta_inverse and gaussian_epsilon, judged by the exact theta at what they return."""
+
+from __future__ import annotations
+
+import hypothesis
+import hypothesis.strategies as st
+import mpmath as mp
+import numpy as np
+import pytest
+
+import high_precision as exact
+import hockeystick as hs
+import tables
+from measure_accuracy import backward_errors
+
+inf, nan = np.inf, np.nan
+
+
+def assert_inverse(eps: np.ndarray, r: np.ndarray, delta: np.ndarray) -> None:
+    """Assert log theta = log delta to 1e-12 up to one half, 1 - theta = 1 - delta to 1e-10 above."""
+    excess = backward_errors(eps, r, delta) / np.where(delta <= 0.5, 1e-12, 1e-10)
+    worst = int(np.argmax(excess))
+    assert excess[worst] <= 1, f"eps={eps[worst]!r} r={r[worst]!r} delta={delta[worst]!r}: {excess[worst]:.3g} times"
+
+
+def probabilities(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Tails down to 1e-300, the middle, and up to the last doubles below one."""
+    return np.concatenate(
+        [np.exp(rng.uniform(np.log(1e-300), 0, n)), rng.uniform(0, 1, n), 1 - np.exp(rng.uniform(np.log(2e-16), -1, n))]
+    )
+
+
+def test_theta_inverse_table() -> None:
+    """Tabled roots are met, to the accuracy in r that the accuracy in delta implies."""
+    table = tables.load("theta_inverse")
+    eps, delta = table.arguments
+    computed = hs.theta_inverse(eps, delta)
+    table.assert_holds(computed)
+    assert_inverse(eps, computed, delta)
+
+
+def test_gaussian_epsilon_table() -> None:
+    """The same pairs, solved for eps."""
+    table = tables.load("theta_inverse")
+    _, delta = table.arguments
+    assert_inverse(hs.gaussian_epsilon(table.high, delta), table.high, delta)
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])
+def test_theta_inverse_everywhere(count: int) -> None:
+    """Any eps with any delta above max(0, 1 - e^eps)."""
+    rng = np.random.default_rng(1)
+    delta = probabilities(rng, count)
+    magnitude = np.exp(rng.uniform(np.log(1e-12), np.log(700), delta.size))
+    assert_inverse(magnitude, hs.theta_inverse(magnitude, delta), delta)
+    eps = -np.minimum(magnitude, -np.log1p(-delta) * rng.uniform(0, 0.999, delta.size))
+    assert_inverse(eps, hs.theta_inverse(eps, delta), delta)
+    assert_inverse(np.zeros_like(delta), hs.theta_inverse(0.0, delta), delta)
+
+
+def test_theta_inverse_just_above_its_floor() -> None:
+    """At eps < 0 with delta close to 1 - e^eps the complement still counts: delta - floor must not be formed."""
+    eps = -np.array([5.0, 14.1, 20.0, 25.0, 30.0, 34.0])
+    above = np.exp(eps)[:, None] * (1 - np.array([0.02, 0.1, 0.3, 0.45, 0.49]))  # wanted 1 - delta
+    delta = (1 - above).ravel()
+    eps = eps.repeat(5)
+    keep = delta > -np.expm1(eps)  # the rounded floor itself means r = 0
+    eps = eps[keep]
+    assert_inverse(eps, hs.theta_inverse(eps, delta[keep]), delta[keep])
+
+
+def test_gaussian_epsilon_everywhere() -> None:
+    """Any r with any delta: deep tails, and delta far above theta(0, r), where eps is negative."""
+    rng = np.random.default_rng(2)
+    delta = probabilities(rng, 200)
+    r = np.exp(rng.uniform(np.log(1e-12), np.log(1e3), delta.size))
+    assert_inverse(hs.gaussian_epsilon(r, delta), r, delta)
+
+
+def test_gaussian_epsilon_at_large_distance() -> None:
+    """Up to r = 1e4 eps is the root to two units in its last place, though delta can no longer resolve it."""
+    for r, delta in ((1e4, 1e-300), (1e4, 1e-5), (1e4, 0.5), (1e4, 0.999), (3e3, 0.1)):
+        eps = float(hs.gaussian_epsilon(r, delta))
+        ulp = 2 * np.spacing(eps)
+        assert exact.theta(eps + ulp, r) <= delta <= exact.theta(eps - ulp, r)
+
+
+@pytest.mark.parametrize(
+    ("r", "delta"),
+    [(1.311905017119471e-10, 0.15990187087857066), (1.7e-252, 0.29), (1958488504412269.2, 1.3843928033204052e-68)],
+)
+def test_gaussian_epsilon_where_steps_are_below_rounding(r: float, delta: float) -> None:
+    """The iteration ends although the step it would like is far below the spacing of eps."""
+    eps = hs.gaussian_epsilon(r, delta)
+    if r < 1:
+        np.testing.assert_allclose(eps, np.log1p(-delta), rtol=1e-9)  # theta(eps, 0) = 1 - e^eps
+    else:
+        np.testing.assert_allclose(eps, r * r / 2, rtol=1e-12)
+
+
+def test_sign_of_gaussian_epsilon() -> None:
+    """Eps is negative exactly when delta exceeds theta(0, r) = 1 - 2 Q(r/2)."""
+    r = np.logspace(-8, 1, 50)
+    at_zero = np.array([float(exact.theta(0.0, x)) for x in r])
+    assert np.all(hs.gaussian_epsilon(r, at_zero * (1 + 1e-12)) < 0)
+    assert np.all(hs.gaussian_epsilon(r, at_zero * (1 - 1e-12)) > 0)
+
+
+@pytest.mark.parametrize(
+    ("eps", "delta", "expected"),
+    [
+        (0.0, 0.0, 0.0),
+        (3.0, 0.0, 0.0),
+        (inf, 0.0, 0.0),
+        (0.0, 1.0, inf),
+        (700.0, 1.0, inf),
+        (-1.0, 1.0, inf),
+        (-40.0, 1.0, inf),  # 1 - e^-40 rounds to 1
+        (-700.0, 1.0, inf),
+        (inf, 1.0, inf),
+    ],
+)
+def test_theta_inverse_limits(eps: float, delta: float, expected: float) -> None:
+    """Delta = 0 needs no distance, delta = 1 an infinite one; quietly."""
+    with np.errstate(all="raise"):
+        assert hs.theta_inverse(eps, delta) == expected
+
+
+def test_theta_inverse_is_finite_below_one() -> None:
+    """Infinity is the answer at delta = 1 only."""
+    eps = np.concatenate([-np.logspace(-300, 1.5, 40), [0.0], np.logspace(-300, 2.8, 40)])
+    with np.errstate(invalid="ignore"):
+        assert not np.isinf(hs.theta_inverse(eps, 1 - 2.0**-53)).any()
+
+
+@pytest.mark.parametrize(
+    ("eps", "delta"),
+    [
+        (-1.0, 0.5),  # below 1 - 1/e
+        (-1.0, 0.0),
+        (-1e-300, 0.0),
+        (-40.0, 1 - 2.0**-53),
+        (-inf, 0.5),
+        (inf, 0.5),  # theta(inf, r) is 0 or 1
+        (1.0, -0.1),
+        (1.0, 1.1),
+        (1.0, inf),
+    ],
+)
+def test_theta_inverse_has_no_root(eps: float, delta: float) -> None:
+    """Where no distance gives delta the answer is NaN with the invalid flag."""
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(hs.theta_inverse(eps, delta))
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match="theta_inverse"):
+        hs.theta_inverse(eps, delta)
+
+
+@pytest.mark.parametrize(
+    ("r", "delta", "expected"),
+    [(1.0, 0.0, inf), (1.0, 1.0, -inf), (inf, 0.5, inf), (0.0, 0.5, -np.log(2)), (0.0, 0.0, 0.0), (0.0, 1.0, -inf)],
+)
+def test_gaussian_epsilon_limits(r: float, delta: float, expected: float) -> None:
+    """The ends of both arguments give the smallest eps with theta(eps, r) <= delta; quietly."""
+    with np.errstate(all="raise"):
+        np.testing.assert_allclose(hs.gaussian_epsilon(r, delta), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("r", "delta"), [(-1.0, 0.5), (-inf, 0.5), (1.0, -0.1), (1.0, 1.5), (1.0, -inf)])
+def test_gaussian_epsilon_outside_its_domain(r: float, delta: float) -> None:
+    """A negative distance or a delta outside [0, 1] is NaN with the invalid flag."""
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(hs.gaussian_epsilon(r, delta))
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match="gaussian_epsilon"):
+        hs.gaussian_epsilon(r, delta)
+
+
+def test_legal_input_is_quiet() -> None:
+    """Neither inverse raises a flag where it has an answer."""
+    delta = np.array([1e-300, 1e-100, 1e-10, 0.1, 0.5, 0.9, 1 - 1e-15, 1 - 2.0**-53])
+    with np.errstate(all="raise"):
+        assert np.isfinite(hs.theta_inverse(np.logspace(-12, np.log10(700), 30)[:, None], delta)).all()
+        assert np.isfinite(hs.gaussian_epsilon(np.logspace(-12, 4, 30)[:, None], delta)).all()
+
+
+@hypothesis.given(st.floats(0, 100), st.floats(1e-3, 30))
+def test_round_trip(eps: float, r: float) -> None:
+    """theta_inverse(eps, theta(eps, r)) = r and gaussian_epsilon(r, theta(eps, r)) = eps, to their conditioning."""
+    delta = hs.theta(eps, r)
+    hypothesis.assume(1e-300 < delta <= 0.5)
+    allowed = 1e-12 * abs(np.log(delta)) * delta
+    slope_r = np.exp(-(((eps - r * r / 2) / r) ** 2) / 2) / np.sqrt(2 * np.pi)
+    slope_eps = float(mp.exp(eps) * exact.q(eps / r + r / 2))
+    assert abs(hs.theta_inverse(eps, delta) - r) <= 1.1 * allowed / slope_r + 1e-14 * r
+    assert abs(hs.gaussian_epsilon(r, delta) - eps) <= 1.1 * allowed / slope_eps + 1e-14 * eps
+
+
+@hypothesis.given(st.floats(1e-3, 30), st.floats(1e-300, 0.999), st.floats(1e-300, 0.999))
+def test_monotone(r: float, x: float, y: float) -> None:
+    """A smaller delta needs a larger eps; a larger delta allows a larger distance."""
+    low, high = sorted((x, y))
+    tight, loose = hs.gaussian_epsilon(r, low), hs.gaussian_epsilon(r, high)
+    assert tight >= loose - 1e-11 * (abs(loose) + r)
+    assert hs.theta_inverse(r, low) <= hs.theta_inverse(r, high) * (1 + 1e-11)

@@ -1,0 +1,267 @@
+"""The C library, called through ctypes: agreement with the package, error codes, threads."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+FOLDER = Path(hs.get_include()).parent
+LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*"), *FOLDER.glob("bin/hockeystick_c.dll")]
+double, size = ctypes.c_double, ctypes.c_size_t
+array = np.ctypeslib.ndpointer(np.float64, flags="C")
+
+
+class Bracket(ctypes.Structure):
+    """An hs_bracket."""
+
+    _fields_ = (("lower", double), ("upper", double))
+
+
+@pytest.fixture(scope="module")
+def library():
+    """Return the library with its signatures."""
+    loaded = ctypes.CDLL(str(LIBRARIES[0]))
+    loaded.hs_version.restype = loaded.hs_last_error_message.restype = ctypes.c_char_p
+    for name in ("q", "log_q", "q_inv"):
+        getattr(loaded, f"hs_{name}").argtypes = [double]
+        getattr(loaded, f"hs_{name}_batch").argtypes = [array, array, size]
+    for name in ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"):
+        getattr(loaded, f"hs_{name}").argtypes = [double, double]
+    for name in ("theta", "log_theta", "laplace_theta"):
+        getattr(loaded, f"hs_{name}_batch").argtypes = [array, array, array, size]
+    for name in ("q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"):
+        getattr(loaded, f"hs_{name}").restype = double
+    for name in ("dpsgd_delta", "dpsgd_epsilon"):
+        getattr(loaded, f"hs_{name}").argtypes = [double] * 4 + [ctypes.POINTER(Bracket)]
+    loaded.hs_dpsgd_noise_multiplier.argtypes = [double] * 4 + [ctypes.POINTER(double)]
+    loaded.hs_accountant_create.argtypes = [ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)]
+    loaded.hs_accountant_destroy.argtypes = [ctypes.c_void_p]
+    loaded.hs_accountant_destroy.restype = None
+    for name, numbers in [
+        ("gaussian", 2),
+        ("laplace", 2),
+        ("poisson_gaussian", 3),
+        ("poisson_laplace", 3),
+        ("approximate_dp", 3),
+    ]:
+        getattr(loaded, f"hs_accountant_{name}").argtypes = [ctypes.c_void_p] + [double] * numbers
+    loaded.hs_accountant_discrete.argtypes = [ctypes.c_void_p, array, array, size, double]
+    for name in ("delta", "epsilon"):
+        getattr(loaded, f"hs_accountant_{name}").argtypes = [ctypes.c_void_p, array, size, ctypes.POINTER(Bracket)]
+    return loaded
+
+
+class Handle:
+    """An accountant of the C library."""
+
+    def __init__(self, library, adjacency=0):
+        self.library, self.pointer = library, ctypes.c_void_p()
+        assert library.hs_accountant_create(adjacency, ctypes.byref(self.pointer)) == 0
+
+    def compose(self, kind, *arguments):
+        """Compose, or raise what the library says."""
+        if getattr(self.library, f"hs_accountant_{kind}")(self.pointer, *arguments) != 0:
+            raise ValueError(self.library.hs_last_error_message().decode())
+        return self
+
+    def ask(self, kind, *values):
+        """Return the brackets of "delta" or "epsilon"."""
+        out = (Bracket * len(values))()
+        status = getattr(self.library, f"hs_accountant_{kind}")(self.pointer, np.array(values), len(values), out)
+        if status != 0:
+            raise ValueError(self.library.hs_last_error_message().decode())
+        return [(bracket.lower, bracket.upper) for bracket in out]
+
+    def __del__(self):
+        """Free the handle."""
+        self.library.hs_accountant_destroy(self.pointer)
+
+
+def overlaps(found, ours, width=2e-3):
+    """Say whether two certified brackets have a common point, and the found one is about as narrow."""
+    return found[0] <= ours.upper and ours.lower <= found[1] <= max(ours.upper * (1 + width), ours.upper + 1e-9)
+
+
+def test_versions(library):
+    """The library is the package's."""
+    assert library.hs_abi_version() == 1
+    assert library.hs_version().decode() == hs.__version__
+    assert library.hs_accountant_destroy(None) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"]
+)
+def test_kernels(library, name):
+    """Scalar kernels are the ufuncs to a few units in the last place, batch kernels exactly."""
+    rng = np.random.default_rng(0)
+    first = rng.uniform(0.01, 0.99, 200) if name == "q_inv" else rng.uniform(0.1, 3.0, 200)
+    second = rng.uniform(1e-3, 0.3, 200)
+    arguments = [first] if name in ("q", "log_q", "q_inv") else [first, second]
+    expected = getattr(hs, name)(*arguments)
+    scalars = [getattr(library, f"hs_{name}")(*cell) for cell in zip(*(x.tolist() for x in arguments), strict=True)]
+    assert scalars == pytest.approx(expected, rel=1e-13)
+    if hasattr(library, f"hs_{name}_batch"):
+        out = np.empty(200)
+        assert getattr(library, f"hs_{name}_batch")(*arguments, out, 200) == 0
+        assert out.tolist() == expected.tolist()
+    assert math.isnan(getattr(library, f"hs_{name}")(*[math.nan] * len(arguments)))
+
+
+CASES = [
+    (0, [("gaussian", (2.0, 5), hs.Gaussian(2.0))]),
+    (1, [("gaussian", (2.0, 1), hs.Gaussian(2.0)), ("laplace", (5.0, 3), hs.Laplace(5.0))]),
+    (0, [("laplace", (3.0, 1), hs.Laplace(3.0))]),
+    (1, [("poisson_gaussian", (2.0, 0.1, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.1))]),
+    (1, [("poisson_gaussian", (2.0, 0.0, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.0))]),
+    (0, [("poisson_gaussian", (1.0, 0.01, 1000), hs.PoissonSampled(hs.Gaussian(1.0), 0.01))]),
+    (
+        0,
+        [
+            ("poisson_gaussian", (1.0, 0.02, 100), hs.PoissonSampled(hs.Gaussian(1.0), 0.02)),
+            ("poisson_laplace", (2.0, 0.2, 10), hs.PoissonSampled(hs.Laplace(2.0), 0.2)),
+            ("gaussian", (6.0, 7), hs.Gaussian(6.0)),
+            ("gaussian", (7.0, 1), hs.Gaussian(7.0)),
+            ("approximate_dp", (0.1, 1e-8, 3), hs.ApproximateDP(0.1, 1e-8)),
+        ],
+    ),
+    (0, [("discrete", ([0.5, 0.5], [0.4, 0.6], 20), hs.Discrete([0.5, 0.5], [0.4, 0.6]))]),
+    (0, []),
+]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "steps"), CASES, ids=lambda case: None if isinstance(case, int) else f"{len(case)}"
+)
+def test_accountant(library, adjacency, steps):
+    """Brackets overlap those of the package, and are about as narrow."""
+    handle, ours = Handle(library, adjacency), hs.Accountant("replace" if adjacency else "add_or_remove")
+    for kind, arguments, mechanism in steps:
+        if kind == "discrete":
+            p, q, count = arguments
+            handle.compose(kind, np.array(p), np.array(q), len(p), count)
+        else:
+            handle.compose(kind, *arguments)
+        ours.compose(mechanism, arguments[-1])
+    for found, eps in zip(handle.ask("delta", 0.0, 0.5, 2.0, math.inf), (0.0, 0.5, 2.0, math.inf), strict=True):
+        assert overlaps(found, ours.delta_bracket(eps)), eps
+    for found, delta in zip(handle.ask("epsilon", 1e-9, 1e-5, 0.3), (1e-9, 1e-5, 0.3), strict=True):
+        bracket = ours.epsilon_bracket(delta)
+        assert (
+            found[0] == found[1] == math.inf == bracket.lower if bracket.lower == math.inf else overlaps(found, bracket)
+        )
+
+
+def test_bounds_without_composing(library):
+    """Where no engine is narrow: both atoms of two Laplace steps just below their largest loss, and Gaussians as if unsampled."""
+    (_, upper), (_, nearer) = Handle(library).compose("laplace", 1.0, 2).ask("delta", 2 - 1e-6, 2 - 1e-9)
+    assert 0.25e-6 * (1 - 1e-5) <= upper <= 0.25e-6 * (1 + 1e-5)
+    assert 0.25e-9 * (1 - 1e-5) <= nearer <= 0.25e-9 * (1 + 1e-3)
+    (_, rare), *_ = Handle(library).compose("poisson_gaussian", 8.0, 0.002, 3).ask("delta", 8.0)
+    assert rare <= float(hs.theta(8.0, 3**0.5 / 8.0)) * (1 + 1e-9)
+
+
+def test_dpsgd(library):
+    """DP-SGD's ends and noise are those of the grids."""
+    out, noise = Bracket(), double()
+    assert library.hs_dpsgd_epsilon(1.0, 0.01, 1000, 1e-5, ctypes.byref(out)) == 0
+    ours = float(hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5))
+    assert out.lower <= ours == pytest.approx(out.upper, rel=1e-6)
+    assert library.hs_dpsgd_delta(1.0, 0.01, 1000, 2.0, ctypes.byref(out)) == 0
+    assert float(hs.dpsgd_delta(1.0, 0.01, 1000, 2.0)) == pytest.approx(out.upper, rel=1e-6)
+    assert library.hs_dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5, ctypes.byref(noise)) == 0
+    assert noise.value == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not 0"),
+        (("dpsgd_epsilon", math.nan, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not nan"),
+        (("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5), "sampling_rate must lie in [0, 1], not 1.5"),
+        (("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5), "steps must be an integer in [1, 2^53], not 1.5"),
+        (("dpsgd_epsilon", 1.0, 0.1, 1, 1.0), "delta must lie in [0, 1), not 1"),
+        (("dpsgd_delta", 1.0, 0.1, 1, -1.0), "eps must be non-negative, not -1"),
+    ],
+)
+def test_refused_numbers(library, call, message):
+    """An argument outside its domain gives its code and message, and the result is untouched."""
+    name, *numbers = call
+    out = Bracket(7.0, 7.0)
+    assert getattr(library, f"hs_{name}")(*numbers, ctypes.byref(out)) == 1
+    assert library.hs_last_error_message().decode() == message
+    assert (out.lower, out.upper) == (7.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "kind", "arguments", "message"),
+    [
+        (1, "poisson_laplace", (1.0, 0.1, 1), "no proven pair"),
+        (0, "gaussian", (1.0, 0.5), "count must be an integer"),
+        (0, "laplace", (-1.0, 1), "noise_multiplier must be positive"),
+        (0, "approximate_dp", (601.0, 0.0, 1), "epsilon must lie in"),
+        (0, "discrete", (np.array([0.5, 0.6]), np.array([0.5, 0.5]), 2, 1), "p must sum to 1"),
+        (0, "discrete", (np.array([0.5, 0.5]), np.array([1.5, -0.5]), 2, 1), "q must hold probabilities"),
+        (0, "discrete", (np.array([0.5, 0.5]), np.array([0.5, 0.5]), 0, 1), "p must sum to 1"),  # no outcomes
+    ],
+)
+def test_refused_steps(library, adjacency, kind, arguments, message):
+    """A step outside its domain is refused and not composed."""
+    handle = Handle(library, adjacency)
+    with pytest.raises(ValueError, match=message):
+        handle.compose(kind, *arguments)
+    assert handle.ask("epsilon", 1e-5) == [(0.0, 0.0)]
+
+
+def test_refused_handles(library):
+    """NULL and an unknown adjacency are refused rather than followed."""
+    pointer = ctypes.c_void_p()
+    assert library.hs_accountant_create(2, ctypes.byref(pointer)) == 1
+    assert pointer.value is None
+    assert library.hs_accountant_create(0, None) == 1
+    assert library.hs_accountant_gaussian(None, 1.0, 1) == 1
+    assert library.hs_last_error_message() == b"accountant must not be NULL"
+    assert library.hs_dpsgd_epsilon(1.0, 0.1, 1, 1e-5, None) == 1
+    with pytest.raises(ValueError, match="delta must lie in"):
+        Handle(library).ask("epsilon", 0.1, 2.0)
+
+
+def test_threads(library):
+    """Queries of one handle in several threads give what one thread gives; each thread has its own message."""
+    handle = Handle(library).compose("poisson_gaussian", 1.0, 0.01, 500).compose("laplace", 20.0, 2)
+    alone = handle.ask("epsilon", *np.logspace(-9, -2, 8))
+
+    def work(k):
+        bad = Bracket()
+        library.hs_dpsgd_delta(1.0, 0.1, 1, -float(k + 1), ctypes.byref(bad))
+        found = handle.ask("epsilon", *np.logspace(-9, -2, 8))
+        return found, library.hs_last_error_message().decode()
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, (found, message) in enumerate(pool.map(work, range(8))):
+            assert found == alone
+            assert message == f"eps must be non-negative, not -{k + 1}"
+
+
+@pytest.mark.skipif(
+    not (sys.platform == "linux" and shutil.which("nm") and shutil.which("readelf")), reason="not Linux, or no binutils"
+)
+def test_exported_symbols(library):
+    """The library exports the functions of its header and nothing else, under a name with the ABI version."""
+    path = LIBRARIES[0]
+    header = (Path(hs.get_include()) / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
+    listing = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
+    dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+    assert f"[libhockeystick_c.so.{library.hs_abi_version()}]" in dynamic

@@ -1,0 +1,108 @@
+"""What embedders get: the downstream project of tests/embed, built against this installation and a plain CMake install."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+import processes
+
+ROOT = Path(__file__).parents[2]
+PROJECT = ROOT / "tests" / "embed"
+
+pytestmark = pytest.mark.slow
+CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+needs_cmake = pytest.mark.skipif(
+    CMAKE is None or not (shutil.which("c++") or os.environ.get("CXX")), reason="no CMake or no C++ compiler"
+)
+
+
+def run(*command, **options):
+    """Run a command and fail with what it printed."""
+    return processes.run(command, limit=900, **options).stdout
+
+
+def build(folder, config, *options):
+    """Configure and build the downstream project."""
+    run(CMAKE, "-S", PROJECT, "-B", folder, f"-Dhockeystick_DIR={config}", "-DCMAKE_BUILD_TYPE=Release", *options)
+    run(CMAKE, "--build", folder, "--config", "Release")
+    return folder
+
+
+def check_output(folder):
+    """Check what is printed: theta(1, 1), an inverse, brackets that overlap those of the Python package, and the C error."""
+    theta, eps = map(float, run(folder / "kernels").split())
+    assert theta == pytest.approx(0.1269367375066439458, rel=1e-14)
+    assert eps == pytest.approx(1.0, rel=1e-13)
+    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).compose(hs.Laplace(20.0))
+    expected = [training.epsilon_bracket(1e-5), training.delta_bracket(2.0)]
+    first, kernel, message = run(folder / "from_c").splitlines()
+    for line in (run(folder / "accountant"), first):
+        ends = list(map(float, line.split()))
+        for (lower, upper), ours in zip([ends[:2], ends[2:]], expected, strict=True):
+            assert ours.lower <= upper <= ours.upper * (1 + 1e-3)
+            assert lower <= ours.upper
+    assert float(kernel) == theta
+    assert message == "noise_multiplier must be positive and finite, not -1"
+
+
+@needs_cmake
+def test_installed_package(tmp_path):
+    """find_package works with get_cmake_dir(), in C and in C++."""
+    check_output(build(tmp_path, hs.get_cmake_dir()))
+
+
+@needs_cmake
+def test_plain_install(tmp_path):
+    """Without Python, CMake installs headers, the C library, its CMake package and pkg-config file, elsewhere too."""
+    prefix, moved = tmp_path / "prefix", tmp_path / "moved"
+    pocketfft = Path(hs.get_include()) / "hockeystick" / "pocketfft"
+    options = [f"-DPOCKETFFT_INCLUDE_DIR={pocketfft}", "-DHOCKEYSTICK_PYTHON=OFF", f"-DCMAKE_INSTALL_PREFIX={prefix}"]
+    run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options, "-DHOCKEYSTICK_WERROR=ON")
+    run(CMAKE, "--build", tmp_path / "library", "--target", "install", "--config", "Release")
+    prefix.rename(moved)
+    check_output(build(tmp_path / "downstream", moved / "lib" / "cmake" / "hockeystick"))
+    if shutil.which("pkg-config") and shutil.which("cc"):
+        environment = os.environ | {"PKG_CONFIG_PATH": str(moved / "lib" / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "hockeystick", env=environment).split()
+        program = tmp_path / "from_c"
+        run("cc", PROJECT / "from_c.c", *flags, f"-Wl,-rpath,{moved / 'lib'}", "-o", program)
+        assert run(program) == run(tmp_path / "downstream" / "from_c")
+
+
+@needs_cmake
+def test_headers_without_a_transform(tmp_path):
+    """Told to leave out the C library, CMake installs headers without pocketfft; what needs no transform builds on them."""
+    options = [
+        "-DHOCKEYSTICK_PYTHON=OFF",
+        "-DHOCKEYSTICK_C=OFF",
+        "-DPOCKETFFT_INCLUDE_DIR=/nowhere",
+        f"-DCMAKE_INSTALL_PREFIX={tmp_path}",
+    ]
+    run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options)
+    run(CMAKE, "--build", tmp_path / "library", "--target", "install")
+    assert not list(tmp_path.glob("lib/*hockeystick_c*"))
+    downstream = build(tmp_path / "downstream", tmp_path / "lib" / "cmake" / "hockeystick")
+    assert float(run(downstream / "kernels").split()[0]) == pytest.approx(0.1269367375066439458, rel=1e-14)
+    assert not (downstream / "from_c").exists()
+
+
+@needs_cmake
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-DPOCKETFFT_INCLUDE_DIR=/nowhere"], "pocketfft.hpp was not found in '/nowhere'"),
+        (["-DCMAKE_CXX_FLAGS=-funsafe-math-optimizations"], "do not survive the flag -funsafe-math-optimizations"),
+    ],
+)
+def test_refused_configurations(tmp_path, options, message):
+    """CMake neither drops the C library in silence nor builds with flags under which bounds are false."""
+    command = [CMAKE, "-S", ROOT, "-B", tmp_path, "-DHOCKEYSTICK_PYTHON=OFF", *options]
+    result = processes.run(command, check=False, limit=300)
+    assert result.returncode != 0
+    assert message in " ".join(result.stderr.split())

@@ -1,0 +1,131 @@
+"""Noisy-FedAvg and Noisy-FedProx by naive sums, their closed forms, and what raises them."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from federations import FEDAVG, FEDPROX, SCHEDULES, gdp
+from hockeystick import federated
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
+def test_fedavg(schedule: str, diameter: float | None) -> None:
+    """rho_t and gamma_t by naive products and sums, then the optimum at 40 digits."""
+    changes = [
+        {},
+        {"rounds": 1},
+        {"rounds": 2, "local_steps": 1},
+        {"local_steps": 30},
+        {"smoothness": 0.0},
+        {"smoothness": 1e-3},
+        {"smoothness": 60.0},
+        {"num_clients": 1, "noise_std": 3.0},
+        {"learning_rate": 1e-4},
+        {"rounds": 40, "learning_rate": 1.0},
+    ]
+    for change in changes:
+        arguments = FEDAVG | {"schedule": schedule} | change
+        reference = gdp("fedavg", **arguments, diameter=diameter)
+        computed = federated.fedavg_gdp(**arguments, diameter=diameter)
+        assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
+
+
+@pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
+def test_fedprox(diameter: float | None) -> None:
+    """Rho = x_K and gamma by their recursions, then the optimum at 40 digits; also at learning_rate = 1/prox."""
+    changes = [
+        {},
+        {"rounds": 1},
+        {"local_steps": 1},
+        {"local_steps": 200},
+        {"smoothness": 0.0},
+        {"smoothness": 1.999999},
+        {"learning_rate": 0.5},
+        {"learning_rate": 1e-4},
+        {"prox": 10.0},
+        {"rounds": 60},
+    ]
+    for change in changes:
+        arguments = FEDPROX | change
+        reference = gdp("fedprox", **arguments, diameter=diameter)
+        computed = federated.fedprox_gdp(**arguments, diameter=diameter)
+        assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
+
+
+@pytest.mark.parametrize("function", ["fedavg", "fedprox"])
+def test_delta_and_epsilon(function: str) -> None:
+    """The deltas and epsilons are those of the Gaussian-DP parameter."""
+    good = FEDAVG if function == "fedavg" else FEDPROX
+    for extra in ({}, {"diameter": 0.3}) + (({"schedule": "continuous"},) if function == "fedavg" else ()):
+        mu = getattr(federated, f"{function}_gdp")(**good, **extra)
+        for eps in (0.0, 1.0, 30.0):
+            assert getattr(federated, f"{function}_delta")(eps, **good, **extra) == hs.gdp_delta(mu, eps)
+        for delta in (1e-100, 1e-5, 0.5):
+            assert getattr(federated, f"{function}_epsilon")(delta, **good, **extra) == hs.gdp_epsilon(mu, delta)
+
+
+def test_constant_schedule_is_plain_composition() -> None:
+    """Without a diameter constant and cyclic steps cost sqrt(T) rounds' worth, whatever the smoothness."""
+    for schedule, total in (("constant", 0.5), ("cyclic", 0.1 * sum(1 / k for k in range(1, 6)))):
+        one = 2 * 2.0 * total / (math.sqrt(20) * 0.5)
+        for smoothness in (0.0, 1e-8, 1.0, 1e6):
+            arguments = FEDAVG | {"schedule": schedule, "smoothness": smoothness, "rounds": 10**9}
+            np.testing.assert_allclose(federated.fedavg_gdp(**arguments), one * math.sqrt(1e9), rtol=1e-13)
+
+
+def test_decaying_schedules_stay_bounded() -> None:
+    """Stage-wise and continuous decay: at most plain composition with the exact sums, which converges."""
+    for schedule in ("stagewise", "continuous"):
+        for smoothness in (0.0, 0.1, 1.0, 30.0):
+            for rounds in (1, 2, 10, 100, 1000):
+                arguments = FEDAVG | {"schedule": schedule, "smoothness": smoothness, "rounds": rounds}
+                mu = federated.fedavg_gdp(**arguments)
+                t = np.arange(rounds)[:, None]
+                k = np.arange(5)
+                eta = 0.1 / (t + 1) + 0 * k if schedule == "stagewise" else 0.1 / (5 * t + k + 1)
+                plain = 2 * 2.0 * np.sqrt((eta.sum(axis=1) ** 2).sum()) / (math.sqrt(20) * 0.5)
+                assert mu <= plain * (1 + 1e-13)
+                if smoothness == 30.0:
+                    np.testing.assert_allclose(mu, plain, rtol=1e-12)
+                if schedule == "stagewise":  # sum of 1/(t+1)^2
+                    assert mu <= 2 * 2.0 * 0.1 * 5 / (math.sqrt(20) * 0.5) * math.pi / math.sqrt(6) * (1 + 1e-12)
+
+
+def test_diameter_bounds_every_number_of_rounds() -> None:
+    """With a projection the parameter stops growing; an infinite diameter is none."""
+    grid = FEDAVG | {"smoothness": 0.01}
+    values = [federated.fedavg_gdp(**(grid | {"rounds": t}), diameter=0.5) for t in (10, 10**3, 10**6, 10**9)]
+    assert values[1] == values[2] == values[3]
+    assert federated.fedavg_gdp(**grid, diameter=np.inf) == federated.fedavg_gdp(**grid)
+
+
+SIGNS = {"rounds": 1, "local_steps": 1, "clip_norm": 1, "noise_std": -1, "num_clients": -1, "smoothness": 1}
+
+
+# More local steps shrink later rounds' continuous steps; more rounds of fading steps add more noise than signal.
+NOT_MONOTONE = {("continuous", "local_steps"), ("continuous", "rounds"), ("stagewise", "rounds")}
+
+
+MONOTONE = [
+    (schedule, name, diameter)
+    for schedule in SCHEDULES
+    for name in SIGNS
+    for diameter in (None, 0.2)
+    # the diameter counts in units of the sensitivity, which clients and norm change
+    if (schedule, name) not in NOT_MONOTONE and not (diameter and name in ("num_clients", "clip_norm"))
+]
+
+
+@pytest.mark.parametrize(("schedule", "name", "diameter"), MONOTONE)
+def test_monotone(schedule: str, name: str, diameter: float | None) -> None:
+    """More rounds, steps, clipping norm, smoothness: never more private; more noise, more clients: never less."""
+    counts = name in ("rounds", "local_steps", "num_clients")
+    values = np.arange(1, 30) if counts else FEDAVG[name] * np.linspace(0.01, 4, 30)
+    mu = federated.fedavg_gdp(**(FEDAVG | {name: values, "schedule": schedule}), diameter=diameter)[:: SIGNS[name]]
+    assert np.all(mu[1:] >= mu[:-1] * (1 - 1e-12))

@@ -1,0 +1,170 @@
+"""The trusted aggregator: Theorem 2 and Corollary 3 by naive sums, its schedules and its step sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import theorems
+from federations import AGGREGATOR
+from hockeystick import _core, federated
+from theorems import log_close
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+def test_trusted_aggregator(eps: float, loss: str) -> None:
+    """Theorem 2 summed term by term: constants, remainders, one batch for all, one user a batch."""
+    changes = [
+        {},
+        {"batch_size": 30},  # T = 3, ten users never take part
+        {"batch_size": 100},
+        {"batch_size": 1, "num_users": 37},
+        {"num_users": 1, "batch_size": 1},
+        {"noise_std": 0.2},
+        {"noise_std": 40.0},
+        {"radius": 30.0},
+        {"radius": 1e-3},
+    ]
+    for change in changes:
+        arguments = AGGREGATOR | {"loss": loss} | change
+        reference = theorems.trusted_aggregator(eps, **arguments)
+        assert log_close(federated.trusted_aggregator(eps, **arguments), reference), change
+
+
+@pytest.mark.parametrize("eps", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("suffix", [1e-6, 0.1, 0.11, 0.5, 0.95, 1.0])
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+def test_trusted_aggregator_random_stop(eps: float, suffix: float, loss: str) -> None:
+    """Corollary 3's double sum term by term, over all rounds or the last ceil(suffix T)."""
+    for change in (
+        {},
+        {"batch_size": 30},
+        {"batch_size": 100},
+        {"noise_std": 0.2},
+        {"noise_std": 40.0},
+        {"radius": 30.0},
+    ):
+        arguments = AGGREGATOR | {"loss": loss, "suffix": suffix} | change
+        reference = theorems.trusted_aggregator_random_stop(eps, **arguments)
+        assert log_close(federated.trusted_aggregator_random_stop(eps, **arguments), reference), change
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.3, 4.0])
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+def test_trusted_aggregator_schedules(eps: float, loss: str) -> None:
+    """One value a round in any of the four arguments; equal values give the constants' result."""
+    rng = np.random.default_rng(0)
+    for names in (
+        ["learning_rate"],
+        ["noise_std"],
+        ["lipschitz", "radius"],
+        ["learning_rate", "noise_std", "lipschitz", "radius"],
+    ):
+        arguments = AGGREGATOR | {"loss": loss} | {name: AGGREGATOR[name] * rng.uniform(0.3, 2, 10) for name in names}
+        reference = theorems.trusted_aggregator(eps, **arguments)
+        assert log_close(federated.trusted_aggregator(eps, **arguments), reference), names
+        for suffix in (0.3, 1.0):
+            reference = theorems.trusted_aggregator_random_stop(eps, **arguments, suffix=suffix)
+            assert log_close(federated.trusted_aggregator_random_stop(eps, **arguments, suffix=suffix), reference), (
+                names
+            )
+    equal = AGGREGATOR | {
+        name: np.full(10, AGGREGATOR[name]) for name in ("learning_rate", "noise_std", "lipschitz", "radius")
+    }
+    for function in (federated.trusted_aggregator, federated.trusted_aggregator_random_stop):
+        np.testing.assert_allclose(function(eps, **equal), function(eps, **AGGREGATOR), rtol=1e-13)
+
+
+@pytest.mark.parametrize("lipschitz", [0.5, 2.0, 10.0])
+def test_a_shrinking_ball_hides_no_more_than_a_chain_shows(lipschitz: float) -> None:
+    """With radii 10 and 0.1, the sign of the last model of an exact two-round chain gains no more than delta."""
+    z, weight = np.polynomial.hermite_e.hermegauss(200)
+    weight = weight / weight.sum()
+    clipped = np.clip(
+        z[:, None] + lipschitz * np.array([1.0, 0.0]), -10, 10
+    )  # the user in the first, in the second round
+    rises = 1 - hs.q(clipped + lipschitz * np.array([0.0, 1.0]))  # the model after the second round is positive
+    positive = (weight @ rises).mean()
+    attack = positive - math.e * (1 - positive)  # the other data set flips the sign
+    arguments = {"num_users": 2, "batch_size": 1, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": lipschitz}
+    delta = federated.trusted_aggregator(1.0, **arguments, radius=[10.0, 0.1], loss="convex", smoothness=0.0)
+    assert attack <= delta
+    assert lipschitz == 0.5 or attack > 0.7
+    # the radius of the last round alone does not matter
+    assert delta == federated.trusted_aggregator(1.0, **arguments, radius=10.0, loss="convex") or lipschitz < 10
+
+
+def test_suffix_of_the_last_round_is_no_stop() -> None:
+    """A suffix of one round stops after the last: both functions agree."""
+    stopped = federated.trusted_aggregator_random_stop(0.7, **AGGREGATOR, suffix=0.01)
+    np.testing.assert_allclose(stopped, federated.trusted_aggregator(0.7, **AGGREGATOR), rtol=1e-14)
+
+
+def test_schedule_shapes() -> None:
+    """The last axis of the four arguments is the round; leading axes broadcast with the other arguments."""
+    rates = np.linspace(0.1, 0.5, 6)
+    grid = AGGREGATOR | {"learning_rate": rates[:, None]}  # (6, 1): constants
+    table = federated.trusted_aggregator(np.array([[0.1], [1.0]]), **grid)
+    assert table.shape == (2, 6)
+    for j, rate in enumerate(rates):
+        assert table[1, j] == federated.trusted_aggregator(1.0, **(AGGREGATOR | {"learning_rate": rate}))
+    for wrong in (np.full(7, 0.5), np.full((2, 9), 0.5)):
+        with pytest.raises(ValueError, match="learning_rate"):
+            federated.trusted_aggregator(1.0, **(AGGREGATOR | {"learning_rate": wrong}))
+
+
+def test_more_users_per_round_are_more_private() -> None:
+    """Figure 2 of the paper: a larger batch lowers delta, over eps."""
+    eps = np.linspace(0.05, 1.5, 20)
+    curves = [federated.trusted_aggregator(eps, **(AGGREGATOR | {"batch_size": m})) for m in (10, 20, 30)]
+    assert np.all(curves[0] > curves[1])
+    assert np.all(curves[1] > curves[2])
+
+
+def test_nonconvex_is_never_more_private() -> None:
+    """Dropping convexity can only raise delta."""
+    eps = np.linspace(0, 5, 20)
+    for function in (federated.trusted_aggregator, federated.trusted_aggregator_random_stop):
+        assert np.all(function(eps, **(AGGREGATOR | {"loss": "nonconvex"})) >= function(eps, **AGGREGATOR))
+
+
+def test_step_size_is_checked_where_it_can_be() -> None:
+    """A convex loss with known smoothness needs learning_rate <= 2/smoothness; a non-convex one needs nothing."""
+    federated.trusted_aggregator(1.0, **AGGREGATOR, smoothness=4.0)
+    for function in (federated.trusted_aggregator, federated.trusted_aggregator_random_stop):
+        with pytest.raises(ValueError, match=r"learning_rate.*0\.5.*smoothness.*4\.1"):
+            function(1.0, **AGGREGATOR, smoothness=4.1)
+        with pytest.raises(ValueError, match="learning_rate"):
+            function(1.0, **(AGGREGATOR | {"learning_rate": np.r_[np.full(9, 0.1), 0.6]}), smoothness=4.0)
+        function(1.0, **(AGGREGATOR | {"loss": "nonconvex"}), smoothness=4.1)
+
+
+def test_step_size_on_error_nan() -> None:
+    """on_error="nan" withholds the bound in exactly the cells whose step is too large."""
+    for function in (federated.trusted_aggregator, federated.trusted_aggregator_random_stop):
+        grid = AGGREGATOR | {"learning_rate": np.array([[0.5], [0.6], [0.4]])}
+        assert np.isnan(function(1.0, **grid, smoothness=4.0, on_error="nan")).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        (_core.trusted_aggregator, 5),
+        (_core.trusted_aggregator_random_stop, 5),
+        (_core.trusted_aggregator_bounds, 6),
+    ],
+)
+def test_core_refuses_arrays_that_end_before_the_rounds(function: Callable[..., np.ndarray], rows: int) -> None:
+    """The compiled functions need a value for each of the ten rounds, or a constant."""
+    cells = [np.array([value]) for value in (1.0, 100.0, 10.0, 1.0)]
+    for length in (1, 10):
+        assert 0 <= function(cells, [np.full((1, length), 0.5)] * rows, True, 1).flat[0] <= 1
+    with pytest.raises(ValueError, match="must hold all rounds"):
+        function(cells, [np.full((1, 9), 0.5)] * rows, True, 1)
+    with pytest.raises(ValueError, match="wrong number of arrays"):
+        function(cells, [np.full((1, 10), 0.5)] * (rows - 1), True, 1)

@@ -1,0 +1,384 @@
+"""Records that are used more than once: every bound against chains run by quadrature, closed forms, and each other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import mixture_chain
+from hockeystick import federated, last_iterate
+
+EPS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
+RESOLVED = 1e-10  # what the reference's quadrature is right to
+GRADIENTS = {
+    "linear": lambda w, x, _: np.full_like(w, x),
+    "quadratic": lambda w, x, beta: beta * (w - x),
+    "logistic": lambda w, x, _: -x / (1 + np.exp(x * w)),
+}
+
+
+class Instance:
+    """A random process on an interval with a record, its neighbour and the others, and its constants."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.kind = str(rng.choice(list(GRADIENTS)))
+        self.diameter = 10 ** rng.uniform(-0.5, 0.7)
+        size = 10 ** rng.uniform(-1, 0.3)
+        self.record = size
+        self.neighbour = -size if rng.random() < 0.7 else size * rng.uniform(-1, 1)
+        self.other = size * rng.uniform(-1, 1)
+        self.rate = rng.uniform(0.1, 1.5)
+        beta = rng.uniform(0.05, 2.2 / self.rate)
+        self.beta = {"linear": 0.0, "quadratic": beta, "logistic": size**2 / 4}[self.kind]
+        self.rho = beta if self.kind == "quadratic" else 0.0
+        self.lipschitz = beta * (self.diameter / 2 + size) if self.kind == "quadratic" else size
+        self.noise = max(self.lipschitz * 10 ** rng.uniform(-0.2, 1.0), self.diameter / self.rate / 12)
+        self.start = rng.uniform(-0.5, 0.5) * self.diameter
+
+    def psi(self, x: float):
+        """Return the map of a step with the record x."""
+        return lambda w: w - self.rate * GRADIENTS[self.kind](w, x, self.beta)
+
+    def exact(self, first, second) -> np.ndarray:
+        """Return the lower end of delta for both sequences of rounds."""
+        return mixture_chain.lower_end(EPS, first, second, self.diameter / 2, self.rate * self.noise, self.start)
+
+    def chain(self, uses: list[bool]) -> hs.Bracket:
+        """Return the certified delta if the record takes part in some of the steps, and the other one in the rest."""
+        return last_iterate.chain_delta(
+            EPS,
+            gradient_map=self.kind,
+            record=np.where(uses, self.record, self.other),
+            neighbour=np.where(uses, self.neighbour, self.other),
+            learning_rate=self.rate,
+            noise_std=self.noise,
+            diameter=self.diameter,
+            start=self.start,
+            smoothness=self.beta if self.kind == "quadratic" else None,
+        )
+
+    @property
+    def process(self) -> dict:
+        """Return the arguments that all bounds share."""
+        return {
+            "learning_rate": self.rate,
+            "noise_std": self.noise,
+            "lipschitz": self.lipschitz,
+            "smoothness": self.beta,
+            "strong_convexity": self.rho,
+            "diameter": self.diameter,
+        }
+
+
+def compare(best: last_iterate.Best, exact: np.ndarray, error: float, tightest: dict[str, float]) -> None:
+    """Assert that no bound is below the exact value but for its error, and keep the smallest ratios where that is resolved."""
+    for name, bound in best.bounds.items():
+        known = ~np.isnan(bound)
+        assert np.all(bound[known] + error >= exact[known]), (name, bound, exact)
+        resolved = known & (exact > 1e-7)
+        if resolved.any():
+            tightest[name] = min(float(np.min(bound[resolved] / exact[resolved])), tightest.get(name, math.inf))
+
+
+def test_reference_chain() -> None:
+    """The quadrature that random use is held against agrees with the certified chain."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x = Instance(rng)
+        found = x.exact(*([[(1.0, x.psi(r))]] * 5 for r in (x.record, x.neighbour)))
+        bracket = x.chain([True] * 5)
+        assert np.all(found <= bracket.upper + 1e-11)
+        assert np.all(found >= bracket.lower * (1 - 1e-3) - 1e-7)
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.slow)])
+def test_cyclic(count: int) -> None:
+    """On random chains every bound is at least the certified one; each comes close to some."""
+    rng = np.random.default_rng(21)
+    tightest: dict[str, float] = {}
+    for _ in range(count):
+        x = Instance(rng)
+        rounds = int(rng.integers(2, 13))
+        index, period = int(rng.integers(1, rounds + 1)), int(rng.choice([1, 1, 2, 3, 5]))
+        uses = [t + 1 >= index and (t + 1 - index) % period == 0 for t in range(rounds)]
+        best = last_iterate.best_cyclic(EPS, index=index, period=period, rounds=rounds, **x.process)
+        compare(best, x.chain(uses).lower, 0.0, tightest)
+    assert all(ratio < 1.05 for ratio in tightest.values()), tightest
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_sampled(count: int) -> None:
+    """On random chains with a record drawn at random, every bound is at least the exact value of the mixture."""
+    rng = np.random.default_rng(22)
+    tightest: dict[str, float] = {}
+    for k in range(count):
+        x = Instance(rng)
+        rounds, rate = int(rng.integers(1, 10)), float(rng.choice([0.05, 0.3, 0.7, 0.95]))
+        if k % 3 == 0:  # a Poisson sample: the record's gradient is added to the others'
+            x.kind, x.beta, x.rho, x.lipschitz = "linear", 0.0, 0.0, x.record
+            others = x.psi(0.0)
+        else:  # one record a step
+            others = x.psi(x.other)
+        first, second = ([[(rate, x.psi(r)), (1 - rate, others)]] * rounds for r in (x.record, x.neighbour))
+        best = last_iterate.best_sampled(EPS, sampling_rate=rate, rounds=rounds, **x.process)
+        compare(best, x.exact(first, second), RESOLVED, tightest)
+    assert all(ratio < 1.3 for ratio in tightest.values()), tightest
+
+
+def test_every_round_check_value() -> None:
+    """For c = 1, g = 1, D = 4, T = 80 the parameter is 4.00 where composition has 8.94 (integer start of shifted interpolation)."""
+    best = last_iterate.best_cyclic(
+        1.0, index=1, period=1, rounds=80, learning_rate=1.0, noise_std=1.0, lipschitz=0.5, smoothness=0.0, diameter=4.0
+    )
+    np.testing.assert_allclose(best.bounds["plain"], hs.theta(1.0, math.sqrt(80)), rtol=1e-10)
+    np.testing.assert_allclose(best.bounds["shifted"], hs.theta(1.0, 4.0), rtol=1e-2)
+    assert best.bounds["shifted"] >= 0.770  # exact
+
+
+@pytest.mark.parametrize("c", [0.2, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
+def test_strongly_convex_closed_form(c: float, rounds: int) -> None:
+    """Without a domain: g sqrt((1 + c)/(1 - c) (1 - c^T)/(1 + c^T)), which quadratics attain."""
+    best = last_iterate.best_cyclic(
+        0.3,
+        index=1,
+        period=1,
+        rounds=rounds,
+        learning_rate=1.0,
+        noise_std=1.0,
+        lipschitz=0.1,
+        smoothness=1 - c,
+        strong_convexity=1 - c,
+        diameter=np.inf,
+    )
+    mu = 0.2 * math.sqrt((1 + c) / (1 - c) * (1 - c**rounds) / (1 + c**rounds))
+    np.testing.assert_allclose(best.delta, hs.theta(0.3, mu), rtol=1e-9)
+
+
+@pytest.mark.parametrize("c", [0.3, 0.9, 1.0, 1.2])
+@pytest.mark.parametrize(("index", "period", "rounds"), [(1, 3, 10), (2, 4, 13), (5, 2, 9), (1, 7, 40), (3, 50, 30)])
+@pytest.mark.parametrize("diameter", [0.5, 3.0, np.inf])
+def test_cyclic_is_shifted_interpolation_over_rounds(
+    c: float, index: int, period: int, rounds: int, diameter: float
+) -> None:
+    """Participations as blocks of rounds give what shifted interpolation gives round by round with zero gaps in between.
+
+    With a diameter, starts are looked for at participations and right after them only, and a gap is never counted as larger
+    than that of coupled runs: the value lies between the optimum and those starts'.
+    """
+    beta, rho = (1 + c, 0.0) if c > 1 else (1 - c, 1 - c)
+    best = last_iterate.best_cyclic(
+        0.0,
+        index=index,
+        period=period,
+        rounds=rounds,
+        learning_rate=1.0,
+        noise_std=1.0,
+        lipschitz=0.2,
+        smoothness=beta,
+        strong_convexity=rho,
+        diameter=diameter,
+    )
+    gamma = np.where((np.arange(1, rounds + 1) - index) % period == 0, 0.4, 0.0)
+    gamma[: index - 1] = 0
+    bound = None if np.isinf(diameter) else diameter
+    optimum = hs.theta(0.0, math.sqrt(hs.shifted_interpolation(np.full(rounds, c), gamma, diameter=bound).value))
+    if bound is None:
+        np.testing.assert_allclose(best.bounds["shifted"], optimum, rtol=1e-9)
+        return
+    starts = [i for i in range(index - 1, rounds) if gamma[i] > 0 or (i > 0 and gamma[i - 1] > 0)]
+    values = [hs.shifted_interpolation(np.full(rounds, c), gamma).value]
+    values += [
+        hs.shifted_interpolation(np.full(rounds - i, c), gamma[i:], initial_gap=bound).value for i in starts if i > 0
+    ]
+    assert optimum * (1 - 1e-9) <= best.bounds["shifted"] <= hs.theta(0.0, math.sqrt(min(values))) * (1 + 1e-9)
+
+
+def test_one_use_is_best() -> None:
+    """A period beyond the rounds is one participation: the bounds of `best`, or less where shifted interpolation uses the domain."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        x = Instance(rng)
+        rounds = int(rng.integers(1, 30))
+        when = {"index": int(rng.integers(1, rounds + 1))}
+        cyclic = last_iterate.best_cyclic(EPS, **when, period=1000, rounds=rounds, **x.process)
+        once = last_iterate.best(EPS, **when, num_records=rounds, **x.process)
+        for name in ("plain", "contraction", "nonlinear"):
+            np.testing.assert_allclose(cyclic.bounds[name], once.bounds[name], rtol=1e-8, atol=1e-300, err_msg=name)
+        assert np.all(cyclic.delta <= once.delta * (1 + 1e-8))
+        wide = x.process | {"diameter": np.inf}
+        np.testing.assert_allclose(
+            last_iterate.best_cyclic(EPS, **when, period=1000, rounds=rounds, **wide).delta,
+            last_iterate.best(EPS, **when, num_records=rounds, **wide).delta,
+            rtol=1e-7,
+            atol=1e-300,
+        )
+
+
+def test_always_sampled_is_every_round() -> None:
+    """A sampling rate of 1 is participation in every round, of 0 none."""
+    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.3, "smoothness": 0.5, "diameter": 1.0}
+    always = last_iterate.best_sampled(EPS, sampling_rate=1.0, rounds=20, **process)
+    every = last_iterate.best_cyclic(EPS, index=1, period=1, rounds=20, **process)
+    for name in ("plain", "shifted"):
+        np.testing.assert_allclose(always.bounds[name], every.bounds[name], rtol=1e-9)
+    np.testing.assert_allclose(always.bounds["divided"], every.bounds["divided"], rtol=1e-3)
+    assert np.all(last_iterate.best_sampled(EPS, sampling_rate=0.0, rounds=20, **process).delta == 0)
+
+
+def test_pattern_is_below_the_sum_over_patterns() -> None:
+    """The mean over all patterns by enumeration, F after the last use, is never below; for two rounds it is equal."""
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
+    for rounds, rate, eps in itertools.product((1, 2, 6), (0.1, 0.6), (0.2, 1.0)):
+        found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=rounds, **process).bounds["pattern"]
+        total = 0.0
+        for pattern in itertools.product((False, True), repeat=rounds):
+            uses = sum(pattern)
+            if uses == 0:
+                continue
+            later = pattern[::-1].index(True)
+            e = hs.theta(eps, 0.5 * math.sqrt(uses))
+            for _ in range(later):
+                e *= hs.theta(math.log1p(math.expm1(eps) / e), 2.0)
+            total += rate**uses * (1 - rate) ** (rounds - uses) * e
+        assert found <= total * (1 + 1e-7)
+        if rounds <= 2:
+            np.testing.assert_allclose(found, total, rtol=1e-7)
+
+
+def test_sampled_is_below_what_it_is_made_of() -> None:
+    """More sampling, more rounds and a wider domain never lower a bound; sampling never exceeds participation in every round."""
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
+    rates = np.array([0.02, 0.1, 0.3, 0.8])
+    deltas = last_iterate.best_sampled(0.5, sampling_rate=rates, rounds=40, **process)
+    every = last_iterate.best_cyclic(0.5, index=1, period=1, rounds=40, **process)
+    for name in ("plain", "pattern", "divided"):
+        assert np.all(np.diff(deltas.bounds[name]) > 0), name
+    assert np.all(deltas.delta <= every.delta * (1 + 1e-2))
+    wide = last_iterate.best_sampled(0.5, sampling_rate=rates, rounds=40, **(process | {"diameter": 3.0}))
+    assert np.all(wide.delta >= deltas.delta * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+def test_aggregator_that_draws_every_round(loss: str, count: int) -> None:
+    """A batch of two among users with linear or, for nonconvex losses, concave quadratic ones: the chain's mixture is never above."""
+    rng = np.random.default_rng(23)
+    for _ in range(count):
+        users, rounds = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+        radius, lipschitz, rate = rng.uniform(0.3, 2.0), rng.uniform(0.1, 1.0), rng.uniform(0.2, 1.0)
+        noise = max(lipschitz * 10 ** rng.uniform(-0.2, 0.8), radius / rate / 4)
+        beta = 0.0 if loss == "convex" else 0.5 * lipschitz / radius
+
+        def psi(slopes, beta=beta, lipschitz=lipschitz, rate=rate):
+            return lambda w: w - rate * ((1 - 0.5 * (beta > 0)) * lipschitz * np.mean(slopes) - beta * w)
+
+        drawn = 2 / users
+        first, second = ([[(drawn, psi([own, 0.3])), (1 - drawn, psi([0.3, 0.3]))]] * rounds for own in (1.0, -1.0))
+        exact = mixture_chain.lower_end(EPS, first, second, radius, rate * noise / math.sqrt(2))
+        best = federated.best_sampled(
+            EPS,
+            num_users=users,
+            batch_size=2,
+            rounds=rounds,
+            learning_rate=rate,
+            noise_std=noise,
+            lipschitz=lipschitz,
+            radius=radius,
+            loss=loss,
+            smoothness=beta,
+        )
+        compare(best, exact, RESOLVED, {})
+
+
+def test_one_drawn_user_breaks_the_sum_over_rounds() -> None:
+    """The trusted aggregator's sum for disjoint batches is below the exact value where batches are drawn afresh; this one is not."""
+    eps, gap, radius = 10.5, 1.0, 20.0
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": gap, "radius": radius, "loss": "convex"}
+    once = federated.trusted_aggregator(eps, num_users=2, batch_size=1, **process)
+    drawn = federated.best_sampled(eps, num_users=2, batch_size=1, rounds=2, **process)
+    first, second = ([[(0.5, lambda w, g=g: w - g), (0.5, lambda w: w + gap)]] * 2 for g in (gap, -gap))
+    exact = mixture_chain.lower_end(np.array([eps]), first, second, radius, 1.0)[0]
+    assert exact > 10 * once
+    assert drawn.delta >= exact * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"batch_size": 11}, "batch_size must be at most num_users"),
+        ({"smoothness": 5.0}, "learning_rate must be at most 2/smoothness"),
+        ({"loss": "nonconvex"}, "smoothness must be given for a nonconvex loss"),
+        ({"strong_convexity": 0.1}, "strong_convexity must be 0, or at most"),
+        ({"radius": 0.0}, "radius must be positive"),
+        ({"rounds": 0}, "rounds must be an integer"),
+    ],
+)
+def test_aggregator_misuse(change: dict, match: str) -> None:
+    """Bad arguments are named."""
+    arguments = {
+        "num_users": 10,
+        "batch_size": 2,
+        "rounds": 3,
+        "learning_rate": 0.5,
+        "noise_std": 1.0,
+        "lipschitz": 1.0,
+    }
+    with pytest.raises(ValueError, match=match):
+        federated.best_sampled(1.0, **(arguments | {"radius": 1.0, "loss": "convex"} | change))
+
+
+PROCESS = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0}
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-15, 1e-100])
+def test_divided_scales_with_small_losses(scale: float) -> None:
+    """What a record does in proportion to a small gradient, at losses in the same proportion, is in that proportion."""
+
+    def divided(size: float, rate: float) -> float:
+        process = PROCESS | {
+            "lipschitz": size / 2,
+            "learning_rate": 1.0,
+            "noise_std": 1.0,
+            "smoothness": 0.0,
+            "diameter": 2.0,
+        }
+        best = last_iterate.best_sampled(1.3 * size, sampling_rate=rate, rounds=10, **process)
+        return float(best.bounds["divided"]) / size
+
+    for rate in (0.5, 1.0):
+        assert divided(scale, rate) == pytest.approx(divided(1e-6, rate), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"index": 11}, ValueError, "index must lie in"),
+        ({"period": 0}, ValueError, "period must be an integer"),
+        ({"rounds": 2.5}, ValueError, "rounds must be an integer"),
+        ({"strong_convexity": 0.6}, ValueError, "strong_convexity must be at most smoothness"),
+        ({"noise_std": 0.0}, ValueError, "noise_std must be positive"),
+        ({"diameter": np.nan}, ValueError, "diameter must be positive"),
+        ({"eps": -1.0}, ValueError, "eps must be non-negative"),
+        ({"lipschitz": "1"}, TypeError, "lipschitz must be a real number"),
+    ],
+)
+def test_cyclic_misuse(change: dict, error: type[Exception], match: str) -> None:
+    """Bad arguments are named."""
+    arguments = {"eps": 1.0, "index": 1, "period": 2, "rounds": 10} | PROCESS | change
+    with pytest.raises(error, match=match):
+        last_iterate.best_cyclic(**arguments)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, np.nan])
+def test_sampled_misuse(rate: float) -> None:
+    """A sampling rate is a probability; cells outside the domain are NaN where that is asked for."""
+    with pytest.raises(ValueError, match="sampling_rate must lie in"):
+        last_iterate.best_sampled(1.0, sampling_rate=rate, rounds=10, **PROCESS)
+    spoilt = last_iterate.best_sampled(1.0, sampling_rate=[rate, 0.5], rounds=10, **PROCESS, on_error="nan")
+    assert np.isnan(spoilt.delta).tolist() == [True, False]
+    assert spoilt.method[0] == ""

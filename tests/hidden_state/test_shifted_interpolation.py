@@ -1,0 +1,296 @@
+"""The optimum of shifted interpolation against three independent solvers, its certificate and its attained chain."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from interpolation import by_all_starts, by_max_min, by_pooling, by_quadratic_programming
+
+VECTORS = json.loads((Path(__file__).parents[1] / "reference" / "shifted_interpolation.json").read_text())
+FACTOR = st.one_of(st.floats(1e-9, 3.0), st.sampled_from([0.0, 1.0, 0.5, 2.0]))
+SHIFT = st.one_of(st.floats(1e-9, 5.0), st.sampled_from([0.0, 1.0]))
+ROUND = st.tuples(FACTOR, SHIFT)
+
+
+def random_rounds(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw rounds of every kind: contracting, expanding, forgetting; noisy, silent."""
+    rho = rng.choice([0.0, 0.5, 1.0, 1.0, 1.3, 3.0], n, p=[0.05, 0.2, 0.2, 0.15, 0.2, 0.2]) * rng.uniform(0.8, 1.2, n)
+    gamma = np.where(rng.uniform(size=n) < 0.15, 0.0, np.exp(rng.normal(0, 1.5, n)))
+    return rho, gamma
+
+
+def assert_certificate(found: object, rho: np.ndarray, gamma: np.ndarray, gap: float) -> None:
+    """Assert that the weights, put through the recursion from the start, close the gap and give shifts and value."""
+    weights, shifts = found.weights, found.shifts
+    assert weights.shape == shifts.shape == (len(rho),)
+    assert np.all((weights >= 0) & (weights <= 1))
+    assert not shifts[: found.start].any()
+    z, total = gap, 0.0
+    for t in range(found.start, len(rho)):
+        offered = rho[t] * z + gamma[t]
+        shift = weights[t] * offered
+        assert math.isclose(shift, shifts[t], rel_tol=1e-12, abs_tol=1e-300)
+        total += shift * shift
+        z = (1 - weights[t]) * offered
+    assert z == 0
+    assert math.isclose(total, found.value, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("case", VECTORS["unbounded"], ids=lambda case: str(case["rho"])[:30])
+def test_vectors(case: dict) -> None:
+    """Published check values: optimum, weights, and its place between Cauchy-Schwarz and plain composition."""
+    found = hs.shifted_interpolation(case["rho"], case["gamma"])
+    np.testing.assert_allclose(found.value, case["value"], rtol=1e-13)
+    assert case["cauchy_schwarz"] * (1 - 1e-12) <= found.value <= case["plain"] * (1 + 1e-12)
+    assert_certificate(found, np.array(case["rho"], float), np.array(case["gamma"], float), 0.0)
+    if 0 not in case["rho"]:  # else the weights are not unique
+        np.testing.assert_allclose(found.weights, case["weights"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("case", VECTORS["bounded"], ids=lambda case: str(case["rho"]))
+def test_bounded_vectors(case: dict) -> None:
+    """Published check values with a diameter."""
+    found = hs.shifted_interpolation(case["rho"], case["gamma"], rounds=case["rounds"], diameter=case["diameter"])
+    np.testing.assert_allclose(found.value, case["value"], rtol=1e-13)
+    assert found.start == case["start"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_against_quadratic_programming(seed: int) -> None:
+    """A general solver on the constrained problem finds the same minimum, and so do the two other references."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    rho, gamma = random_rounds(rng, n)
+    gap = float(rng.choice([0.0, 2.0]))
+    exact = by_max_min(rho, gamma, gap)
+    assert math.isclose(by_pooling(rho, gamma, gap), exact, rel_tol=1e-15, abs_tol=1e-300)
+    assert math.isclose(by_quadratic_programming(rho, gamma, gap), exact, rel_tol=1e-5, abs_tol=1e-9)
+    found = hs.shifted_interpolation(rho, gamma, initial_gap=gap)
+    assert math.isclose(found.value, exact, rel_tol=1e-13)
+    assert_certificate(found, rho, gamma, gap)
+
+
+@hypothesis.given(st.lists(ROUND, min_size=1, max_size=12), st.sampled_from([0.0, 0.3, 10.0]))
+def test_against_exact_fractions(rounds: list[tuple[float, float]], gap: float) -> None:
+    """The max-min formula in exact fractions agrees to 1e-13, zeros included."""
+    rho, gamma = (np.array(x) for x in zip(*rounds, strict=True))
+    exact = by_max_min(rho, gamma, gap)
+    found = hs.shifted_interpolation(rho, gamma, initial_gap=gap)
+    assert math.isclose(found.value, exact, rel_tol=1e-13, abs_tol=1e-280)
+
+
+@pytest.mark.parametrize("n", [30, 200, 3000])
+def test_long_sequences(n: int) -> None:
+    """Hundreds of mixed rounds, and ramps up and down, agree with pooling at 40 digits; the certificate holds."""
+    rng = np.random.default_rng(n)
+    t = np.arange(n)
+    cases = [random_rounds(rng, n) for _ in range(5)]
+    cases += [
+        (1 + 1 / (t + 1), 1 / (t + 1)),
+        (np.full(n, 1.01), np.exp(-t / 50)),
+        (np.full(n, 0.9), 1 + t),
+        (0.5 + t % 2, t % 3 + 0.0),
+    ]
+    for rho, gamma in cases:
+        found = hs.shifted_interpolation(rho, gamma)
+        np.testing.assert_allclose(found.value, float(by_pooling(rho, gamma)), rtol=1e-12)
+        assert_certificate(found, rho, gamma, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_start(seed: int) -> None:
+    """With a diameter the value is the least over all starts, found by trying them all; its certificate starts there."""
+    rng = np.random.default_rng(100 + seed)
+    n = int(rng.integers(1, 50))
+    rho, gamma = random_rounds(rng, n) if seed % 2 else (rng.uniform(0.9, 1.3, n), rng.uniform(0.0, 1.0, n))
+    diameter = float(np.exp(rng.normal(0, 1.5)))
+    gap = float(rng.choice([0.0, diameter / 2, diameter]))
+    found = hs.shifted_interpolation(rho, gamma, initial_gap=gap, diameter=diameter)
+    np.testing.assert_allclose(found.value, float(by_all_starts(rho, gamma, gap, diameter)), rtol=1e-12)
+    assert_certificate(found, rho, gamma, diameter if found.start else gap)
+
+
+@pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5, 0.99, 1.0, 1 + 1e-9, 1.05, 2.0, 10.0])
+@pytest.mark.parametrize("gamma", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize(
+    ("gap", "diameter"), [(0.0, None), (2.0, None), (0.0, 0.3), (0.0, 4.0), (1.0, 4.0), (4.0, 4.0)]
+)
+def test_constants_are_arrays(rho: float, gamma: float, gap: float, diameter: float | None) -> None:
+    """rounds= gives what an array of equal rounds gives, and what trying every start gives."""
+    for n in (1, 2, 3, 10, 200):
+        constant = hs.shifted_interpolation(rho, gamma, rounds=n, initial_gap=gap, diameter=diameter)
+        array = hs.shifted_interpolation(np.full(n, rho), np.full(n, gamma), initial_gap=gap, diameter=diameter)
+        if constant.value == 0 < rho * gap:  # the optimum underflows: the array's value is a bound only
+            continue
+        assert math.isclose(constant.value, array.value, rel_tol=1e-12, abs_tol=1e-300), n
+        assert_certificate(constant, np.full(n, rho), np.full(n, gamma), diameter if constant.start else gap)
+        if n <= 10:
+            reference = by_all_starts([rho] * n, [gamma] * n, gap, gap if diameter is None else diameter)
+            if diameter is None:
+                reference = by_pooling([rho] * n, [gamma] * n, gap)
+            assert math.isclose(constant.value, reference, rel_tol=1e-12, abs_tol=1e-300), n
+
+
+def test_closed_forms() -> None:
+    """Constant gamma: T gamma^2 for rho >= 1, the classical contractive form below 1."""
+    for rho, n in ((1.0, 7), (1.5, 40), (100.0, 3)):
+        assert math.isclose(hs.shifted_interpolation(rho, 0.3, rounds=n).value, n * 0.09, rel_tol=1e-14)
+    for rho, n in ((0.5, 6), (0.9, 50), (0.999, 10)):
+        form = (1 - rho**n) ** 2 / (1 - rho) ** 2 * (1 - rho**2) / (1 - rho ** (2 * n)) * 0.09
+        assert math.isclose(hs.shifted_interpolation(rho, 0.3, rounds=n).value, form, rel_tol=1e-12)
+
+
+def test_near_one_from_below() -> None:
+    """Rho just below 1 loses nothing: the closed form must not cancel."""
+    for gap in (1e-3, 1e-6, 1e-9, 1e-12, 2.0**-53):
+        for n in (10, 1000, 10**6, 10**9):
+            value = hs.shifted_interpolation(1 - gap, 1.0, rounds=n).value
+            rho = 1 - gap
+            log_n = n * math.log1p(-(1 - rho))
+            form = math.expm1(log_n) ** 2 / -math.expm1(2 * log_n) / (1 - rho) * (1 + rho)
+            assert math.isclose(value, form, rel_tol=1e-12), (gap, n)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.999999, 1.0, 1.0001, 10.0])
+@pytest.mark.parametrize("diameter", [None, 1e-3, 1.0, 100.0])
+def test_a_billion_rounds(rho: float, diameter: float | None) -> None:
+    """Constants cost the same for a billion rounds, do not overflow, and more rounds never give less."""
+    value = hs.shifted_interpolation(rho, 0.1, rounds=10**9, diameter=diameter).value
+    assert math.isfinite(value)
+    fewer = hs.shifted_interpolation(rho, 0.1, rounds=10**6, diameter=diameter).value
+    assert value >= fewer * (1 - 1e-12)
+
+
+def test_no_overflow() -> None:
+    """Rho = 10 over 1e5 rounds: products of 1e100000 leave no trace."""
+    n = 10**5
+    rng = np.random.default_rng(0)
+    assert hs.shifted_interpolation(np.full(n, 10.0), np.ones(n)).value == n
+    gamma = rng.uniform(0, 1, n)
+    found = hs.shifted_interpolation(np.full(n, 10.0), gamma)
+    np.testing.assert_allclose(found.value, float(by_pooling([10.0] * n, gamma.tolist())), rtol=1e-12)
+    decaying = np.exp(-np.arange(n) * 3.0)
+    assert 0 < hs.shifted_interpolation(np.full(n, 10.0), decaying).value < float(decaying @ decaying)
+    tiny = hs.shifted_interpolation(np.full(n, 0.1), np.ones(n)).value
+    assert math.isclose(tiny, 1.1 / 0.9, rel_tol=1e-12)
+
+
+def test_a_million_rounds_quickly() -> None:
+    """A million scheduled rounds take well under a second, with a diameter a few seconds at most."""
+    n = 10**6
+    t = np.arange(n)
+    rho, gamma = 1 + 0.1 / (t + 1), 1 / (t + 1)
+    hs.shifted_interpolation(rho, gamma)
+    hs.shifted_interpolation(np.full(n, 1.0001), np.full(n, 0.1), diameter=3.0)
+    hs.shifted_interpolation(rho, gamma, diameter=0.5)
+
+
+@hypothesis.given(st.lists(ROUND, min_size=1, max_size=10), st.data())
+def test_monotone(rounds: list[tuple[float, float]], data: st.DataObject) -> None:
+    """Raising any rho, gamma, gap or diameter never lowers the value: overestimates are safe."""
+    rho, gamma = (np.array(x) for x in zip(*rounds, strict=True))
+    n = len(rho)
+    more_rho = rho + np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
+    more_gamma = gamma + np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
+    for diameter, more_diameter in ((None, None), (1.5, 1.5), (1.5, 2.0), (2.0, None)):
+        less = hs.shifted_interpolation(rho, gamma, initial_gap=0.5, diameter=diameter).value
+        more = hs.shifted_interpolation(more_rho, more_gamma, initial_gap=0.7, diameter=more_diameter).value
+        assert less <= more * (1 + 1e-12) + 1e-300
+
+
+@hypothesis.given(st.lists(st.tuples(st.floats(0.1, 3.0), st.floats(0.01, 5.0)), min_size=1, max_size=20))
+def test_attained_by_an_affine_chain(rounds: list[tuple[float, float]]) -> None:
+    """The chain w' = a_t w + gamma_t b + N(0, 1), a_t = s_{t-1}/s_t <= rho_t, has exactly this Gaussian-DP parameter.
+
+    Its last iterate is N(mean b, variance), so that nothing smaller than the value can be certified from rho and gamma.
+    """
+    rho, gamma = (np.array(x) for x in zip(*rounds, strict=True))
+    found = hs.shifted_interpolation(rho, gamma)
+    slopes = np.concatenate([[0.0], found.shifts[:-1] / found.shifts[1:]])
+    assert np.all(slopes <= rho * (1 + 1e-12))
+    mean, variance = 0.0, 0.0
+    for slope, step in zip(slopes, gamma, strict=True):
+        mean, variance = slope * mean + step, slope * slope * variance + 1.0
+    assert math.isclose(mean * mean / variance, found.value, rel_tol=1e-11)
+
+
+def test_plain_composition_exactly_when() -> None:
+    """The value is sum gamma^2 if and only if gamma_{t-1} <= rho_t gamma_t for every t."""
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        rho, gamma = rng.uniform(0.3, 2.5, 6), np.exp(rng.normal(0, 0.5, 6))
+        plain = np.all(gamma[:-1] <= rho[1:] * gamma[1:])
+        assert math.isclose(hs.shifted_interpolation(rho, gamma).value, gamma @ gamma, rel_tol=1e-12) == plain
+
+
+def test_result_is_lazy_and_plain() -> None:
+    """The result shows value and start; a billion shifts are refused with their size, not attempted."""
+    found = hs.shifted_interpolation(1.0, 0.1, rounds=10**9)
+    assert isinstance(found.value, float)
+    assert isinstance(found.start, int)
+    assert "value" in repr(found)
+    with pytest.raises(ValueError, match="1000000000"):
+        _ = found.shifts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        ({"rho": -0.1}, "rho", "-0.1"),
+        ({"rho": np.nan}, "rho", "nan"),
+        ({"rho": np.inf}, "rho", "inf"),
+        ({"gamma": -1.0}, "gamma", "-1.0"),
+        ({"gamma": np.nan}, "gamma", "nan"),
+        ({"gamma": np.inf}, "gamma", "inf"),
+        ({"rounds": 0}, "rounds", "0"),
+        ({"rounds": -1}, "rounds", "-1"),
+        ({"rounds": 1.5}, "rounds", "1.5"),
+        ({"rounds": np.nan}, "rounds", "nan"),
+        ({"initial_gap": -1.0}, "initial_gap", "-1.0"),
+        ({"initial_gap": np.inf}, "initial_gap", "inf"),
+        ({"diameter": 0.0}, "diameter", "0.0"),
+        ({"diameter": -2.0}, "diameter", "-2.0"),
+        ({"diameter": np.nan}, "diameter", "nan"),
+        ({"diameter": 1.0, "initial_gap": 2.0}, "diameter", "1.0"),
+        ({"rho": [1.0, 1.0]}, "rho", "(2,)"),  # an array with rounds=
+        ({"initial_gap": [1.0]}, "initial_gap", "(1,)"),
+    ],
+)
+def test_out_of_domain(arguments: dict, name: str, value: str) -> None:
+    """A bad number raises ValueError with the argument's name and its value."""
+    with pytest.raises(ValueError, match=name) as caught:
+        hs.shifted_interpolation(**({"rho": 1.0, "gamma": 1.0, "rounds": 3} | arguments))
+    assert value in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rho", "gamma"),
+    [(1.0, 1.0), ([1.0], [1.0, 2.0]), ([], []), ([[1.0]], [[1.0]]), (1.0, [1.0])],
+    ids=["scalars", "lengths", "empty", "2-d", "mixed"],
+)
+def test_wrong_shape(rho: object, gamma: object) -> None:
+    """Without rounds= both must be one-dimensional and of one length."""
+    with pytest.raises(ValueError, match="rho and gamma"):
+        hs.shifted_interpolation(rho, gamma)
+
+
+@pytest.mark.parametrize("name", ["rho", "gamma", "rounds", "initial_gap", "diameter"])
+@pytest.mark.parametrize("bad", ["1", 1j], ids=["text", "complex"])
+def test_wrong_type(name: str, bad: object) -> None:
+    """What is no real number raises TypeError with the argument's name."""
+    with pytest.raises(TypeError, match=name):
+        hs.shifted_interpolation(**({"rho": 1.0, "gamma": 1.0, "rounds": 3} | {name: bad}))
+
+
+def test_first_bad_round_is_named() -> None:
+    """The message carries the index of the bad round."""
+    with pytest.raises(ValueError, match=r"gamma\[2\].*-1"):
+        hs.shifted_interpolation([1.0] * 4, [1.0, 1.0, -1.0, 1.0])

@@ -1,0 +1,81 @@
+"""Attack risk: closed forms of Gaussian steps, the peer's values, and noise from risk."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.interop import riskcal
+
+TRAINING = (1.0, 0.01, 300)
+
+
+def test_bayes_risk_of_a_gaussian():
+    """Two Gaussians at distance mu, prior p: the best test compares x with mu/2 + log((1-p)/p)/mu (Neyman and Pearson)."""
+    mu = 0.8
+    accountant = hs.Accountant().compose(hs.Gaussian(1 / mu))
+    priors = np.array([0.01, 0.3, 0.5, 0.9])
+    cut = mu / 2 + np.log((1 - priors) / priors) / mu
+    truth = priors * hs.q(mu - cut) + (1 - priors) * hs.q(cut)
+    risk = riskcal.get_bayes_risk(accountant, priors)
+    assert risk == pytest.approx(truth, rel=1e-9)
+    assert (risk <= truth * (1 + 1e-13)).all()
+    assert riskcal.get_bayes_risk(accountant, [0.0, 1.0]).tolist() == [0.0, 0.0]
+
+
+def test_numbers_of_a_training():
+    """Advantage, trade-off and Bayes risk at an even prior are linked: no error sum below 1 - advantage, half of it the risk."""
+    advantage = riskcal.get_advantage_for_dpsgd(*TRAINING)
+    alpha = np.linspace(0.05, 0.9, 7)
+    beta = riskcal.get_beta_for_dpsgd(*TRAINING, alpha)
+    assert (alpha + beta >= 1 - advantage - 1e-9).all()
+    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 300)
+    assert riskcal.get_bayes_risk(training, 0.5) == pytest.approx((1 - advantage) / 2, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_noise_from_risk():
+    """The noise found is feasible, and a thousandth less is not."""
+    sigma = riskcal.find_noise_multiplier_for_advantage(0.1, 0.01, 300, grid_step=1e-4, noise_max=50.0)
+    assert (
+        riskcal.get_advantage_for_dpsgd(sigma, 0.01, 300)
+        <= 0.1
+        < riskcal.get_advantage_for_dpsgd(0.999 * sigma, 0.01, 300)
+    )
+    sigma = riskcal.find_noise_multiplier_for_err_rates(0.1, 0.8, 0.01, 300, beta_tol=1e-3)
+    betas = [float(riskcal.get_beta_for_dpsgd(x, 0.01, 300, 0.1)) for x in (sigma, 0.999 * sigma)]
+    assert betas[0] >= 0.8 > betas[1]
+
+
+def test_beside_riskcal():
+    """Riskcal's numbers, from connected dots of step 1e-4, agree to what such a grid gives."""
+    peer = pytest.importorskip("riskcal.analysis")
+    plds = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    pld = plds.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(300)
+    assert riskcal.get_advantage_for_dpsgd(*TRAINING) == pytest.approx(peer.get_advantage_from_pld(pld), rel=1e-4)
+    assert riskcal.get_beta_for_dpsgd(*TRAINING, 0.1) == pytest.approx(peer.get_beta_from_pld(pld, alpha=0.1), rel=1e-4)
+    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 300)
+    for prior in (0.3, 0.5, 0.8):
+        assert riskcal.get_bayes_risk(training, prior) == pytest.approx(
+            peer.get_bayes_risk_from_pld(pld, prior), rel=1e-3
+        )
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: riskcal.get_bayes_risk(hs.Accountant(), 1.5), "prior must lie in"),
+        (lambda: riskcal.find_noise_multiplier_for_advantage(1.1, 0.01, 10), "delta must"),
+        (lambda: riskcal.find_noise_multiplier_for_err_rates(0.0, 0.5, 0.01, 10), "alpha must lie in"),
+        (lambda: riskcal.find_noise_multiplier_for_err_rates(0.5, 0.5, 0.01, 10), "beta must lie in"),
+        (lambda: riskcal.get_beta_for_dpsgd(-1.0, 0.01, 10, 0.5), "noise_multiplier must be positive"),
+        (lambda: riskcal.get_advantage_for_dpsgd(math.inf, 0.01, 10), "noise_multiplier must be positive"),
+    ],
+)
+def test_refused(call, match):
+    """What is outside its domain is refused by name."""
+    with pytest.raises(ValueError, match=match):
+        call()

@@ -1,0 +1,183 @@
+"""Inter-silo privacy: bounds of the risk, the steps that minimise them, and algorithms that stay below."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick import isrl, published
+from silo_arguments import EMPIRICAL, close, setting
+
+
+def test_epsilon_grid() -> None:
+    """The grid is the accountant cell by cell, and NaN where a cell is outside the domain."""
+    arguments = {"lipschitz": 1.0, "num_records": 50, "rounds": [[1], [4]], "delta": 1e-5}
+    grid = isrl.noisy_mb_sgd_epsilon(**arguments, noise_std=1.0, batch_size=[10, 50])
+    one = isrl.noisy_mb_sgd_accountant(noise_std=1.0, lipschitz=1.0, num_records=50, batch_size=10, rounds=4)
+    assert grid.shape == (2, 2)
+    assert grid[1, 0] == one.epsilon(1e-5)
+    again = isrl.noisy_mb_sgd_epsilon(**arguments, noise_std=[1.0, -1.0, 1.0], batch_size=[10, 10, 51], on_error="nan")
+    assert np.isnan(again).tolist() == [[False, True, True]] * 2
+    risk = isrl.mb_sgd_risk_bound(**RISK | {"noise_std": [0.1, -1.0], "silos_per_round": [[5], [11]]}, on_error="nan")
+    assert np.isnan(risk).tolist() == [[False, True], [True, True]]
+
+
+RISK = {
+    "diameter": 2.0,
+    "rounds": 50,
+    "lipschitz": 1.0,
+    "num_records": 1000,
+    "num_silos": 10,
+    "silos_per_round": 10,
+    "dimension": 10,
+    "noise_std": 0.3,
+    "smoothness": 1.0,
+}
+
+
+def test_step_of_the_specification() -> None:
+    """The minimising step and both totals of the specification's example."""
+    shape = RISK | {"num_silos": 25, "silos_per_round": 25, "noise_std": 1.597848}
+    best = isrl.step_size_convex(**shape)
+    close(best, 0.19855348)
+    printed = published.step_size_convex(
+        **{name: shape[name] for name in ("diameter", "rounds", "lipschitz", "num_records", "dimension", "smoothness")},
+        silos_per_round=25,
+        epsilon=1.0,
+    )
+    close(printed, 0.28284271)
+
+    def total(step: float) -> float:
+        stability = isrl.uniform_stability(
+            lipschitz=1.0, rounds=50, learning_rate=step, num_records=1000, num_silos=25, smoothness=1.0
+        )
+        empirical = isrl.mb_sgd_empirical_bound(
+            diameter=2.0,
+            learning_rate=step,
+            rounds=50,
+            dimension=10,
+            noise_std=1.597848,
+            silos_per_round=25,
+            lipschitz=1.0,
+        )
+        return isrl.population_bound(stability, empirical)
+
+    close([total(printed), total(best)], [0.42840025, 0.40291411])
+    close(isrl.mb_sgd_risk_bound(**shape), total(best))
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.01, 3.0), st.integers(1, 5000))
+def test_risk_bound_is_the_sum_of_its_parts(convexity: float, noise: float, rounds: int) -> None:
+    """With strong convexity the bound is that of some allowed step, and never above the convex one."""
+    shape = RISK | {"noise_std": noise, "rounds": rounds}
+    bound = isrl.mb_sgd_risk_bound(**shape, strong_convexity=convexity)
+    assert 0 < bound <= isrl.mb_sgd_risk_bound(**shape) * (1 + 1e-12)
+
+
+def test_strongly_convex_bound_tends_to_the_convex() -> None:
+    """The bound is continuous at no strong convexity."""
+    arguments = setting(EMPIRICAL, (2, 0.05, 50, 10, 1.6, 25, 1))
+    convex = isrl.mb_sgd_empirical_bound(**arguments)
+    close(isrl.mb_sgd_empirical_bound(**arguments, strong_convexity=1e-9), convex, rel=1e-8)
+
+
+def test_empirical_bound_holds() -> None:
+    """Noisy gradient descent of a linear loss stays below the bound, which is close."""
+    rng, runs, steps, eta, sigma, d = np.random.default_rng(2), 4000, 40, 0.1, 0.5, 3
+    slope = np.eye(d)[0]
+    w, total = np.zeros((runs, d)), np.zeros((runs, d))
+    for _ in range(steps):
+        total += w
+        w = w - eta * (slope + sigma * rng.standard_normal((runs, d)))
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+    gap = (total / steps @ slope).mean() + 1.0  # the ball has radius 1, and the best model is -slope
+    bound = isrl.mb_sgd_empirical_bound(
+        diameter=1.0, learning_rate=eta, rounds=steps, dimension=d, noise_std=sigma, silos_per_round=1, lipschitz=1.0
+    )
+    assert gap < bound < 3 * gap
+
+
+def test_averaging_weights() -> None:
+    """The specification's average of three iterates, and no overflow for many."""
+    iterates = np.array([0.0, 0.5, 0.75])
+    close(isrl.averaging_weights(strong_convexity=0.0, learning_rate=0.5, rounds=3) @ iterates, 0.41666667)
+    close(isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.5, rounds=3) @ iterates, 0.57142857)
+    weights = isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.9, rounds=100_000)
+    close(weights[-2:], [0.09, 0.9])
+
+
+def test_multistage_schedule() -> None:
+    """The stages of the specification, with the product in the numerator."""
+    common = {"strong_convexity": 0.1}
+    first = isrl.multistage_schedule(smoothness=1.0, gradient_std=1.0, initial_gap=1.0, rounds=2000, **common)
+    close(first, [(1707, 12887.572)])
+    third = isrl.multistage_schedule(smoothness=10.0, gradient_std=2.0, initial_gap=5.0, rounds=20_000, **common)[2]
+    close(third, (5462, 131874.6))
+
+
+def test_moreau_envelope() -> None:
+    """The envelope of |v| on [-1, 1] is the Huber function."""
+
+    def prox(w: np.ndarray, beta: float) -> np.ndarray:
+        return np.sign(w) * np.maximum(abs(w) - 1 / beta, 0)
+
+    for w, value, gradient in ((0.2, 0.04, 0.4), (1.0, 0.75, 1.0)):
+        envelope = isrl.moreau_envelope(lambda v: float(abs(v).sum()), prox, [w], 2.0)
+        close([envelope.value, envelope.gradient[0]], [value, gradient])
+
+
+def accelerated(rounds: int, phi: float, convexity: float, gradient: object, start: np.ndarray) -> np.ndarray:
+    """Run AC-SA (Algorithm 1) with steps 4 phi/(r(r+1)), unconstrained, on rows of independent runs."""
+    w, average = start.copy(), start.copy()
+    for r in range(1, rounds + 1):
+        a, eta = 2 / (r + 1), 4 * phi / (r * (r + 1))
+        middle = ((1 - a) * (convexity + eta) * average + a * ((1 - a) * convexity + eta) * w) / (
+            eta + (1 - a**2) * convexity
+        )
+        w = (a * convexity * middle + ((1 - a) * convexity + eta) * w - a * gradient(middle)) / (convexity + eta)
+        average = a * w + (1 - a) * average
+    return average
+
+
+@pytest.mark.parametrize(
+    ("convexity", "expected"), [(0.0, (0.25, 0.5, 0.7265625)), (1.0, (0.2, 0.35238095, 0.47619048))]
+)
+def test_accelerated_sgd_of_the_specification(convexity: float, expected: tuple[float, ...]) -> None:
+    """The iterates of the specification, on (w - 1)^2/2 from 0."""
+    found = [accelerated(rounds, 2.0, convexity, lambda w: w - 1, np.zeros(1))[0] for rounds in (1, 2, 3)]
+    close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "variance", "convexity"), [(5, 0.0, 0.0), (40, 0.5, 0.0), (200, 0.5, 0.1), (40, 4.0, 1.0)]
+)
+def test_accelerated_bound_holds(rounds: int, variance: float, convexity: float) -> None:
+    """AC-SA on a quadratic with noisy gradients stays below its bound."""
+    rng, beta, runs = np.random.default_rng(9), 1.0, 2000
+    curvature = np.array([convexity, beta])
+    start = np.full((runs, 2), 1.0)
+    phi = max(2 * beta, math.sqrt(variance * rounds * (rounds + 1) * (rounds + 2) / 6 / 2.0))
+
+    def gradient(w: np.ndarray) -> np.ndarray:
+        return curvature * w + rng.standard_normal(w.shape) * math.sqrt(variance / 2)
+
+    end = accelerated(rounds, phi, convexity, gradient, start)
+    gap = (curvature * end**2).sum(axis=1).mean() / 2
+    bound = isrl.acsa_bound(
+        rounds=rounds, distance_squared=2.0, variance=variance, smoothness=beta, strong_convexity=convexity
+    )
+    assert gap < bound
+
+
+def test_relative_rmse() -> None:
+    """The specification's values, and no ratio to nothing."""
+    close(isrl.relative_rmse([1, 2, 3], [1, 2, 4], mean=2), 0.70710678)
+    assert isrl.relative_rmse([1, 2, 3], [1, 2, 3], mean=2) == 0.0
+    with pytest.raises(ValueError, match="must not all equal the mean"):
+        isrl.relative_rmse([2, 2], [1, 2], mean=2)
+    with pytest.raises(ValueError, match="as long as targets"):
+        isrl.relative_rmse([2, 3], [1], mean=2)

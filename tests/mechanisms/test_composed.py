@@ -1,0 +1,249 @@
+"""Several releases of one sample: pairs above and below against closed forms, every small mechanism by enumeration, sampling."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import pickle
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick import _core
+from hockeystick.mechanisms.composed import discrete_pair
+
+MIXED = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
+
+
+def divergence(p, q, eps):
+    """Return the hockey-stick divergence of two vectors."""
+    return float(np.maximum(np.asarray(p) - math.exp(eps) * np.asarray(q), 0.0).sum())
+
+
+def product(laws):
+    """Return the law of independent outcomes."""
+    law = np.ones(1)
+    for one in laws:
+        law = np.multiply.outer(law, np.asarray(one)).ravel()
+    return law
+
+
+def laws(size):
+    """Return a strategy for laws of some outcomes."""
+    return st.lists(st.floats(0.02, 1.0), min_size=size, max_size=size).map(lambda w: [x / math.fsum(w) for x in w])
+
+
+@pytest.mark.parametrize(("shift", "count"), [(0.5, 2.0), (3.0, 10.0), (0.001, 1.0), (0.02, 1000.0)])
+def test_pairs_enclose_gaussians(shift, count):
+    """Composed on a grid, Gaussian steps lie between pairs that are laws and close: against the closed form, at any depth."""
+    mu = shift * math.sqrt(count)
+    entries = [("gaussian", [shift], 1.0, count)]
+    pairs = {upper: discrete_pair(entries, forward=True, upper=upper) for upper in (False, True)}
+    for pair in pairs.values():
+        for law in pair:
+            assert min(law) >= 0
+            assert math.fsum(law) == pytest.approx(1.0, abs=1e-13)
+    for deviations in (-3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 15.0):
+        eps = mu * mu / 2 + deviations * mu
+        lower, upper = (_core.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in pairs.values())
+        truth = float(hs.theta(eps, mu))
+        assert lower <= truth <= upper
+        if deviations <= 3.0:
+            assert upper - lower <= 3e-2 * truth
+
+
+@settings(max_examples=40, deadline=None)
+@given(p=laws(3), q=laws(3), r=laws(2), s=laws(2), count=st.integers(1, 4), eps=st.floats(-2.0, 4.0))
+def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR0917
+    """A composition of discrete pairs, enumerated, lies between its two pairs, in both directions and for negative epsilon."""
+    entries = [("discrete", [*p, *q], 1.0, float(count)), ("discrete", [*r, *s], 1.0, 1.0)]
+    with_record, without = product([p] * count + [r]), product([q] * count + [s])
+    for forward, truth in (
+        (True, divergence(with_record, without, eps)),
+        (False, divergence(without, with_record, eps)),
+    ):
+        lower, upper = (
+            _core.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps)
+            for pair in (discrete_pair(entries, forward=forward, upper=above) for above in (False, True))
+        )
+        assert lower <= truth * (1 + 1e-12) + 1e-13
+        assert truth * (1 - 1e-12) - 1e-13 <= upper
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    bits=laws(2),
+    noise=st.floats(0.3, 2.0),
+    rate=st.floats(0.05, 0.9),
+    steps=st.integers(1, 2),
+    eps=st.floats(0.0, 3.0),
+)
+def test_sampled_composition_by_enumeration(bits, noise, rate, steps, eps):
+    """A discrete pair and discrete Laplace noise released from one sample: both directions, one and two rounds."""
+    step = hs.Composed([(hs.Discrete(bits, bits[::-1]), 1), (hs.DiscreteLaplace(noise), 1)])
+    end = 1 / (1 + math.exp(-noise))
+    without = product([bits[::-1], [end, 1 - end]])  # noise of sensitivity 1 has two outcomes
+    mixed = (1 - rate) * without + rate * product([bits, [1 - end, end]])
+    found = hs.Accountant().compose(hs.PoissonSampled(step, rate), steps).delta_bracket(eps)
+    p, q = product([mixed] * steps), product([without] * steps)
+    truth = max(divergence(p, q, eps), divergence(q, p, eps))
+    assert found.lower <= truth * (1 + 1e-9) + 1e-12
+    assert truth * (1 - 1e-9) - 1e-12 <= found.upper
+    assert found.upper - found.lower <= 0.05 * found.upper + 1e-6
+
+
+@pytest.mark.parametrize("eps", [0.05, 0.5, 1.5])
+def test_sampled_composition_against_an_integral(eps):
+    """Gaussian and Laplace noise on one sample, one round: an integral over both noises to thirty digits."""
+    rate, shift = mp.mpf("0.2"), mp.mpf("0.5")
+
+    def laplace(x):
+        return mp.exp(-abs(x)) / 2
+
+    with mp.workdps(30):
+        level = mp.log(1 + mp.expm1(mp.mpf(eps)) / rate)  # of the loss without sampling
+
+        def inner(y):
+            part = abs(y) - abs(y - shift)
+            a, b = ((level - part) / shift + sign * shift / 2 for sign in (-1, 1))
+            return laplace(y - shift) * mp.ncdf(-a) - mp.exp(level) * laplace(y) * mp.ncdf(-b)
+
+        truth = rate * mp.quad(inner, [-40, 0, shift, 40 + shift])
+    step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(2.0), 1)]), 0.2)
+    found = hs.Accountant().compose(step).explain(eps=eps).directions["remove"]
+    assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower <= 2e-2 * found.upper
+
+
+def test_gaussian_releases_are_one():
+    """Gaussian releases of one sample are one with less noise, in closed form, whatever the sampler; so are nested samples."""
+    several = hs.Composed([(hs.Gaussian(2.0), 3), (hs.Gaussian(2.0), 1)])
+    for one, other in (
+        (hs.PoissonSampled(several, 0.01), hs.PoissonSampled(hs.Gaussian(1.0), 0.01)),
+        (
+            hs.FixedSizeSampled(several, 100, 5, replacement=False),
+            hs.FixedSizeSampled(hs.Gaussian(1.0), 100, 5, replacement=False),
+        ),
+        (hs.PoissonSampled(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), 0.02), hs.PoissonSampled(hs.Gaussian(1.0), 0.01)),
+    ):
+        for adjacency in ("add_or_remove", "replace"):
+            found = [hs.Accountant(adjacency).compose(step, 50).epsilon(1e-5) for step in (one, other)]
+            assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_one_sample_is_not_many():
+    """Sampling a composition leaks more than composing samples: enumerated, both orders of the two are told apart."""
+    p, q, rate, eps = [0.7, 0.3], [0.3, 0.7], 0.1, 0.2
+    base = hs.Discrete(p, q)
+    together = hs.Accountant().compose(hs.PoissonSampled(hs.Composed([(base, 2)]), rate)).delta_bracket(eps)
+    apart = hs.Accountant().compose(hs.PoissonSampled(base, rate), 2).delta_bracket(eps)
+    without = product([q, q])
+    mixed_once = [(1 - rate) * y + rate * x for x, y in zip(p, q, strict=True)]
+    for found, law in ((together, (1 - rate) * without + rate * product([p, p])), (apart, product([mixed_once] * 2))):
+        truth = max(divergence(law, without, eps), divergence(without, law, eps))
+        assert found.lower <= truth * (1 + 1e-9)
+        assert truth * (1 - 1e-9) <= found.upper
+    assert together.lower > apart.upper
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_unsampled_is_the_composition(adjacency):
+    """Composed as it is, or sampled with certainty, it is the composition of its parts; with rate 0 it leaks nothing."""
+    parts = hs.Accountant(adjacency).compose(hs.Gaussian(2.0), 2).compose(hs.Laplace(5.0), 6)
+    for step in (MIXED, hs.PoissonSampled(MIXED, 1.0), hs.Composed([(MIXED, 1)])):
+        whole = hs.Accountant(adjacency).compose(step, 2)
+        assert whole.delta_bracket(0.5)[:2] == parts.delta_bracket(0.5)[:2]
+    assert hs.Accountant(adjacency).compose(hs.PoissonSampled(MIXED, 0.0), 9).delta(0.0) == 0
+
+
+SAMPLED = [hs.PoissonSampled(MIXED, 0.05), hs.FixedSizeSampled(MIXED, 100, 5, replacement=False)]
+
+
+@pytest.mark.parametrize("mechanism", [MIXED, *SAMPLED], ids=repr)
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_counts_and_copies(mechanism, adjacency):
+    """Five at once are five times one; pickles, what the repr builds, and states through JSON are equal in every answer."""
+    at_once, one_by_one = hs.Accountant(adjacency).compose(mechanism, 5), hs.Accountant(adjacency)
+    for _ in range(5):
+        one_by_one.compose(mechanism)
+    state = json.loads(json.dumps(at_once.state_dict()))
+    copies = [pickle.loads(pickle.dumps(mechanism)), eval(repr(mechanism), vars(hs))]
+    assert all(copy == mechanism and hash(copy) == hash(mechanism) for copy in copies)
+    epsilon = at_once.epsilon(1e-6)
+    assert epsilon > hs.Accountant(adjacency).compose(mechanism, 4).epsilon(1e-6)
+    assert one_by_one.epsilon(1e-6) == hs.Accountant.from_state_dict(state).epsilon(1e-6) == epsilon
+    apart = hs.Accountant(adjacency).compose(mechanism, 2).compose(hs.Laplace(9.0)).compose(copies[0], 3)
+    assert apart.epsilon(1e-6) == hs.Accountant(adjacency).compose(mechanism, 5).compose(hs.Laplace(9.0)).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("mechanism", SAMPLED, ids=repr)
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_both_ways_of_asking(mechanism, adjacency):
+    """The discretised losses' own bracket overlaps the accountant's; the parts are named among the assumptions."""
+    accountant = hs.Accountant(adjacency).compose(mechanism, 20)
+    pld = hs.PrivacyLossDistribution.from_mechanism(mechanism, adjacency=adjacency).self_compose(20)
+    for one, other in (
+        (accountant.delta_bracket(0.5), pld.delta_bracket(0.5)),
+        (accountant.epsilon_bracket(1e-6), pld.epsilon_bracket(1e-6)),
+    ):
+        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+        widest = 0.4 if isinstance(mechanism, hs.FixedSizeSampled) else 0.05  # whose steps need not attain their curve
+        assert one.upper - one.lower <= widest * one.upper
+    assert "one and the same sample" in str(accountant.explain(eps=0.5))
+
+
+def test_deep_tails():
+    """Deltas far below what a Fourier transform resolves: the unsampled composition bounds the sampled one."""
+    accountant = hs.Accountant().compose(hs.PoissonSampled(MIXED, 0.5))
+    whole = hs.Accountant().compose(MIXED)
+    for eps in (4.0, 6.0, 8.0):
+        inner = math.log1p(math.expm1(eps) / 0.5)
+        found, truth = accountant.explain(eps=eps).directions["remove"], whole.delta_bracket(inner)
+        assert found.lower <= 0.5 * truth.upper
+        assert 0.5 * truth.lower <= found.upper
+        assert found.upper <= 1.1 * 0.5 * truth.upper
+
+
+BAD = [
+    (ValueError, "steps must not be empty", lambda: hs.Composed([])),
+    (TypeError, "steps must be a sequence", lambda: hs.Composed(hs.Gaussian(1.0))),
+    (TypeError, "steps must be pairs", lambda: hs.Composed([hs.Gaussian(1.0)])),
+    (TypeError, "steps must be pairs", lambda: hs.Composed([(1.0, 2)])),
+    (TypeError, "count must be an integer", lambda: hs.Composed([(hs.Gaussian(1.0), 1.5)])),
+    (TypeError, "count must be an integer", lambda: hs.Composed([(hs.Gaussian(1.0), True)])),
+    (ValueError, "count must be an integer in", lambda: hs.Composed([(hs.Gaussian(1.0), 0)])),
+    (
+        ValueError,
+        "must be at most 10000, not 10002",
+        lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Composed([(MIXED, 3333), (hs.Laplace(1.0), 2)]), 0.1)),
+    ),
+    (
+        ValueError,
+        "fixed number of records",
+        lambda: hs.PoissonSampled(
+            hs.Composed([(hs.FixedSizeSampled(hs.Gaussian(1.0), 9, 3, replacement=False), 1)]), 0.1
+        ),
+    ),
+    (ValueError, "not supported", lambda: hs.Accountant().compose(hs.Composed([(hs.RandomizedResponse(0.5, 2), 1)]))),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_arguments(error, message, make):
+    """What is no composition is refused in words."""
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_order_of_the_parts_does_not_matter():
+    """Whatever order the releases of one sample come in."""
+    epsilons = [
+        hs.Accountant().compose(hs.PoissonSampled(hs.Composed(parts), 0.1), 10).epsilon(1e-6)
+        for parts in itertools.permutations(MIXED.steps)
+    ]
+    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-9)

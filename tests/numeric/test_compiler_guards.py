@@ -1,0 +1,80 @@
+"""The headers refuse language standards and flags under which a certified bound would not hold (version.hpp)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+def compile_one_line(folder, *flags):
+    """Compile a unit that only includes the smallest header; return the exit status and what the compiler said."""
+    source = folder / "one_line.cpp"
+    source.write_text("#include <hockeystick/version.hpp>\n", encoding="utf-8")
+    command = [COMPILER, "-std=c++17", *flags, "-fsyntax-only", f"-I{ROOT / 'cpp' / 'include'}", source]
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    return result.returncode, result.stderr
+
+
+def announces(flag):
+    """Whether the compiler tells the preprocessor of a flag; Clang keeps quiet about some."""
+    command = [COMPILER, flag, "-dM", "-E", "-x", "c++", os.devnull]
+    macros = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    telling = ["__FAST_MATH__ 1", "__FINITE_MATH_ONLY__ 1", "__ASSOCIATIVE_MATH__ 1", "__RECIPROCAL_MATH__ 1"]
+    return any(macro in macros for macro in telling)
+
+
+@pytest.mark.parametrize("flags", [[], ["-O3"], ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]])
+def test_harmless_flags_are_accepted(tmp_path, flags):
+    """Plain builds compile, and so do the flags that the kernels themselves are built with."""
+    status, message = compile_one_line(tmp_path, *flags)
+    assert status == 0, message
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only", "-funsafe-math-optimizations"])
+def test_inexact_arithmetic_is_refused(tmp_path, flag):
+    """Flags that let a compiler assume exact or finite arithmetic end the compilation with the reason."""
+    if not announces(flag):
+        pytest.skip(f"{COMPILER} defines no macro under {flag}")
+    status, message = compile_one_line(tmp_path, flag)
+    assert status != 0
+    assert "hockeystick is unsound under -ffast-math" in message
+    assert "certified bounds rely on IEEE 754" in message
+
+
+def test_old_standards_are_refused(tmp_path):
+    """Below C++17 the message names the standard to ask for, before the first syntax error."""
+    status, message = compile_one_line(tmp_path, "-std=c++14")
+    assert status != 0
+    assert "hockeystick needs C++17 or later: compile with -std=c++17" in message
+
+
+COMPENSATED = """
+#include <hockeystick/numeric/compensated_sum.hpp>
+int main() {
+    hockeystick::numeric::CompensatedSum sum;
+    sum.add(1.0);
+    for (int i = 0; i < 1 << 20; ++i) sum.add(0x1p-60);
+    return sum.value() == 1.0 + 0x1p-40 ? 0 : 1;
+}
+"""
+
+
+def test_unannounced_flags_are_undone(tmp_path):
+    """Where a compiler keeps quiet about a flag, it still does not simplify a compensated sum."""
+    flag = "-funsafe-math-optimizations"
+    if announces(flag):
+        flag = "-O2"
+    source, program = tmp_path / "sum.cpp", tmp_path / "sum"
+    source.write_text(COMPENSATED, encoding="utf-8")
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-O2", flag, f"-I{ROOT / 'cpp' / 'include'}", source, "-o", program], check=True
+    )
+    subprocess.run([program], check=True, timeout=60)

@@ -1,0 +1,249 @@
+"""Certified compositions: closed forms, enumeration and high precision lie inside every bracket."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from distributions import assert_inside, compose
+from hockeystick import _core
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 10_000, 1_000_000])
+@pytest.mark.parametrize("mu", [0.05, 1.0, 5.0])
+def test_gaussian_closed_form(mu, steps):
+    """T Gaussians are one: the closed form lies in the bracket from delta = 1/3 down to 1e-250."""
+    pld = compose(hs.Gaussian(math.sqrt(steps) / mu), steps)
+    for depth in [0.3, 1.0, 4.0, 15.0, 33.0]:
+        eps = max(depth * mu + mu * mu / 2, 0.0)
+        exact = hs.theta(eps, mu)
+        bracket = pld.delta_bracket(eps)
+        assert_inside(bracket, exact, 1e-11 * exact)
+        if steps <= 100 and exact > 1e-200:
+            assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
+        assert_inside(pld.epsilon_bracket(exact), eps, 1e-10 * (eps + 1e-3))
+
+
+REFERENCE_DELTAS = [1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-15, 1e-20, 1e-30]
+
+
+REFERENCE = {
+    "A": [1.828237, 2.124515, 2.697868, 2.989583, 3.290444, 3.599875, 3.914298, 4.854538, 6.361700, 9.341896],
+    "B": [4.546009, 5.136215, 6.214094, 6.720815, 7.214590, 7.699771, 8.179367, 9.598400, 11.911622, 16.411879],
+    "C": [3.648428, 4.135252, 5.050093, 5.506019, 5.973935, 6.454109, 6.940076, 8.379152, 10.690807, 15.272433],
+}
+
+
+CASES = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}
+
+
+@pytest.mark.parametrize(("case", "index"), list(itertools.product("ABC", range(10))))
+def test_dpsgd_reference(case, index):
+    """An independent computation of DP-SGD at every delta down to 1e-30 lies in the bracket."""
+    noise, rate, steps = CASES[case]
+    bracket = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps).epsilon_bracket(REFERENCE_DELTAS[index])
+    exact = REFERENCE[case][index]
+    assert_inside(bracket, exact, 2e-6)
+    assert bracket.upper - bracket.lower <= 2e-3 * bracket.upper
+
+
+def test_two_laplaces():
+    """Two Laplace steps agree with the exact two-step integral."""
+    mp.mp.dps = 30
+    for shift, eps in [(1.0, 0.5), (1.0, 1.5), (0.3, 0.1)]:
+        # The inner step is exact: delta_2(eps) = E_P[delta_1(eps - L)], L of the other step with atoms at both ends.
+        one = lambda x, r=shift: max(0, 1 - mp.exp((x - r) / 2), 1 - mp.exp(x))
+        density = lambda l, r=shift: mp.exp((l - r) / 2) / 4
+        points = sorted({-shift, shift, *(x for x in (eps - shift, eps, eps + shift) if -shift < x < shift)})
+        middle = mp.quad(lambda l, e=eps, f=one, d=density: f(e - l) * d(l), points)
+        exact = middle + one(eps - shift) / 2 + one(eps + shift) * mp.exp(-shift) / 2
+        bracket = compose(hs.Laplace(1 / shift), 2).delta_bracket(eps)
+        assert_inside(bracket, float(exact), 1e-14)
+        assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
+    assert_inside(compose(hs.Laplace(1.0)).delta_bracket(0.5), hs.laplace_theta(0.5, 1.0), 1e-15)
+    assert_inside(compose(hs.Laplace(1.0), adjacency="replace").delta_bracket(0.5), hs.laplace_theta(0.5, 2.0), 1e-15)
+
+
+def test_bounded_loss():
+    """Beyond the largest loss delta is 0, and epsilon at delta = 0 is the largest loss."""
+    pld = compose(hs.Laplace(2.0), 10)
+    assert pld.delta_bracket(5.1)[:2] == (0.0, 0.0)
+    lower, upper = pld.epsilon_bracket(0.0)[:2]
+    assert 5.0 - 1e-12 <= lower <= 5.0 <= upper <= 5.0 + 1e-12
+    assert compose(hs.Gaussian(1.0)).epsilon_bracket(0.0)[:2] == (math.inf, math.inf)
+    assert compose(hs.Gaussian(1.0)).delta_bracket(math.inf)[:2] == (0.0, 0.0)
+
+
+def enumerate_delta(pairs, eps):
+    """Return delta of the product of discrete pairs by summing over all outcomes, both directions."""
+    p = q = np.ones(1)
+    for a, b in pairs:
+        p, q = np.outer(p, a).ravel(), np.outer(q, b).ravel()
+    return max(np.maximum(p - math.exp(eps) * q, 0).sum(), np.maximum(q - math.exp(eps) * p, 0).sum())
+
+
+weights = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=2, max_size=4).filter(
+    lambda w: sum(a for a, _ in w) > 0 and sum(b for _, b in w) > 0
+)
+
+
+@given(first=weights, second=weights, eps=st.floats(0, 4))
+def test_discrete_by_enumeration(first, second, eps):
+    """Any two discrete pairs, zeros included, composed 3 + 2 times agree with enumeration."""
+    pairs = []
+    for w in (first, second):
+        p, q = np.array([a for a, _ in w], float), np.array([b for _, b in w], float)
+        pairs.append((p / p.sum(), q / q.sum()))
+    one, two = (compose(hs.Discrete(*pair), count) for pair, count in zip(pairs, (3, 2), strict=True))
+    exact = enumerate_delta([pairs[0]] * 3 + [pairs[1]] * 2, eps)
+    assert_inside(one.compose(two).delta_bracket(eps), exact, 1e-13)
+
+
+def binomial_delta(high, low, steps, eps, *, infinite, step_eps):
+    """Return delta of T two-outcome steps of loss +-step_eps, plus an infinite one (Kairouz, Oh and Viswanath)."""
+    mp.mp.dps = 40
+    total = mp.mpf(0)
+    for k in range(steps + 1):
+        loss = mp.mpf(step_eps) * (2 * k - steps)
+        if loss > eps:
+            total += mp.binomial(steps, k) * mp.mpf(high) ** k * mp.mpf(low) ** (steps - k) * (1 - mp.exp(eps - loss))
+    return float(1 - (1 - mp.mpf(infinite)) ** steps + total)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 50, 400])
+@pytest.mark.parametrize("infinite", [0.0, 1e-9])
+def test_approximate_dp_closed_form(steps, infinite):
+    """Composed (epsilon, delta)-DP has the binomial closed form, to 1e-3 of delta at every depth."""
+    pld = compose(hs.ApproximateDP(0.1, infinite), steps)
+    high = (1 - infinite) / (1 + math.exp(-0.1))
+    for share in [0.0, 0.1, 0.37, 0.8, 0.99]:
+        eps = share * 0.1 * steps
+        exact = binomial_delta(high, 1 - infinite - high, steps, eps, infinite=infinite, step_eps=0.1)
+        bracket = pld.delta_bracket(eps)
+        assert_inside(bracket, exact, 1e-12 * exact)
+        assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
+
+
+def test_randomized_response():
+    """Binary randomised response composes as a binomial."""
+    step = hs.RandomizedResponse(0.5, 2)  # 3/4 against 1/4
+    exact = binomial_delta(0.75, 0.25, 20, 3.0, infinite=0.0, step_eps=math.log(3.0))
+    assert_inside(compose(step, 20, adjacency="replace").delta_bracket(3.0), exact, 1e-13)
+    p, q = np.array([0.625, 0.125, 0.25]), np.array([0.125, 0.625, 0.25])
+    bracket = compose(hs.RandomizedResponse(0.5, 4), 5, adjacency="replace").delta_bracket(1.0)
+    assert_inside(bracket, enumerate_delta([(p, q)] * 5, 1.0), 1e-14)
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "rounds", "delta", "published"),
+    [(0.05, 2.0, 100, 1e-5, (1.1983, 1.0972)), (0.2, 4.0, 50, 1e-6, (1.7172, 1.6652))],
+)
+def test_fixed_size_published_compositions(rate, noise, rounds, delta, published):
+    """Published dominating and attainable epsilon of sampling without replacement are met to their digits."""
+    step = hs.FixedSizeSampled(hs.Gaussian(2 * noise), 1000, round(1000 * rate), replacement=False)
+    assert_inside(compose(step, rounds, adjacency="replace").epsilon_bracket(delta), published[0], 6e-5)
+    attainable = hs.PoissonSampled(hs.Gaussian(noise), rate)
+    assert_inside(compose(attainable, rounds).epsilon_bracket(delta), published[1], 6e-5)
+
+
+def test_rate_zero_and_one():
+    """Sampling nothing leaks nothing; sampling everything is the mechanism itself."""
+    assert compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.0), 10).epsilon_bracket(1e-9).upper <= 1e-9
+    assert_inside(compose(hs.PoissonSampled(hs.Gaussian(1.0), 1.0), 4).delta_bracket(1.0), hs.theta(1.0, 2.0))
+    everything = hs.FixedSizeSampled(hs.Gaussian(2.0), 7, 7, replacement=False)
+    assert_inside(compose(everything, 4, adjacency="replace").delta_bracket(1.0), hs.theta(1.0, 2.0))
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.01, 100.0, 1e6])
+def test_extreme_noise(noise):
+    """Very small and very large noise give brackets of the closed form, however wide, in bounded time."""
+    begin = time.perf_counter()
+    for steps in (1, 10**9):
+        mu = math.sqrt(steps) / noise
+        for eps in (0.1, 1.0):
+            exact = hs.theta(eps, mu)
+            assert_inside(compose(hs.Gaussian(noise), steps).delta_bracket(eps), exact, 1e-12 * exact)
+    assert time.perf_counter() - begin < 60
+
+
+def sampled_pair(noise, rate, forward):
+    """Return densities of P and Q of one sampled step, and the points where quadrature should break."""
+    phi = lambda x: mp.exp(-x * x / (2 * noise**2)) / (noise * mp.sqrt(2 * mp.pi))
+    mixed = lambda x: (1 - rate) * phi(x) + rate * phi(x - 1)
+    return (mixed, phi) if forward else (phi, mixed)
+
+
+def two_step_delta(noise, rate, eps, forward):
+    """Return delta of two sampled steps: the exact one-step curve, averaged over the other step's loss by quadrature."""
+    mp.mp.dps = 30
+    noise, rate = mp.mpf(noise), mp.mpf(rate)
+    p, q = sampled_pair(noise, rate, forward)
+    tail = lambda x: mp.erfc(x / (noise * mp.sqrt(2))) / 2
+
+    def one(level):
+        """Return delta of one step at a level."""
+        inner = 1 + mp.expm1(level if forward else -level) / rate
+        if inner <= 0:
+            return -mp.expm1(level) if forward else mp.mpf(0)
+        x = noise**2 * mp.log(inner) + mp.mpf(1) / 2
+        if forward:
+            return (1 - rate - mp.exp(level)) * tail(x) + rate * tail(x - 1)
+        return (1 - mp.exp(level) * (1 - rate)) * tail(-x) - mp.exp(level) * rate * tail(1 - x)
+
+    f = lambda x: p(x) * one(eps - mp.log(p(x) / q(x)))
+    # one() bends where its argument passes its least loss: where this step alone reaches eps
+    kink = noise**2 * mp.log(1 + mp.expm1(eps - mp.log1p(-rate)) / rate) + mp.mpf(1) / 2
+    centre = kink if forward else -kink
+    points = sorted({centre, *(centre + side * mp.mpf(k) ** 2 * noise / 20 for k in range(1, 31) for side in (-1, 1))})
+    return mp.quad(f, points)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize(
+    ("noise", "rate", "eps"), [(1.0, 0.01, 0.05), (0.7, 0.3, 0.6), (4.0, 1e-3, 0.9), (1.0, 1e-4, 6)]
+)
+def test_two_sampled_steps_against_quadrature(noise, rate, eps, forward):
+    """Two steps of the sampled Gaussian agree with quadrature, where one large loss rules (the last two) as elsewhere."""
+    exact = two_step_delta(noise, rate, eps, forward)
+    lower, upper, *_ = _core.pld_bracket([("gaussian", [1 / noise], rate, 2.0)], forward, False, eps, 0.0, 1e-3)
+    assert lower <= exact * (1 + mp.mpf(10) ** -9)
+    assert exact * (1 - mp.mpf(10) ** -9) <= upper
+    if exact > 0:
+        assert upper <= lower * 1.01
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "eps"), [(1.0, 0.01, 0.05), (4.0, 1e-5, 1e-3), (0.5, 1e-3, 40.0), (30.0, 0.9, 1.0)]
+)
+def test_one_step_is_exact(noise, rate, eps):
+    """One sampled step is its closed form to 1e-7, and epsilon its root."""
+    pld = compose(hs.PoissonSampled(hs.Gaussian(noise), rate))
+    mp.mp.dps = 60
+    x = noise**2 * mp.log(1 + mp.expm1(eps) / rate) + 0.5
+    tail = lambda y: mp.erfc(y / (noise * mp.sqrt(2))) / 2
+    exact = float((1 - rate) * tail(x) + rate * tail(x - 1) - mp.exp(eps) * tail(x))
+    bracket = pld.delta_bracket(eps)
+    assert_inside(bracket, exact, 1e-13 * exact)
+    assert bracket.upper <= bracket.lower * (1 + 1e-7)
+    assert_inside(pld.epsilon_bracket(exact), eps, 1e-12 * eps)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mass_at_infinity_of_many_outcomes(seed):
+    """Beyond every finite loss delta is the mass of infinite losses: a sum of many terms, whose rounding both ends hold."""
+    p = np.random.default_rng(seed).uniform(size=100_000)
+    p *= 0.1 / p.sum()
+    infinite = sum(map(Fraction, p.tolist()))
+    pair = [*p.tolist(), 1.0 - float(infinite), *np.zeros(p.size).tolist(), 1.0]
+    lower, upper, *_ = _core.pld_bracket([("discrete", pair, 1.0, 2.0)], True, False, 50.0, 0.0, 1e-3)  # twice
+    assert Fraction(lower) <= 1 - (1 - infinite) ** 2 <= Fraction(upper)
+    assert upper - lower <= 1e-9 * upper

@@ -1,0 +1,129 @@
+"""Queries of a composition agree with each other, in any order and grouping; wrong arguments are refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from distributions import assert_inside, compose
+
+MIXED = [
+    hs.Gaussian(3.0),
+    hs.Laplace(5.0),
+    hs.PoissonSampled(hs.Gaussian(0.8), 0.05),
+    hs.PoissonSampled(hs.Laplace(1.0), 0.1),
+    hs.ApproximateDP(0.1, 1e-10),
+]
+
+
+def overlap(one, other):
+    """Say whether two brackets of one number have a point in common."""
+    return one.lower <= other.upper and other.lower <= one.upper
+
+
+def test_order_and_grouping_do_not_matter():
+    """Any order and any grouping of the same steps gives brackets of the same number."""
+    steps = [compose(mechanism) for mechanism in MIXED]
+    forwards = steps[0]
+    for step in steps[1:]:
+        forwards = forwards.compose(step)
+    backwards = steps[-1]
+    for step in steps[-2::-1]:
+        backwards = backwards.compose(step)
+    for delta in [1e-3, 1e-8]:
+        assert overlap(forwards.epsilon_bracket(delta), backwards.epsilon_bracket(delta))
+    one_by_one = compose(MIXED[2])
+    for _ in range(29):
+        one_by_one = one_by_one.compose(compose(MIXED[2]))
+    assert one_by_one.epsilon_bracket(1e-6) == compose(MIXED[2], 30).epsilon_bracket(1e-6)
+
+
+@pytest.mark.parametrize("mechanism", MIXED, ids=lambda m: type(m).__name__)
+def test_monotone_in_steps_and_eps(mechanism):
+    """More steps leak more; delta falls in eps: no bracket says otherwise."""
+    plds = [compose(mechanism, count) for count in (1, 2, 10, 50)]
+    for eps in [0.0, 0.2, 1.0]:
+        brackets = [pld.delta_bracket(eps) for pld in plds]
+        assert all(a.lower <= b.upper for a, b in itertools.pairwise(brackets))
+    curve = [plds[2].delta_bracket(eps) for eps in (0.0, 0.1, 0.3, 0.6)]
+    assert all(b.lower <= a.upper for a, b in itertools.pairwise(curve))
+
+
+@settings(max_examples=25)
+@given(
+    noise=st.floats(0.5, 5),
+    rate=st.floats(1e-3, 1.0),
+    steps=st.integers(1, 500),
+    log_delta=st.floats(-60, -1),
+)
+def test_queries_agree(noise, rate, steps, log_delta):
+    """Delta at the upper end of epsilon(delta) is not above delta, and at the lower end not below it."""
+    delta = math.exp(log_delta)
+    pld = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
+    bracket = pld.epsilon_bracket(delta)
+    assert pld.delta_bracket(bracket.upper).lower <= delta * (1 + 1e-12)
+    if bracket.lower > 0:
+        assert pld.delta_bracket(bracket.lower).upper >= delta * (1 - 1e-12)
+
+
+def test_discretised_gaussian_agrees_with_gaussian():
+    """A Gaussian cut into buckets leaks less than the Gaussian, and hardly less."""
+    edges = np.linspace(-9, 10, 400)
+    cdf = np.array([[hs.q(s - x) for x in edges] for s in (1.0, 0.0)])
+    p, q = (np.diff(np.concatenate([[0.0], row, [1.0]])) for row in cdf)
+    buckets = compose(hs.Discrete(p / p.sum(), q / q.sum()), 4).delta_bracket(2.0)
+    gaussian = hs.theta(2.0, 2.0)
+    assert buckets.lower <= gaussian
+    assert buckets.upper >= 0.99 * gaussian
+
+
+def test_given_interval():
+    """A given interval is used; one too fine for memory is refused with what to change."""
+    coarse = compose(hs.Gaussian(10.0), 100, interval=0.05).delta_bracket(1.0)
+    assert_inside(coarse, hs.theta(1.0, 1.0))
+    assert "0.05" in coarse.method
+    with pytest.raises(ValueError, match=r"interval=.*coarser"):
+        compose(hs.Gaussian(1.0), interval=1e-9).delta_bracket(1.0)
+
+
+BAD = [
+    (TypeError, "mechanism must be", lambda: hs.PrivacyLossDistribution.from_mechanism(1.0)),
+    (ValueError, "interval must be positive", lambda: compose(hs.Gaussian(1.0), interval=0.0)),
+    (ValueError, "adjacency must be one of", lambda: compose(hs.Gaussian(1.0), adjacency="remove")),
+    (
+        ValueError,
+        "not supported",
+        lambda: compose(hs.PoissonSampled(hs.ApproximateDP(1.0, 0.0), 0.1), adjacency="replace"),
+    ),
+    (ValueError, "not supported", lambda: compose(hs.RandomizedResponse(0.5, 3))),
+    (ValueError, "not supported", lambda: compose(hs.FixedSizeSampled(hs.Gaussian(1.0), 9, 9, replacement=False))),
+    (ValueError, "count must be an integer in", lambda: compose(hs.Gaussian(1.0), 0)),
+    (ValueError, "count", lambda: compose(hs.Gaussian(1.0), -1)),
+    (TypeError, "count", lambda: compose(hs.Gaussian(1.0), 1.5)),
+    (TypeError, "count", lambda: compose(hs.Gaussian(1.0), True)),  # a bool is no count
+    (ValueError, "count", lambda: compose(hs.Gaussian(1.0), 2**53).self_compose(2)),
+    (TypeError, "other must be", lambda: compose(hs.Gaussian(1.0)).compose(hs.Gaussian(1.0))),
+    (
+        ValueError,
+        "adjacency=",
+        lambda: compose(hs.Gaussian(1.0)).compose(compose(hs.Gaussian(1.0), adjacency="replace")),
+    ),
+    (ValueError, "interval=", lambda: compose(hs.Gaussian(1.0)).compose(compose(hs.Gaussian(1.0), interval=0.1))),
+    (ValueError, "eps must be non-negative", lambda: compose(hs.Gaussian(1.0)).delta_bracket(-0.1)),
+    (ValueError, "eps", lambda: compose(hs.Gaussian(1.0)).delta_bracket(math.nan)),
+    (ValueError, "delta must lie in", lambda: compose(hs.Gaussian(1.0)).epsilon_bracket(1.0)),
+    (TypeError, "delta must be a real number", lambda: compose(hs.Gaussian(1.0)).epsilon_bracket("1e-5")),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_arguments(error, message, make):
+    """A query names the argument, its value and its domain."""
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,169 @@
+"""Checks of the code base itself: style, types, stub, generated files, and what the core may contain."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+import processes
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "cpp" / "include" / "hockeystick"
+CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *CORE.glob("*.h"), *(ROOT / "tests" / "embed").glob("*.c*")])
+HEADERS = sorted(CORE.rglob("*.hpp"))
+HEADER_IDS = [header.relative_to(CORE).as_posix() for header in HEADERS]
+ROOMS = sorted({header.parent for header in HEADERS})
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+def run(*command, **options):
+    """Run a command in the repository and fail with what it printed."""
+    return processes.run(command, cwd=ROOT, limit=300, **options).stdout
+
+
+def tool(name):
+    """Return the path of a tool installed beside this Python, or found on the PATH."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    assert found, f"{name} is not installed; pip install '.[test]'"
+    return found
+
+
+def test_python_style():
+    """The linter has nothing to say, and the formatter nothing to change."""
+    run(tool("ruff"), "check", ".")
+    run(tool("ruff"), "format", "--check", ".")
+
+
+def test_cpp_style():
+    """clang-format has nothing to change."""
+    run(tool("clang-format"), "--dry-run", "--Werror", *CPP)
+
+
+@pytest.mark.slow
+def test_types():
+    """The package passes mypy's strict mode."""
+    run(sys.executable, "-m", "mypy", "python/hockeystick")
+
+
+@pytest.mark.slow
+def test_stub_is_generated(tmp_path):
+    """The committed stub is what the generator makes of the compiled module."""
+    environment = os.environ | {"HOCKEYSTICK_ISA": "portable"}  # the stub holds the value
+    run(tool("pybind11-stubgen"), "hockeystick._core", "-o", tmp_path, env=environment)
+    fresh = (tmp_path / "hockeystick" / "_core.pyi").read_text(encoding="utf-8")
+    assert fresh == (ROOT / "python" / "hockeystick" / "_core.pyi").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_stub_matches_the_module(tmp_path):
+    """The stub test of mypy finds no difference between the stub and the compiled module."""
+    allowed = tmp_path / "allowed"
+    allowed.write_text("hockeystick._core.__all__\n", encoding="utf-8")  # the generator's own
+    run(sys.executable, "-m", "mypy.stubtest", "hockeystick._core", "--allowlist", allowed)
+
+
+def test_one_version():
+    """The header, the compiled module, the package and the citation agree."""
+    header = (CORE / "version.hpp").read_text(encoding="utf-8")
+    version = re.search(r'HOCKEYSTICK_VERSION "([^"]+)"', header).group(1)
+    assert hs.__version__ == version
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_coefficients_are_generated():
+    """The polynomial coefficients are what the script computes."""
+    run(sys.executable, "tests/reference/generate_coefficients.py", "--check")
+
+
+def test_import_is_light():
+    """The package needs NumPy alone: neither SciPy nor an extra nor a library that has an adapter is imported with it."""
+    heavy = {"scipy", "numba", "pyarrow", "matplotlib", "tqdm", "sklearn", "dp_accounting", "opacus", "torch"}
+    code = "import sys; before = set(sys.modules); import hockeystick; print(*(set(sys.modules) - before))"
+    assert not heavy & {name.split(".")[0] for name in run(sys.executable, "-c", code).split()}
+
+
+@pytest.mark.parametrize("module", ["dp_accounting", "numba"])
+def test_extras_are_asked_for_by_name(module):
+    """An adapter whose library is missing says what to install, dp_accounting's when it is first used."""
+    code = (
+        f"import sys; sys.modules['{module}'] = None\n"
+        f"import hockeystick.interop.{module} as adapter\n"
+        "adapter.HockeyStickAccountant()"
+    )
+    result = processes.python(code, check=False)
+    assert f"pip install 'hockeystick[{module.replace('_', '-')}]'" in result.stderr
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
+def test_core_knows_no_python(header):
+    """No header of the core includes Python, NumPy, iostream or anything local, or keeps a static variable."""
+    text = header.read_text(encoding="utf-8")
+    assert not re.search(r'#include (<(Python\.h|pybind11|numpy|iostream)|")', text)
+    assert not re.search(r"\bstatic\b(?! constexpr)(?!.*\()|\bthread_local\b", re.sub(r"//.*", "", text))
+
+
+def check_syntax(source):
+    """Compile a file with every warning an error, and throw the result away."""
+    pythran = importlib.util.find_spec("pythran")
+    assert pythran, "pythran, whose pocketfft the build uses, is not installed; pip install '.[test]'"
+    pocketfft = Path(pythran.origin).parent / "pythonic" / "numpy" / "fft"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Icpp/include", "-isystem", pocketfft]
+    run(COMPILER, *flags, source)
+
+
+def including(headers):
+    """Return a source file that includes some headers of the core."""
+    return "".join(f"#include <{header.relative_to(CORE.parent).as_posix()}>\n" for header in headers)
+
+
+@needs_compiler
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_headers_of_a_room_compile(room, tmp_path):
+    """The headers of a room compile together, the last by the alphabet first, without a warning."""
+    source = tmp_path / "room.cpp"
+    source.write_text(including(sorted(room.glob("*.hpp"), reverse=True)), encoding="utf-8")
+    check_syntax(source)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
+def test_each_header_stands_alone(header, tmp_path):
+    """Every header compiles by itself, without a warning."""
+    source = tmp_path / "header.cpp"
+    source.write_text(including([header]), encoding="utf-8")
+    check_syntax(source)
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_core_embeds(tmp_path):
+    """A downstream program without pocketfft includes the core in two units, links, and gets the same numbers."""
+    program = tmp_path / "program"
+    units = [ROOT / "tests" / "embed" / name for name in ("kernels.cpp", "other.cpp")]
+    run(COMPILER, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Icpp/include", *units, "-pthread", "-o", program)
+    theta, eps = map(float, run(program).split())
+    assert theta == pytest.approx(0.1269367375066439458, rel=1e-14)
+    assert eps == pytest.approx(1.0, rel=1e-13)
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_kernels_leak_no_weak_symbols(tmp_path):
+    """A weak symbol of a kernel object lies in its instruction set's namespace, so that the linker merges nothing."""
+    flags = ["-std=c++17", "-O1", "-fno-inline", "-Icpp/include", "-Icpp/src"]
+    defines = ["-DHOCKEYSTICK_ISA=v3", "-DHOCKEYSTICK_KERNELS=kernels_v3"]
+    target = tmp_path / "kernels.o"
+    run(COMPILER, *flags, *defines, "-c", "cpp/src/batch_kernels.cpp", "-o", target)
+    weak = [line for line in run("nm", "-C", target).splitlines() if re.search(r" [WVu] ", line)]
+    assert weak
+    assert all(re.search(r"hockeystick::\w+::v3::", line) for line in weak), weak

@@ -1,0 +1,60 @@
+"""Pages of docs/: their Python blocks run and print numbers, and the snippets of embedding.md are those of tests/embed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import processes
+
+ROOT = Path(__file__).parents[2]
+PAGES = (
+    "project/switching",
+    "project/embedding",
+    "accounting/correlated_noise",
+    "accounting/allocation",
+    "accounting/mechanisms",
+    "accounting/sampling",
+)
+BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
+RUN = """
+import contextlib, io, json, sys
+printed = []
+for block in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
+    printed.append(out.getvalue())
+print(json.dumps(printed))
+"""
+
+
+def is_missing(library: str) -> bool:
+    """Say whether what a block needs is not installed."""
+    needed = {"opacus": ["opacus", "torch"]}.get(library, [library])
+    return any(importlib.util.find_spec(name) is None for name in needed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_run(page: str) -> None:
+    """Every block runs by itself, with no name from those before it, and prints numbers, unless a library is missing."""
+    found = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+    blocks = [block for library, block in found if not library or not is_missing(library)]
+    assert blocks
+    printed = json.loads(processes.python(RUN, json.dumps(blocks), limit=300).stdout)
+    assert all(re.search(r"\d\.\d", text) for text in printed), printed
+
+
+def test_snippets_are_tested() -> None:
+    """The lines of the C++ and CMake examples stand in the downstream project."""
+    text = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
+    for line in (
+        "find_package(hockeystick 0.1 CONFIG REQUIRED)",
+        '    training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);',
+    ):
+        assert line.strip() in text
+        assert any(line in path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "embed").iterdir())

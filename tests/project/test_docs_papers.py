@@ -1,0 +1,60 @@
+"""The pages on inter-silo privacy, distortion and planning do what they say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hockeystick.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    name: (DOCS / room / f"{name}.md").read_text(encoding="utf-8")
+    for room, name in (("isrl", "isrl"), ("distortion", "distortion"), ("federated", "planning"))
+}
+BLOCKS = [
+    pytest.param(block, id=f"{name}-{index}")
+    for name, text in PAGES.items()
+    for index, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+]
+COMMANDS = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", PAGES["planning"], re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", BLOCKS)
+def test_python_blocks_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every Python block runs and prints numbers."""
+    exec(compile(block, "docs", "exec"), {})  # noqa: S102, the text is ours
+    assert re.search(r"\d\.\d", capsys.readouterr().out)
+
+
+def numbers(table: str) -> list[list[float]]:
+    """Return the rows of a printed plan."""
+    return [[float(cell) for cell in line.split()] for line in table.splitlines()[4:] if line.strip()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=["hospitals", "phones", "shuffled", "bank", "pooled"])
+def test_plans_are_what_is_printed(command: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command of the planning page prints the table shown, to the last digit but one."""
+    assert main(shlex.split(command.replace("\\\n", " "))) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[:4] == shown.splitlines()[:4]
+    rows = numbers(shown)
+    assert len(rows) >= 3
+    for found, expected in zip(numbers(text), rows, strict=True):
+        assert found == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.slow
+def test_table_of_slack() -> None:
+    """The page has the rows that the script prints."""
+    script = (DOCS / "tables" / "isrl_slack.py").read_text(encoding="utf-8")
+    space: dict[str, object] = {"__name__": "table"}
+    exec(compile(script, "isrl_slack.py", "exec"), space)  # noqa: S102, the script is ours
+    cases = [case for case in space["CASES"] if case.name.startswith(("MNIST", "full"))]
+    for case in cases:
+        assert space["row"](case) in PAGES["isrl"]

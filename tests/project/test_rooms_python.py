@@ -1,0 +1,187 @@
+"""The rooms of the Python package: which may import which, what their files may hold, and how long those may be."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import inspect
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+
+PACKAGE = Path(__file__).parents[2] / "python" / "hockeystick"
+
+# A room, and the rooms that it may import; it stands below those that import it. `_core` is open to all.
+LAYERS = {
+    "_checks": "",
+    "kernels": "",
+    "_config": "_checks",
+    "_numeric": "_checks",
+    "mechanisms": "_checks _numeric",
+    "distortion": "_checks _numeric",
+    "correlated_noise": "_checks _numeric mechanisms",
+    "accounting": "_checks _numeric kernels mechanisms",
+    "training": "_checks _numeric mechanisms accounting",
+    "_hidden_states": "_checks _numeric mechanisms accounting",
+    "audit": "_checks _numeric kernels accounting",
+    "isrl": "_checks _numeric kernels mechanisms accounting",
+    "budgets": "_checks _numeric kernels mechanisms accounting training",
+    "last_iterate": "_checks accounting _hidden_states",
+    "federated": "_checks _hidden_states",
+    "interop": "_checks _numeric kernels mechanisms correlated_noise accounting",
+    "published": "_checks kernels distortion _hidden_states isrl federated",
+    "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl federated",
+    "utility": "_checks _numeric kernels _hidden_states isrl simulate",
+    "sweep": "_checks accounting _hidden_states last_iterate federated",
+    "plot": "sweep",
+    "report": "sweep plot",
+    "cli": "_config _checks kernels mechanisms accounting last_iterate federated published utility sweep plot report",
+}
+
+# The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.
+DOORS = {"__init__.py", "__main__.py", "_config.py", "_core.pyi", "kernels.py", "kernels.pxd", "py.typed"}
+
+MOST_LINES, MOST_CODE = 300, 40
+# Longer than that, in lines; a number here may fall, and goes when it need not be here.
+LONG_FILES = {
+    "accounting/accountant.py": 380,
+    "budgets/client_ledgers.py": 379,
+}
+LONG_FUNCTIONS = {
+    "federated/best_sampled.py best_sampled": 52,
+    "isrl/rounds.py erm_rounds": 42,
+    "last_iterate/chain.py chain_delta": 48,
+    "published/distortion/algorithm.py run_near_optimal_utility_fl": 43,
+    "simulate/kernels/clients.py batch_gradient": 43,
+    "simulate/running/run.py run": 55,
+}
+
+
+def module_name(path: Path) -> str:
+    """Return the name by which a file is imported."""
+    return ".".join(("hockeystick", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+INSIDE = {name: path for name, path in FILES.items() if path not in (PACKAGE / "__init__.py", PACKAGE / "__main__.py")}
+
+
+def imports(path: Path) -> set[str]:
+    """Return our modules that a file imports, also inside functions and for type checkers only."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, "imports are absolute"
+            members = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {member if member in FILES else node.module for member in members}
+    return {name for name in found if name.split(".")[0] == "hockeystick"} - {module_name(path)}
+
+
+def room(module: str) -> str:
+    """Return the room of a module, the empty string for the door."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def lines_of_code(function: ast.FunctionDef, lines: list[str]) -> int:
+    """Count the lines of a function that are neither documentation nor comment nor empty."""
+    counted = [line.strip() for line in lines[function.lineno - 1 : function.end_lineno]]
+    documentation = function.body[0]
+    if ast.get_docstring(function) is not None:
+        del counted[documentation.lineno - function.lineno : documentation.end_lineno - function.lineno + 1]
+    return sum(1 for line in counted if line and not line.startswith("#"))
+
+
+def long_functions() -> dict[str, int]:
+    """Return the functions that have more code than they may, and how much."""
+    sizes = {}
+    for path in FILES.values():
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                name = f"{path.relative_to(PACKAGE).as_posix()} {node.name}"
+                sizes[name] = max(sizes.get(name, 0), lines_of_code(node, text.splitlines()))
+    return {name: size for name, size in sizes.items() if size > MOST_CODE}
+
+
+def long_files() -> dict[str, int]:
+    """Return the files that have more lines than they may, and how many."""
+    sizes = {
+        path.relative_to(PACKAGE).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in FILES.values()
+    }
+    return {name: size for name, size in sizes.items() if size > MOST_LINES}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_rooms_import_downwards(name):
+    """A room imports what the table allows, and the table allows only what stands above it there."""
+    allowed = set(LAYERS[name].split())
+    assert allowed <= set(list(LAYERS)[: list(LAYERS).index(name)])
+    used = {room(other) for module, path in INSIDE.items() if room(module) == name for other in imports(path)}
+    assert used - {name, "_core"} <= allowed
+
+
+def test_every_room_has_a_floor():
+    """The table names the rooms that there are."""
+    assert {room(module) for module in INSIDE} == set(LAYERS)
+
+
+def test_no_circles():
+    """No file imports itself through others, be it inside a function or for type checkers only."""
+    graphlib.TopologicalSorter({module: imports(path) for module, path in FILES.items()}).prepare()
+
+
+def test_only_doors_at_the_root():
+    """All else is in a room."""
+    root = {path.name for path in PACKAGE.iterdir() if path.is_file() and path.suffix not in {".so", ".pyd"}}
+    assert root <= DOORS
+
+
+@pytest.mark.parametrize("module", INSIDE)
+def test_no_door_from_inside(module):
+    """What is inside does not import the door, which imports it."""
+    assert "hockeystick" not in imports(INSIDE[module])
+
+
+def test_a_room_says_what_it_is():
+    """Every folder is a package with a docstring."""
+    folders = {path.parent for path in FILES.values()}
+    assert all(ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) for folder in folders)
+
+
+@pytest.mark.parametrize(("found", "allowed"), [(long_files(), LONG_FILES), (long_functions(), LONG_FUNCTIONS)])
+def test_sizes(found, allowed):
+    """Files and functions are short; a longer one is in the table, and is no longer than it says."""
+    assert {name: size for name, size in found.items() if size > allowed.get(name, 0)} == {}
+
+
+@pytest.mark.parametrize(("found", "allowed"), [(long_files(), LONG_FILES), (long_functions(), LONG_FUNCTIONS)])
+def test_the_table_of_exceptions_is_needed(found, allowed):
+    """Nothing is in the table that is short by now."""
+    assert set(allowed) <= set(found)
+
+
+def test_margins_have_names():
+    """Powers of two that cover rounding stand in one file, with their reasons; in a random stream one is what a bit is worth."""
+    named = {FILES["hockeystick._numeric.rounding"], FILES["hockeystick.simulate.kernels.streams"]}
+    bare = re.compile(r"2\.0 ?\*\* ?-[45]\d")
+    assert [name for name, path in FILES.items() if path not in named and bare.search(path.read_text("utf-8"))] == []
+
+
+def public() -> list[str]:
+    """Return the classes and functions of the top level."""
+    return [name for name in hs.__all__ if inspect.isclass(getattr(hs, name)) or inspect.isfunction(getattr(hs, name))]
+
+
+@pytest.mark.parametrize("name", public())
+def test_public_names_live_at_the_top(name):
+    """Tracebacks, pages and pickles name public classes and functions by the module that users import."""
+    value = getattr(hs, name)
+    assert value.__module__ == "hockeystick"
+    assert pickle.loads(pickle.dumps(value)) is value

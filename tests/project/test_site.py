@@ -1,0 +1,82 @@
+"""The documentation builds without a warning, and its links lead somewhere; tests/project/test_figures.py runs the gallery's scripts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import processes
+
+ROOT = Path(__file__).parents[2]
+NEEDED = ("sphinx", "myst_parser", "numpydoc", "furo", "matplotlib", "dp_accounting", "numba", "sklearn")
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"needs hockeystick[docs]: {', '.join(MISSING)} missing"),
+]
+
+
+class Page(HTMLParser):
+    """The anchors of a page and what it refers to."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a page."""
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.targets: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect."""
+        del tag
+        found = {name: value for name, value in attrs if value is not None}
+        self.anchors |= {found[name] for name in ("id", "name") if name in found}
+        self.targets += [found[name] for name in ("href", "src") if name in found]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site as its readers would, all blocks executed, but for the gallery's pictures."""
+    out = tmp_path_factory.mktemp("site") / "html"
+    options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
+    command = [sys.executable, "-m", "sphinx", *options, "docs", str(out)]
+    processes.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=900)
+    return out
+
+
+def test_it_builds_without_warnings(site: Path) -> None:
+    """Every guide is there, with what its blocks printed."""
+    for page in ("start", "researcher", "federated", "author", "questions", "numbers"):
+        assert 'class="output highlight-text' in (site / "guide" / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_every_mechanism_is_in_the_support_table(site: Path) -> None:
+    """The support table has every public mechanism."""
+    from hockeystick import mechanisms  # noqa: PLC0415
+
+    table = (site / "guide" / "support.html").read_text(encoding="utf-8")
+    assert all(f">{name}" in table for name in mechanisms.__all__ if name != "Mechanism")
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    """Every link within the site names a file, and an anchor that it has."""
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 40
+    broken = []
+    for path, page in pages.items():
+        for target in page.targets:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            found = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            if not found.exists() or (anchor and found in pages and anchor not in pages[found].anchors):
+                broken.append(f"{path.relative_to(site)}: {target}")
+    assert not broken, broken

@@ -1,0 +1,65 @@
+"""The workflows of GitHub Actions: valid against the schema, actions pinned, and no path or command that is not there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import processes
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def violations(path: Path) -> str:
+    """Return what the vendored schema of GitHub workflows finds wrong, without a network."""
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    done = processes.run(command, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def test_all_are_there() -> None:
+    """Tests, wheels, docs and benchmarks each have a workflow of that name."""
+    assert {"tests", "wheels", "docs", "benchmarks"} <= {path.stem for path in WORKFLOWS}
+    for path in WORKFLOWS:
+        assert re.search(rf"^name: {path.stem}$", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_schema(path: Path) -> None:
+    """A workflow is valid."""
+    assert violations(path) == ""
+
+
+def test_schema_finds_mistakes(tmp_path: Path) -> None:
+    """The check would see a job without a machine to run on."""
+    broken = tmp_path / "broken.yml"
+    broken.write_text("name: broken\non: push\njobs:\n  one:\n    steps:\n      - run: true\n")
+    assert "one" in violations(broken)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned(path: Path) -> None:
+    """Each action is named with its version, and a workflow may only read unless a job says otherwise."""
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", action) for action in used)
+    assert "\npermissions:\n  contents: read\n" in text
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_scripts_are_there(path: Path) -> None:
+    """A script that a workflow runs is in the repository, and so is every extra that it installs."""
+    text = path.read_text(encoding="utf-8")
+    for script in re.findall(r"(?:change/)?((?:bench|docs|tests)/\w+\.py)", text):
+        assert (ROOT / script).is_file(), script
+    extras = re.search(r"\[project.optional-dependencies\](.*?)\n\[", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
+    assert extras
+    for names in re.findall(r"\.\[([\w,-]+)\]", text):
+        for name in names.split(","):
+            assert re.search(rf"^{name} = \[", extras.group(1), re.MULTILINE), name

@@ -1,0 +1,39 @@
+"""Arguments of the federated bounds, and mu in many digits."""
+
+from __future__ import annotations
+
+import mpmath as mp
+
+import theorems
+
+AGGREGATOR = {
+    "num_users": 100,
+    "batch_size": 10,
+    "learning_rate": 0.5,
+    "noise_std": 1.5,
+    "lipschitz": 1.0,
+    "radius": 1.0,
+    "loss": "convex",
+}
+FEDAVG = {
+    "rounds": 12,
+    "local_steps": 5,
+    "num_clients": 20,
+    "clip_norm": 2.0,
+    "noise_std": 0.5,
+    "smoothness": 1.5,
+    "learning_rate": 0.1,
+}
+FEDPROX = FEDAVG | {"prox": 2.0}
+SCHEDULES = ("constant", "cyclic", "stagewise", "continuous")
+
+
+def gdp(function: str, **arguments: object) -> mp.mpf:
+    """Return the Gaussian-DP parameter by naive sums and 40-digit pooling."""
+    diameter = arguments.pop("diameter", None)
+    noise_std = arguments.pop("noise_std")
+    with mp.workdps(40):
+        rho, gamma = getattr(theorems, f"{function}_rounds")(**arguments)
+        return theorems.gdp_parameter(
+            rho, gamma, num_clients=arguments["num_clients"], noise_std=noise_std, diameter=diameter
+        )

@@ -1,0 +1,64 @@
+"""Child processes of the tests: each hears Ctrl-C, has a time limit, and ends before its test does.
+
+The limits are generous for a quiet machine; HOCKEYSTICK_PATIENCE multiplies them all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+PATIENCE = float(os.environ.get("HOCKEYSTICK_PATIENCE", "1"))
+
+
+def seconds(limit: float) -> float:
+    """Return how long to wait on this machine for what a quiet one does well within `limit` seconds."""
+    return limit * PATIENCE
+
+
+@contextlib.contextmanager
+def child(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Give a process with pipes, and kill it, with all that it started, if it still runs when the block ends."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True} | options
+    # Whoever started the tests in the background may have had them ignore Ctrl-C, which a child inherits.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen([str(word) for word in command], **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kill a child that still runs, and its own children, if it leads a session."""
+    if process.poll() is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):  # it may end by itself just now
+        if sys.platform != "win32" and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    process.wait(seconds(30))
+
+
+def run(
+    command: Sequence[Any], *, limit: float = 120.0, check: bool = True, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end and return what it printed; fail with that if `check` and its exit code is not 0."""
+    with child(command, **options) as process:
+        out, errors = process.communicate(timeout=seconds(limit))
+    assert not check or process.returncode == 0, f"{out}{errors}"
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def python(code: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run some code in a Python of its own."""
+    return run([sys.executable, "-c", code, *arguments], **options)

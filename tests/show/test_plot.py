@@ -1,0 +1,230 @@
+"""Pictures: what they show of a table, and that there is something on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.plot import heat_map, line_plot, plot_sweep
+from hockeystick.sweep import run
+from hockeystick.sweep.plan.plan import parse
+
+image = pytest.importorskip("matplotlib.image")
+pytest.importorskip("pyarrow")
+
+from hockeystick.plot.matplotlib_figures import iso_levels
+from hockeystick.plot.scales import is_geometric, is_wide
+from hockeystick.sweep.view.slices import choose
+
+EPS = {"linspace": [0.0, 4.0], "num": 12}
+R = {"logspace": [0.1, 10.0], "num": 10}
+THETA: dict[str, Any] = {
+    "title": "A title",
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"eps": EPS, "r": R},
+}
+
+
+def check_picture(path: Path) -> None:
+    """Check that a PNG has a picture's size, and is neither blank nor a single patch."""
+    pixels = image.imread(path)[..., :3]
+    assert min(pixels.shape[:2]) > 400
+    assert pixels.std() > 0.1
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
+
+
+def test_a_picture_for_each_output(tmp_path: Path) -> None:
+    """By default every output gets a heat map, beside the table."""
+    run(THETA, tmp_path / "out")
+    pictures = plot_sweep(tmp_path / "out")
+    assert [path.relative_to(tmp_path / "out").name for path in pictures] == ["delta.png", "log_delta.png"]
+    for path in pictures:
+        check_picture(path)
+    assert run(THETA, tmp_path / "out").computed_rows == 0  # pictures do not disturb the sweep
+
+
+def test_one_output_as_svg(tmp_path: Path) -> None:
+    """One output can be asked for, as SVG, in another directory, with the names and units of the arguments on it."""
+    run(THETA, tmp_path / "out")
+    (picture,) = plot_sweep(tmp_path / "out", value="delta", format="svg", destination=tmp_path / "new" / "pictures")
+    assert picture == tmp_path / "new" / "pictures" / "delta.svg"
+    text = picture.read_text()
+    assert text.startswith("<?xml")
+    assert all(f"<!-- {label} -->" in text for label in ("eps (nats)", "r (standard deviations)", "delta = theta"))
+
+
+def test_lines_for_one_axis(tmp_path: Path) -> None:
+    """With one numeric axis left, all outputs are lines of one picture."""
+    run(THETA, tmp_path / "out")
+    (picture,) = plot_sweep(tmp_path / "out", slices={"eps": "4"})
+    assert picture.name == "outputs.png"
+    check_picture(picture)
+    view = choose(parse(THETA), slices={"eps": "4"})
+    assert (view.x.name, view.y, view.held) == ("r", None, "eps = 4")
+    np.testing.assert_array_equal(
+        view.values(tmp_path / "out", "delta")[0, 0], hs.theta(4.0, np.geomspace(0.1, 10, 10))
+    )
+
+
+def test_values_of_a_view(tmp_path: Path) -> None:
+    """A view has the values of the table at the places of its axes, read from all parts."""
+    plan = {**THETA, "shard_rows": 7}
+    run(plan, tmp_path / "out")
+    view = choose(parse(plan), x="r", y="eps")
+    expected = hs.theta(view.y.values[:, None], view.x.values) if view.y else None
+    np.testing.assert_array_equal(view.values(tmp_path / "out", "delta")[0], expected)
+
+
+FEDERATION: dict[str, Any] = {
+    "outputs": {"mu": "federated.fedavg_gdp"},
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0},
+    "axes": {"num_clients": [50, 100], "noise_std": [1.0, 0.1, 0.01], "schedule": ["constant", "cyclic"]},
+    "zip": [{"local_steps": [200, 100, 50, 20], "rounds": [5, 5, 10, 20]}],
+}
+
+
+def test_panels(tmp_path: Path) -> None:
+    """Short axes become panels; a zipped axis is drawn by its first argument without repeats, in rising order."""
+    view = choose(parse(FEDERATION))
+    assert view.y is not None
+    assert (view.x.name, view.y.name) == ("local_steps", "noise_std")
+    assert view.x.values.tolist() == [20, 50, 100, 200]
+    assert [panel.title for panel in view.panels] == [
+        f"num_clients = {clients}, schedule = {schedule}"
+        for clients in (50, 100)
+        for schedule in ("constant", "cyclic")
+    ]
+    run(FEDERATION, tmp_path / "out")
+    (picture,) = plot_sweep(tmp_path / "out")
+    check_picture(picture)
+
+
+def test_too_many_panels() -> None:
+    """What does not fit into six panels is held at its first value, which the title tells."""
+    axes = {"num_clients": [50, 100, 200, 400], "noise_std": [1.0, 0.1, 0.01, 0.5], "schedule": ["constant", "cyclic"]}
+    view = choose(parse({**FEDERATION, "axes": axes}), x="noise_std", y="local_steps")
+    assert [panel.title for panel in view.panels] == ["schedule = constant", "schedule = cyclic"]
+    assert view.held == "num_clients = 50"
+
+
+def test_slices() -> None:
+    """A held argument may be any of a zipped axis, or a word; a logspace value need not be typed in full."""
+    view = choose(parse(FEDERATION), slices={"rounds": "20", "schedule": "cyclic", "num_clients": "100"})
+    assert view.held == "num_clients = 100, schedule = cyclic, local_steps = 20, rounds = 20"
+    assert choose(parse(THETA), slices={"r": "0.278"}).held == "r = 0.278256"
+
+
+def test_long_axes_are_thinned() -> None:
+    """A picture takes no more points along an axis than it has pixels, both ends among them."""
+    view = choose(parse({**THETA, "axes": {"eps": {"linspace": [0.0, 1.0], "num": 5000}, "r": R}}))
+    assert (len(view.x.points), view.x.values[0], view.x.values[-1]) == (1000, 0.0, 1.0)
+
+
+def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
+    """Missing parts, NaN and columns of one value are drawn as far as they go."""
+    plan = {**THETA, "shard_rows": 10, "axes": {"eps": EPS, "r": [-1.0, *np.geomspace(0.1, 10, 9).tolist()]}}
+    run(plan, tmp_path / "out")
+    (tmp_path / "out/cells/part-000003.parquet").unlink()
+    (picture,) = plot_sweep(tmp_path / "out", value="delta")
+    check_picture(picture)
+    for part in (tmp_path / "out/cells").iterdir():
+        part.unlink()
+    plot_sweep(tmp_path / "out", value="delta")  # hatched all over
+
+
+BAD_CHOICES = [
+    ({"x": "sigma"}, r"x must be a numeric axis with distinct values that is not held, of eps, r, not sigma"),
+    ({"x": "r", "y": "r"}, r"x and y must be on different axes, not r and r"),
+    ({"x": "r", "slices": {"r": "0.1"}}, r"x must be a numeric axis .* not r"),
+    ({"slices": {"sigma": "1"}}, r"slice must name an axis, of eps, r, not sigma"),
+    ({"slices": {"r": "7"}}, r"slice r must be a value of its axis \(nearest are 3.59381, 5.99484, 10\), not 7"),
+    ({"slices": {"r": "one"}}, r"slice r must be a value .* not one"),
+    ({"slices": {"r": "0.1", "eps": "0"}}, r"axes must have a numeric axis"),
+    ({"value": "epsilon"}, r"value must be an output of the sweep, of delta, log_delta, not epsilon"),
+    ({"format": "pdf"}, r"format must be png or svg, not pdf"),
+]
+
+
+@pytest.mark.parametrize(("choice", "message"), BAD_CHOICES)
+def test_bad_choice(tmp_path: Path, choice: dict[str, Any], message: str) -> None:
+    """A wrong choice is refused with the argument, its value and its domain."""
+    run(THETA, tmp_path / "out")
+    with pytest.raises(ValueError, match=message):
+        plot_sweep(tmp_path / "out", **choice)
+
+
+def test_no_sweep(tmp_path: Path) -> None:
+    """A directory without a manifest is refused, and so is a broken part."""
+    with pytest.raises(ValueError, match=r"out must be the directory of a sweep, not "):
+        plot_sweep(tmp_path)
+    run(THETA, tmp_path / "out")
+    (tmp_path / "out/cells/part-000000.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"out must hold whole parts, not .*part-000000.parquet"):
+        plot_sweep(tmp_path / "out")
+
+
+def test_heat_map_of_arrays() -> None:
+    """A heat map checks shapes and order, and chooses log axes where values are spaced by ratios."""
+    eps, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 10)
+    figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="eps", y_label="r", label="delta", title="t")
+    assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "log")
+    with pytest.raises(ValueError, match=r"values must have shape .* = \(10, 9\), not \(9, 10\)"):
+        heat_map(eps, r, np.zeros((9, 10)), x_label="eps", y_label="r", label="delta")
+    with pytest.raises(ValueError, match=r"x must be at least two increasing finite values"):
+        heat_map(eps[::-1], r, np.zeros((10, 9)), x_label="eps", y_label="r", label="delta")
+    with pytest.raises(ValueError, match=r"y must be at least two increasing"):
+        heat_map(eps, [1.0], np.zeros((1, 9)), x_label="eps", y_label="r", label="delta")
+
+
+def test_line_plot_of_arrays() -> None:
+    """A line plot checks shapes."""
+    figure = line_plot([1.0, 2.0], {"one": [1.0, 2.0]}, x_label="x")
+    assert figure.axes[0].get_ylabel() == "one"
+    with pytest.raises(
+        ValueError, match=r"series must hold arrays of shape \(len\(x\),\) = \(2,\), not \{'one': \(1,\)\}"
+    ):
+        line_plot([1.0, 2.0], {"one": [1.0]}, x_label="x")
+    with pytest.raises(ValueError, match="series must hold"):
+        line_plot([1.0, 2.0], {}, x_label="x")
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "log", "expected"),
+    [
+        (0.3, 30.0, True, [0.5, 1, 2, 5, 10, 20]),
+        (1e-6, 1.0, True, [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]),
+        (0.0, 1.0, False, [0.2, 0.4, 0.6, 0.8]),
+        (1.0, 1.0, False, []),
+    ],
+)
+def test_iso_levels_are_round(least: float, greatest: float, log: bool, expected: list[float]) -> None:
+    """Iso-lines stand at round numbers strictly inside the range."""
+    np.testing.assert_allclose(iso_levels(least, greatest, log), expected, rtol=1e-12)
+
+
+def test_scales() -> None:
+    """An axis is logarithmic where its values were spaced by ratios. Only values without a sign and with a wide range get a log colour; an underflow to zero does not prevent it."""
+    assert is_wide(np.array([1e-300, 1.0]))
+    assert is_wide(np.array([0.0, 1e-3, 1.0, np.nan, np.inf]))
+    assert not is_wide(np.array([-1.0, 1e-3, 1.0]))
+    assert not is_wide(np.array([0.0, 0.0]))
+    assert is_geometric(np.array([50.0, 100.0, 200.0]))
+    assert is_geometric(np.array([1.0, 3.0, 10.0, 30.0, 100.0]))
+    assert not is_geometric(np.array([10.0, 20.0, 30.0]))
+    assert not is_geometric(np.arange(1.0, 1000.0))
+    assert not is_geometric(np.array([0.0, 1.0, 2.0]))
+
+
+def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
+    """On a dark style the paper is dark, letters and axes are light, and iso-lines stay legible."""
+    style = pytest.importorskip("matplotlib.style")
+    eps = np.linspace(0, 4, 9)
+    with style.context("dark_background"):
+        line_plot(eps, {"r = 1": hs.theta(eps, 1.0)}, x_label="eps").savefig(tmp_path / "dark.png")
+    pixels = image.imread(tmp_path / "dark.png")[..., :3].mean(axis=2)
+    assert pixels[0, 0] < 0.1
+    assert (pixels > 0.9).mean() > 0.005

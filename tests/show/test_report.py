@@ -1,0 +1,293 @@
+"""Reports: one page that a browser shows without a network, with every number's label and nothing left unsaid."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import processes
+from hockeystick.report import report_sweep
+from hockeystick.sweep import run
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import MEANING, REGISTERED, lookup, status
+from hockeystick.sweep.plan.plan import parse
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("bokeh")
+
+from hockeystick.cli import main
+from hockeystick.sweep.view.sample import MAX_NUMBERS, choose_cells, read_sample
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(BROWSERS)}")
+DARK, LIGHT = 0, 1  # as the browser numbers them
+
+PLAN: dict[str, Any] = {
+    "title": "Loss & </script><b>noise",
+    "shard_rows": 50,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"x": [1.0]},
+}
+THETA: dict[str, Any] = {
+    **PLAN,
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 12}, "r": {"logspace": [0.1, 10.0], "num": 10}},
+}
+FEDERATION: dict[str, Any] = {
+    "outputs": {"certified": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0},
+    "axes": {"num_clients": [50, 100], "noise_std": [1.0, 0.1, 0.01], "schedule": ["constant", "cyclic"]},
+    "zip": [{"local_steps": [200, 100, 50, 20], "rounds": [5, 5, 10, 20]}],
+}
+DPSGD: dict[str, Any] = {
+    "title": "DP-SGD",
+    "shard_rows": 200,
+    "outputs": {"epsilon": "dpsgd_epsilon"},
+    "fixed": {"delta": 1e-5},
+    "axes": {
+        "sampling_rate": [0.01, 0.1, 2.0],
+        "noise_multiplier": {"logspace": [0.5, 8.0], "num": 24},
+        "steps": {"range": [100, 1000], "step": 100},
+    },
+}
+
+
+def text(page: Path) -> str:
+    """Return the words of a page: no scripts, no styles, no tags."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", bare).split())
+
+
+def browse(page: Path, *options: str) -> str:
+    """Open a page in a browser without a network, wait for it, and return what the browser prints."""
+    command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += [f"--user-data-dir={page.parent / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += ["--virtual-time-budget=8000", *options, page.resolve().as_uri()]
+    return processes.run(command).stdout
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a sweep of DP-SGD with refused cells, of which the second part of four is lost."""
+    out = tmp_path_factory.mktemp("sweep")
+    run(DPSGD, out)
+    (out / "cells/part-000001.parquet").unlink()
+    return report_sweep(out)
+
+
+def test_sample_is_the_table(tmp_path: Path) -> None:
+    """The numbers of the page are those of the direct call, in the order of slices, y and x."""
+    plan = parse({**DPSGD, "outputs": {"epsilon": "dpsgd_epsilon", "again": "dpsgd_epsilon"}})
+    run(plan.source, tmp_path)
+    choice = choose_cells(plan, "steps", "noise_multiplier", None)
+    sample = read_sample(tmp_path, choice)
+    rate, noise, steps = (axis.values[0] for axis in plan.axes)
+    expected = hs.dpsgd_epsilon(noise[:, None], rate[:, None, None], steps, 1e-5, on_error="nan")
+    np.testing.assert_array_equal(sample.outputs["again"], expected.ravel())
+    assert sample.present.all()
+    assert sample.errors == {
+        "epsilon: sampling_rate must lie in [0, 1], not 2.0; again: sampling_rate must lie in [0, 1], not 2.0": 480
+    }
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shown"),
+    [
+        ((1000, 1000), (64, 64)),
+        ((30, 500, 400, 20), (8, 64, 64, 8)),  # 8 * 8 * 64 * 64 numbers are the most below 300,000
+        ((10**6,), (1000,)),
+        ((2, 3), (2, 3)),
+    ],
+)
+def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...]) -> None:
+    """A page takes whole slices of at most 300,000 numbers, with both ends of every axis."""
+    names = ("noise_multiplier", "sampling_rate", "steps", "delta")
+    axes = {name: {"linspace": [0.1, 1.0], "num": length} for name, length in zip(names, lengths, strict=False)}
+    fixed = dict.fromkeys(names[len(lengths) :], 0.5)
+    choice = choose_cells(parse({"outputs": {"eps": "dpsgd_epsilon"}, "fixed": fixed, "axes": axes}), None, None, None)
+    points = [choice.points(axis) for axis in range(len(lengths))]
+    assert tuple(map(len, points)) == shown
+    assert len(choice.cells()) <= MAX_NUMBERS
+    assert [(at[0], at[-1]) for at in points] == [(0, length - 1) for length in lengths]
+
+
+def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
+    """A page of a part of the table says how many cells it has, and of each axis how many values."""
+    axes = {"eps": {"linspace": [0.0, 4.0], "num": 300}, "r": {"logspace": [0.1, 10.0], "num": 100}}
+    run({**THETA, "shard_rows": 65536, "axes": axes}, tmp_path)
+    words = text(report_sweep(tmp_path))
+    assert "The pictures have 4,096 of the 30,000 cells. Of long axes they have evenly chosen values" in words
+    assert "eps linspace 0.0 4.0 300 64" in words
+    assert "All 30,000 cells of the plan are there." in words
+
+
+def test_counts_are_of_the_whole_table(tmp_path: Path) -> None:
+    """The least and the greatest value are those of all cells, with all their digits, drawn or not."""
+    run({**THETA, "axes": {**THETA["axes"], "eps": {"linspace": [0.0, 4.0], "num": 301}}}, tmp_path)
+    everything = hs.theta(np.linspace(0, 4, 301)[:, None], np.geomspace(0.1, 10, 10))
+    assert f"{float(everything.min())!r} {float(everything.max())!r} 0" in text(report_sweep(tmp_path))
+
+
+def test_labels_and_origin(tmp_path: Path) -> None:
+    """Each output has its label and the label its meaning; a formula that is no bound is called so; versions and plan are there."""
+    run(FEDERATION, tmp_path / "out")
+    page = report_sweep(tmp_path / "out", tmp_path / "new" / "page.html", slices={"schedule": "cyclic"})
+    words = text(page)
+    assert page == tmp_path / "new" / "page.html"
+    assert "certified federated.fedavg_gdp certified" in words
+    assert "printed published.fedavg_gdp unsound" in words
+    assert MEANING["unsound"] in words
+    assert "Warning: printed: " in words
+    assert "Held: schedule = cyclic." in words
+    assert f"computed by hockeystick {hs.__version__}" in words
+    assert "&#34;noise_std&#34;" in words  # the plan
+
+
+def test_incomplete_run_says_what_is_missing(unfinished: Path) -> None:
+    """A lost part is told with its cells, and refused cells with their reason."""
+    words = text(unfinished)
+    assert "Incomplete: 200 of 720 cells are missing. Not computed yet, or not whole: cells 200 to 399." in words
+    assert "240 cells have no value in some column" in words
+    assert "480 epsilon: sampling_rate must lie in [0, 1], not 2.0" in words
+
+
+def test_nothing_is_there_yet(tmp_path: Path) -> None:
+    """A run that was killed before its first part has a page all the same."""
+    run(THETA, tmp_path)
+    for part in (tmp_path / "cells").iterdir():
+        part.unlink()
+    assert "Incomplete: 120 of 120 cells are missing." in text(report_sweep(tmp_path))
+
+
+def test_page_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
+    """No tag of the page refers to a file or a site, and texts of the plan are texts."""
+    run(THETA, tmp_path)
+    page = report_sweep(tmp_path).read_text(encoding="utf-8")
+    tags = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
+    tags = re.sub(r"(<style\b[^>]*>).*?</style>", r"\1", tags, flags=re.DOTALL)
+    assert not re.search(r"<link\b|<img\b|\bsrc=|\bhref=", tags)
+    assert "<b>noise" not in page
+    assert "Loss &amp; &lt;/script&gt;&lt;b&gt;noise" in tags
+    assert len(page) < 2_500_000
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_screenshot(unfinished: Path, scheme: int) -> None:
+    """A browser without a network draws the page, in the colours of its scheme."""
+    image = pytest.importorskip("matplotlib.image")
+    shot = unfinished.parent / f"{scheme}.png"
+    browse(
+        unfinished, "--window-size=1300,1000", f"--blink-settings=preferredColorScheme={scheme}", f"--screenshot={shot}"
+    )
+    pixels = image.imread(shot)[..., :3]
+    assert pixels.shape[:2] == (1000, 1300)
+    assert len(np.unique((pixels * 255).round().astype(np.uint8).reshape(-1, 3), axis=0)) > 100
+    assert (np.median(pixels) > 0.5) == (scheme == LIGHT)
+    colourful = np.ptp(pixels, axis=2) > 0.1  # the heat map and its bar
+    assert colourful.mean() > 0.03
+
+
+PROBE = """<script>
+const until = async (look) => { for (;;) { const seen = look(); if (seen) return seen; await new Promise((go) => setTimeout(go, 50)) } }
+const roots = (root) => [root, ...[...root.querySelectorAll("*")].flatMap((e) => e.shadowRoot ? roots(e.shadowRoot) : [])]
+const find = (selector) => roots(document).map((root) => root.querySelector(selector)).find((element) => element)
+const point = (element, x, y) => element.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: y, isPrimary: true, bubbles: true, composed: true}))
+window.addEventListener("load", async () => {
+  const picture = await until(() => window.Bokeh?.documents[0]?.get_model_by_name("picture-0"))
+  const words = () => picture.renderers[0].data_source.data["epsilon text"]
+  await until(() => words()[0] != " ")
+  const select = Bokeh.documents[0].get_model_by_name("select sampling_rate")
+  const choose = async (value) => { select.value = value; await new Promise((go) => setTimeout(go, 200)); return [...words()] }
+  const slices = []
+  for (const [value] of [...select.options, ["0"]]) slices.push(await choose(value))
+  const area = find(".bk-events")
+  const box = find(".bk-CartesianFrame").getBoundingClientRect()
+  const [x, y] = [box.left + 2, box.bottom - 2]
+  const tooltip = await until(() => { point(area, x, y); return find(".bk-tooltip-row-value")?.parentElement.parentElement.textContent })
+  const result = document.createElement("pre")
+  result.id = "probe"
+  result.textContent = JSON.stringify({slices: slices.slice(0, -1), tooltip})
+  document.body.append(result)
+})
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def probed(unfinished: Path) -> dict[str, Any]:
+    """Return what a reader sees who chooses every slice in turn, and then points at the first cell."""
+    page = unfinished.with_name("probed.html")
+    start, _, end = unfinished.read_text(encoding="utf-8").rpartition("</body>")
+    page.write_text(start + PROBE + end, encoding="utf-8")
+    found = re.search(r'<pre id="probe">(.*?)</pre>', browse(page, "--dump-dom"), re.DOTALL)
+    assert found
+    seen: dict[str, Any] = json.loads(html.unescape(found.group(1)))
+    return seen
+
+
+@needs_browser
+def test_choice_of_a_slice(probed: dict[str, Any]) -> None:
+    """Choosing a value of the argument that is not drawn puts its cells into the picture, with all their digits."""
+    noise, steps = np.geomspace(0.5, 8.0, 24), np.arange(100, 1001, 100)
+    expected = hs.dpsgd_epsilon(noise, np.array([0.01, 0.1])[:, None, None], steps[:, None], 1e-5)
+    for shown, values in zip(probed["slices"], expected, strict=False):
+        for word, value in zip(shown, values.ravel(), strict=True):
+            assert word == "not computed yet" or float(word) == value
+    assert sum(word == "not computed yet" for shown in probed["slices"] for word in shown) == 200
+    assert probed["slices"][2] == ["refused"] * 240
+
+
+@needs_browser
+def test_hover(probed: dict[str, Any]) -> None:
+    """Pointing at a cell shows its arguments and its value, with all their digits."""
+    value = float(hs.dpsgd_epsilon(0.5, 0.01, 100, 1e-5))
+    assert re.sub(r"\s", "", probed["tooltip"]) == f"noise_multiplier:0.5steps:100epsilon:{value!r}"
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command writes the page and prints its path; a wrong axis is one line and exit code 2."""
+    run(THETA, tmp_path)
+    assert main(["sweep", "report", str(tmp_path), "--x", "r"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'report.html'}\n"
+    assert main(["sweep", "report", str(tmp_path), "--x", "sigma"]) == 2
+    assert capsys.readouterr().err.startswith("hockeystick sweep: x must be a numeric axis")
+    assert run(THETA, tmp_path).computed_rows == 0  # the page does not disturb the sweep
+
+
+def test_table_at_a_url(tmp_path: Path) -> None:
+    """A table on another file system is read there; the page is written here, and a place for it must be given."""
+    pytest.importorskip("fsspec")
+    url = f"memory://{tmp_path.name}"
+    run(THETA, url)
+    with pytest.raises(ValueError, match="destination must be given for a table at a URL"):
+        report_sweep(url)
+    assert "All 120 cells of the plan are there." in text(report_sweep(url, tmp_path / "page.html"))
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_every_function_has_a_label(name: str) -> None:
+    """Somebody has looked at what the values of each registered function are worth; those called certified say so."""
+    assert status(name) in MEANING
+    assert status(name) != "unlabelled"
+    documentation = (lookup(name).call.__doc__ or "").lower()
+    if status(name) == "certified":
+        assert re.search(r"certified|upper bound|feasible|budget", documentation)
+    if status(name) == "unsound":
+        assert "no upper bound" in documentation
+
+
+def test_units() -> None:
+    """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
+    assert units.labelled("eps", units.of_argument("eps")) == "eps (nats)"
+    assert units.labelled("clip_norm", units.of_argument("clip_norm")) == "clip_norm"
+    assert {units.of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
+    assert {units.of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
+    assert {units.of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"standard deviations"}

@@ -1,0 +1,249 @@
+"""What is certified of a run: each algorithm has its mechanism or bound, and nothing without a proof."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from small_runs import FEDAVG, SGD, SILOS, run
+
+pytest.importorskip("numba")
+
+import hockeystick as hs
+from hockeystick import federated, simulate
+from hockeystick.simulate.algorithms import ftrl
+
+
+def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
+    """Every silo is charged for all rounds with its own size, and the largest epsilon counts."""
+    result = run(SGD, record_every=2)
+    silos = [hs.FixedSizeSampled(hs.Gaussian(0.2 * 5), n, 5, replacement=False) for n in SILOS.sizes]
+    worst = [max(hs.Accountant("replace").compose(s, t).epsilon(1e-5) for s in silos) for t in (2, 4, 6)]
+    assert result.epsilon(1e-5) == pytest.approx(worst, rel=1e-12)
+    ledger = result.accountant(1e-5)
+    assert ledger is not None
+    assert ledger.ledger == {silos[2]: 6}
+    assert result.guarantee().adjacency == "replace"
+
+
+@pytest.mark.parametrize(
+    ("records", "mechanism", "adjacency", "uses"),
+    [
+        (simulate.Poisson(0.1), hs.PoissonSampled(hs.Gaussian(0.2 * 2.0), 0.1), "add_or_remove", 6),
+        (simulate.EveryRound(), hs.Gaussian(0.2 * 20), "replace", 6),
+        (simulate.Cyclic(5), hs.Gaussian(0.2 * 5), "replace", 2),  # two passes of four
+        (simulate.Shuffled(5), hs.Gaussian(0.2 * 5), "replace", 2),
+        (simulate.Shuffled(3), hs.Gaussian(0.2 * 3), "replace", 1),
+    ],
+    ids=repr,
+)
+def test_samplers_have_their_mechanisms(records, mechanism, adjacency, uses):
+    """What a batch leaks is the mechanism of its sampler, under its adjacency; batches of one pass are disjoint."""
+    problem = simulate.synthetic("logistic", sizes=[20], num_features=3, seed=1)
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, noise_std=0.2, records=records)
+    guarantee = algorithm.guarantee(problem, rounds=6)
+    expected = hs.Accountant(adjacency).compose(mechanism, uses)
+    assert guarantee.adjacency == adjacency
+    assert guarantee.epsilon(6, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(2**15, 2**15 + 1), (2**15 + 1, 2**15)])
+def test_silos_that_agree_after_many_rounds_may_differ_before(sizes):
+    """After 2^15 + 1 rounds of single records the smaller silo is in its second pass, and pays for two, listed first or last."""
+    problem = simulate.Problem("linear", np.ones((sum(sizes), 1)), sizes=sizes)
+    expected = hs.Accountant("replace").compose(hs.Gaussian(5.0), 2)
+    for records in (simulate.Cyclic(1), simulate.Shuffled(1)):
+        algorithm = simulate.NoisyMinibatchSGD(learning_rate=0.1, clip_norm=1.0, noise_std=5.0, records=records)
+        guarantee = algorithm.guarantee(problem, rounds=2**15 + 1)
+        assert guarantee.epsilon(2**15 + 1, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
+        spent = guarantee.accountant(2**15 + 1, 1e-5)
+        assert spent is not None
+        assert spent.ledger == expected.ledger
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "quadratic"])
+@pytest.mark.parametrize("clipping", ["batch", "record"])
+def test_no_record_makes_a_clipped_run_diverge(loss, clipping):
+    """A gradient that overflows is clipped to 0: a model that is not finite would tell of the record, whatever the noise."""
+    labels = [1.0, 1.0, 1.0] if loss == "least_squares" else None
+    problem = simulate.Problem(loss, [[1e308, 1e308], [1.0, 1.0], [2.0, 1.0]], labels, curvature=10.0)
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=1.0, local_steps=2, clip_norm=1.0, noise_std=5.0, clipping=clipping, clients=simulate.FixedSize(1)
+    )
+    result = run(algorithm, problem, rounds=4, num_runs=20)
+    assert np.isfinite(result.last_iterates).all()
+    assert abs(result.last_iterates).max() < 100
+
+
+@pytest.mark.parametrize(("rounds", "error"), [(-1, ValueError), (2.0, TypeError), (True, TypeError)])
+def test_guarantees_count_rounds(rounds, error):
+    """Only whole numbers of rounds cost something."""
+    for algorithm in (SGD, FEDAVG):
+        guarantee = algorithm.guarantee(SILOS, rounds=6)
+        with pytest.raises(error, match="rounds"):
+            guarantee.epsilon(rounds, 1e-5)
+        with pytest.raises(error, match="rounds"):
+            guarantee.accountant(rounds, 1e-5)
+    with pytest.raises(ValueError, match=r"rounds must be at most those planned \(6\), not 7"):
+        FEDAVG.guarantee(SILOS, rounds=6).epsilon(7, 1e-5)
+
+
+def test_local_sgd_composes_every_step():
+    """K local steps a round are K mechanisms on single records."""
+    algorithm = simulate.LocalSGD(learning_rate=0.1, local_steps=3, clip_norm=2.0, noise_std=4.0)
+    problem = simulate.Problem("linear", np.ones((20, 1)))
+    step = hs.FixedSizeSampled(hs.Gaussian(2.0), 20, 1, replacement=False)
+    expected = hs.Accountant("replace").compose(step, 12).epsilon(1e-5)
+    assert algorithm.guarantee(problem, rounds=4).epsilon(4, 1e-5) == pytest.approx(expected, rel=1e-12)
+
+
+def test_fedavg_has_its_bound():
+    """With a public smoothness and all clients the guarantee is fedavg_gdp's or fedprox_gdp's; else rounds are composed."""
+    settings: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.3}
+    shared = settings | {"rounds": 6, "num_clients": 4, "smoothness": 0.25}
+    hidden = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(SILOS, rounds=6)
+    assert hidden.epsilon(6, 1e-5) == federated.fedavg_epsilon(1e-5, **shared, schedule="stagewise")
+    prox = simulate.NoisyFedProx(**settings, prox=2.0).guarantee(SILOS, rounds=6)
+    assert prox.epsilon(6, 1e-5) == federated.fedprox_epsilon(1e-5, **shared, prox=2.0)
+    private = simulate.Problem("logistic", SILOS.features, SILOS.labels, SILOS.sizes)
+    composed = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(private, rounds=6)
+    mu = math.sqrt(sum((2 / 4 * 0.1 * 3 / (t + 1) * 2 / 0.3) ** 2 for t in range(6)))
+    assert composed.epsilon(6, 1e-5) == pytest.approx(hs.gdp_epsilon(mu, 1e-5), rel=1e-12)
+    assert composed.epsilon(6, 1e-5) >= hidden.epsilon(6, 1e-5)
+
+
+def test_poisson_batches_are_not_as_smooth():
+    """A Poisson batch may be larger than its divisor, so that its mean gradient's Lipschitz constant is not the records': no hidden states."""
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=0.1,
+        local_steps=3,
+        clip_norm=1.0,
+        noise_std=0.3,
+        schedule="stagewise",
+        records=simulate.Poisson(0.3),
+    )
+    guarantee = algorithm.guarantee(SILOS, rounds=6)
+    assert guarantee.released == "the averaged model of every round"
+
+
+def test_trusted_aggregator_has_its_bound():
+    """The certified epsilon is where the smallest certified delta, times the share that took part, meets delta."""
+    problem = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
+    algorithm = simulate.TrustedAggregator(learning_rate=0.5, clip_norm=1.0, noise_std=1.5, batch_size=4, radius=1.0)
+    settings: dict[str, Any] = {
+        "batch_size": 4,
+        "learning_rate": 0.5,
+        "noise_std": 1.5,
+        "lipschitz": 1.0,
+        "radius": 1.0,
+    }
+    for rounds in (3, 10):
+        epsilon = algorithm.guarantee(problem, rounds=10).epsilon(rounds, 1e-4)
+        best = federated.best(epsilon, num_users=4 * rounds, loss="convex", smoothness=0.25, **settings)
+        assert best.delta * rounds / 10 == pytest.approx(1e-4, rel=1e-6)
+        assert best.delta * rounds / 10 <= 1e-4
+
+
+def test_tree_sensitivity_by_hand():
+    """One pass over 8 rounds: the first is in all 4 nodes that prefixes use; two passes over 4: twice in the upper ones."""
+    assert ftrl.tree_sensitivity(8, 8) == 4
+    assert ftrl.tree_sensitivity(7, 7) == 3
+    # rounds 1 and 5 of 8: own nodes {1}, {5}; {1,2}, {5,6}; {1..4}; {1..8} twice
+    assert ftrl.tree_sensitivity(8, 4) == 2 * 1 + 2 * 1 + 1 + 4
+
+
+def brute_tree(rounds: int, period: int) -> int:
+    """Return the sensitivity from the nodes of every prefix, one by one."""
+    nodes = {(level, n >> level) for n in range(1, rounds + 1) for level in range(n.bit_length()) if n >> level & 1}
+    worst = 0
+    for residue in range(min(period, rounds)):
+        mine = range(residue + 1, rounds + 1, period)
+        worst = max(worst, sum(sum((k - 1) << j < t <= k << j for t in mine) ** 2 for j, k in nodes))
+    return worst
+
+
+@pytest.mark.parametrize(("rounds", "period"), [(1, 1), (5, 5), (11, 4), (23, 3), (32, 8), (33, 33)])
+def test_tree_sensitivity_counts_nodes(rounds, period):
+    """The sensitivity of tree noise is the sum over nodes that its prefixes are made of."""
+    assert ftrl.tree_sensitivity(rounds, period) == brute_tree(rounds, period)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (
+            simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, records=simulate.FixedSize(5)),
+            SILOS,
+        ),  # no noise
+        (
+            simulate.NoisyMinibatchSGD(
+                learning_rate=0.5, clip_norm=math.inf, noise_std=1.0, records=simulate.FixedSize(5)
+            ),
+            SILOS,
+        ),
+        (
+            simulate.NoisyMinibatchSGD(
+                learning_rate=0.5, clip_norm=1.0, noise_std=1.0, records=simulate.WithReplacement(5)
+            ),
+            SILOS,
+        ),
+        (
+            simulate.ShuffledMinibatchSGD(learning_rate=0.1, clip_norm=1.0, protocol=simulate.BinomialNoise(2, 3, 0.5)),
+            SILOS,
+        ),
+        (simulate.NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=2.0), SILOS),
+        (simulate.NoisyFedProx(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=0.1), SILOS),
+        (
+            simulate.NoisyFedAvg(
+                learning_rate=0.1,
+                local_steps=2,
+                clip_norm=1.0,
+                noise_std=1.0,
+                clipping="record",
+                records=simulate.Poisson(0.3),
+            ),
+            SILOS,
+        ),
+    ],
+    ids=[
+        "no noise",
+        "no clipping",
+        "with replacement",
+        "binomial",
+        "steps too long for prox",
+        "prox below smoothness",
+        "Poisson batches clipped by record",
+    ],
+)
+def test_nothing_is_certified_without_a_proof(algorithm, problem):
+    """Where no bound covers the settings, asking for one says so."""
+    with pytest.raises(simulate.NoGuaranteeError):
+        algorithm.guarantee(problem, rounds=3)
+    with pytest.raises(simulate.NoGuaranteeError):
+        run(algorithm, problem, budget=(1.0, 1e-5))
+
+
+def test_binomial_noise_of_accelerated_sgd_is_not_certified():
+    """A protocol in place of Gaussian noise has no guarantee either."""
+    protocol = simulate.BinomialNoise(2, 3, 0.5)
+    algorithm = simulate.AcceleratedMinibatchSGD(
+        scale=2.0, clip_norm=1.0, records=simulate.FixedSize(1), protocol=protocol
+    )
+    with pytest.raises(simulate.NoGuaranteeError):
+        algorithm.guarantee(SILOS, rounds=3)
+
+
+def test_budget_stops_before_it_is_exceeded():
+    """The last round keeps the budget, one more would not; a budget that allows no round, or is spent, is refused."""
+    guarantee = SGD.guarantee(SILOS, rounds=50)
+    result = run(SGD, rounds=50, budget=(20.0, 1e-5))
+    assert result.stopped == "budget"
+    assert guarantee.epsilon(result.completed, 1e-5) <= 20.0 < guarantee.epsilon(result.completed + 1, 1e-5)
+    assert result.recorded[-1] == result.completed
+    assert run(SGD, budget=(1000.0, 1e-5)).stopped == "rounds"
+    for spent in (0.0, 0.1):
+        with pytest.raises(ValueError, match="budget must allow one round"):
+            run(SGD, budget=(spent, 1e-5))

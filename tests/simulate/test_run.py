@@ -1,0 +1,188 @@
+"""Runs of the simulator: reproducible to the bit, adjacent problems, divergence, and what ends a run."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import processes
+from small_runs import FEDAVG, SGD, run
+
+pytest.importorskip("numba")
+
+from hockeystick import simulate
+from hockeystick.simulate.running import engine
+
+
+@pytest.mark.parametrize("algorithm", [SGD, FEDAVG], ids=["sgd", "fedavg"])
+def test_threads_change_no_bit(algorithm, monkeypatch):
+    """Runs shared by 1, 2, 3 and 7 threads, and one run whose clients are, have the same bits."""
+    alone = run(algorithm, num_runs=9, record_every=2).models
+    for threads in (2, 3, 7):
+        assert np.array_equal(run(algorithm, num_runs=9, record_every=2, num_threads=threads).models, alone)
+    monkeypatch.setattr(engine, "ROUND_SECONDS", 0.0)  # clients are handed out from the second round on
+    for threads in (2, 3, 7):
+        assert np.array_equal(run(algorithm, record_every=2, num_threads=threads).models[:, 0], alone[:, 0])
+
+
+def test_pieces_and_parts_change_no_bit():
+    """Neither how often is recorded nor how runs are split into calls changes anything."""
+    whole = run(FEDAVG, num_runs=4, record_every=1)
+    assert np.array_equal(run(FEDAVG, num_runs=4).models[-1], whole.models[-1])
+    parts = [run(FEDAVG, num_runs=2, first_run=i).models[-1] for i in (0, 2)]
+    assert np.array_equal(np.concatenate(parts), whole.models[-1])
+    assert whole.recorded.tolist() == [1, 2, 3, 4, 5, 6]
+    assert run(FEDAVG, record_every=4).recorded.tolist() == [4, 6]
+
+
+def test_seeds_and_runs_are_independent():
+    """Other seeds and other runs have other noise, uncorrelated over 3000 runs."""
+    problem = simulate.Problem("linear", [[0.5]])
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=1.0, clip_norm=1.0, noise_std=1.0)
+    one, other = (run(algorithm, problem, num_runs=3000, seed=seed).last_iterates[:, 0] for seed in (1, 2))
+    assert abs(np.corrcoef(one, other)[0, 1]) < 4 / math.sqrt(3000)
+    assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 4 / math.sqrt(3000)
+    assert np.unique(one).size == 3000
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        SGD,
+        FEDAVG,
+        simulate.NoisyFedProx(learning_rate=0.1, local_steps=2, clip_norm=1.0, prox=2.0),
+        simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise="laplace", random_stop=True),
+        simulate.TrustedAggregator(learning_rate=0.1, clip_norm=1.0, batch_size=2, radius=1.0),
+        simulate.TreeFTRL(learning_rate=0.1, clip_norm=1.0, records=simulate.Shuffled(5), restart=True),
+        simulate.MultistageMinibatchSGD(stages=((2, 3.0),), clip_norm=1.0, records=simulate.Poisson(0.1)),
+        simulate.ShuffledMinibatchSGD(learning_rate=0.1, clip_norm=1.0, protocol=simulate.BinomialNoise(2, 3, 0.5)),
+    ],
+    ids=lambda algorithm: type(algorithm).__name__,
+)
+def test_repr_rebuilds(algorithm):
+    """The repr of an algorithm, and its pickle, are the algorithm."""
+    assert eval(repr(algorithm), vars(simulate) | {"inf": math.inf}) == algorithm
+    assert pickle.loads(pickle.dumps(algorithm)) == algorithm
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "schedule"), [("fedavg", "constant"), ("fedavg", "continuous"), ("fedprox", "constant")]
+)
+def test_sensitivity_is_below_its_bounds(algorithm, schedule):
+    """Data sensitivity is at most gamma_t, model sensitivity at most rho_t times the gap before, and their sum bounds the gap."""
+    rate, local, rounds = 0.4, 4, 12
+    problem = simulate.synthetic("logistic", sizes=[3] * 4, num_features=4, seed=3)
+    adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
+    settings: dict[str, Any] = {"learning_rate": rate, "local_steps": local, "clip_norm": 0.4, "noise_std": 0.1}
+    smoothness, prox = 0.25, 2.0
+    step = np.arange(rounds)[:, np.newaxis] * local + np.arange(1, local + 1)
+    rates = rate / step if schedule == "continuous" else np.full((rounds, local), rate)
+    if algorithm == "fedprox":
+        tested: simulate.NoisyFedAvg = simulate.NoisyFedProx(**settings, prox=prox)
+        rho = np.ones(rounds)
+        for _ in range(local):
+            rho = (1 - rate * (prox - smoothness)) * rho + rate * prox
+    else:
+        tested = simulate.NoisyFedAvg(**settings, schedule=schedule)
+        rho = np.prod(1 + rates * smoothness, axis=1)
+    gap = simulate.sensitivity(tested, problem, adjacent, rounds=rounds, seed=1, num_runs=5, num_threads=1)
+    gamma = tested.data_sensitivity(rounds, 4)[:, np.newaxis]
+    if algorithm == "fedavg":
+        assert gamma[:, 0] == pytest.approx(2 * 0.4 / 4 * rates.sum(axis=1), rel=1e-12)
+    assert np.all(gap.data <= gamma * (1 + 1e-12))
+    assert np.all(gap.model[1:] <= rho[1:, np.newaxis] * gap.total[:-1] * (1 + 1e-9))
+    assert np.all(gap.total <= (gap.data + gap.model) * (1 + 1e-9))
+    assert gap.data.min() > 0
+    here, there = (run(tested, p, rounds=rounds, seed=1, num_runs=5).last_iterates for p in (problem, adjacent))
+    assert gap.total[-1] == pytest.approx(np.linalg.norm(here - there, axis=1), rel=1e-12)
+
+
+def test_linear_losses_attain_the_data_sensitivity():
+    """Opposite records at the clip norm move the model by exactly gamma_t every round, and the gap is their sum."""
+    problem = simulate.Problem("linear", [[3.0], [0.1]], sizes=[1, 1])
+    algorithm = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, schedule="stagewise")
+    gap = simulate.sensitivity(algorithm, problem, problem.replace_record(0, [-2.0]), rounds=5, seed=1)
+    gamma = algorithm.data_sensitivity(5, 2)
+    assert gap.data[:, 0] == pytest.approx(gamma, rel=1e-12)
+    assert gap.total[:, 0] == pytest.approx(np.cumsum(gamma), rel=1e-12)
+
+
+def test_divergence_keeps_what_was_computed():
+    """A run that overflows stops, with its round named; what it recorded before is kept, and other runs go on."""
+    problem = simulate.Problem("quadratic", [[1.0]])
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=1e60, clip_norm=math.inf)
+    with pytest.warns(RuntimeWarning, match="1 of 1 runs became non-finite, the first in round 6"):
+        result = run(algorithm, problem, rounds=100, record_every=2)  # 1e60, 1e120, ..., 1e300, overflow
+    assert (result.stopped, result.completed, result.recorded.tolist()) == ("diverged", 5, [2, 4])
+    assert np.isfinite(result.models).all()
+    assert abs(result.last_iterates[0, 0]) == pytest.approx(1e300, rel=1e-9)
+    # noise so large that it overflows in about half of the runs
+    noisy = simulate.ProjectedNoisySGD(learning_rate=1.0, clip_norm=1.0, noise_std=1.5e308)
+    with pytest.warns(RuntimeWarning, match="of 20 runs became non-finite"):
+        result = run(noisy, problem, rounds=2, num_runs=20, record_every=1)
+    lost = result.diverged > 0
+    assert 0 < lost.sum() < 20
+    assert np.isfinite(result.models[:, ~lost]).all()
+    assert np.isnan(result.models[1, lost]).all()
+    assert np.isnan(result.loss()[1, lost]).all()
+
+
+@pytest.mark.slow
+def test_page_runs(capsys):
+    """The examples of docs/simulate/simulate.md run, and the budget stops the first of them."""
+    pytest.importorskip("sklearn")
+    page = Path(__file__).parents[2] / "docs" / "simulate" / "simulate.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    exec(compile("\n".join(blocks), "simulate.md", "exec"), {})  # noqa: S102, the text is ours
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].endswith("budget")
+    assert printed[-1] == "True"
+
+
+LONG = """
+from hockeystick import simulate
+a = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)
+p = simulate.Problem("linear", [[1.0]])
+print("started", flush=True)
+simulate.run(a, p, rounds=10**6, seed=1, num_runs=10**5)
+"""
+
+
+def test_ctrl_c_ends_a_long_run():
+    """An interrupt ends a run of 10^11 steps within seconds, with KeyboardInterrupt."""
+    with processes.child([sys.executable, "-c", LONG]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=processes.seconds(60))[1]
+    assert "KeyboardInterrupt" in errors
+
+
+def test_extra_is_asked_for_by_name():
+    """Without numba the module imports, settings can be made, and a run asks for the extra."""
+    code = "import sys\nsys.modules['numba'] = None\n" + LONG.replace("10**6", "1").replace("10**5", "1")
+    told = processes.python(code, check=False)
+    assert told.stdout.startswith("started")
+    assert "pip install 'hockeystick[simulate]'" in told.stderr
+
+
+def test_a_million_rounds():
+    """A million rounds, or ten thousand local steps, need no more memory than one."""
+    problem = simulate.Problem("quadratic", [[1.0], [3.0]])
+    sgd = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=math.inf)
+    result = run(sgd, problem, rounds=10**6)
+    fixed_point = (0.1 * 3.0 + 0.9 * 0.1 * 1.0) / (1 - 0.9**2)  # of a step to 1 and then one to 3
+    assert result.last_iterates[0, 0] == pytest.approx(fixed_point, rel=1e-12)
+    fedavg = simulate.NoisyFedAvg(learning_rate=0.01, local_steps=10**4, clip_norm=math.inf)
+    assert run(fedavg, problem, rounds=2).last_iterates[0, 0] == pytest.approx(2.0, rel=1e-9)

@@ -1,0 +1,355 @@
+"""The simulator's algorithms, against the values of their definitions, plain NumPy, and closed forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("numba")
+
+from hockeystick import simulate
+from hockeystick.simulate.kernels import clients, losses, streams
+from hockeystick.simulate.running.rule import Data
+
+FREE: dict[str, Any] = {"clip_norm": math.inf, "noise_std": 0.0}
+
+
+def quadratic(*centres: float, sizes: tuple[int, ...] | None = None) -> simulate.Problem:
+    """Return losses (w - x)^2/2, one silo for each x."""
+    return simulate.Problem("quadratic", np.array(centres)[:, np.newaxis], sizes=sizes or (1,) * len(centres))
+
+
+def last(algorithm: simulate.Algorithm, problem: simulate.Problem, rounds: int, **arguments: Any) -> np.ndarray:
+    """Return the released model of one run."""
+    return simulate.run(algorithm, problem, **({"rounds": rounds, "seed": 1, "num_threads": 1} | arguments)).models[
+        -1, 0
+    ]
+
+
+def minibatch(**settings: Any) -> simulate.NoisyMinibatchSGD:
+    """Return noise-free full-batch SGD with steps of 1/2."""
+    return simulate.NoisyMinibatchSGD(**(FREE | {"learning_rate": 0.5, "records": simulate.EveryRound()} | settings))
+
+
+# The values of the algorithms' definitions; each can be found by hand.
+
+
+def test_minibatch_sgd_by_hand():
+    """Models 0, 1/2, 3/4 have the mean 5/12, and 4/7 with the weights 2, 4, 8; the silos 1 and 3 pull to 2."""
+    assert last(minibatch(), quadratic(1.0), 3) == pytest.approx(5 / 12, rel=1e-15)
+    assert last(minibatch(strong_convexity=1.0), quadratic(1.0), 3) == pytest.approx(4 / 7, rel=1e-15)
+    assert last(minibatch(), quadratic(1.0, 3.0), 2) == pytest.approx(0.5, rel=1e-15)
+
+
+@pytest.mark.parametrize(("mu", "values"), [(0.0, (0.25, 0.5, 0.7265625)), (1.0, (0.2, 0.35238095238, 0.47619047619))])
+def test_accelerated_sgd_by_hand(mu, values):
+    """Accelerated SGD with phi = 2 gives the rationals of its recursion."""
+    algorithm = simulate.AcceleratedMinibatchSGD(scale=2.0, strong_convexity=mu, records=simulate.EveryRound(), **FREE)
+    for rounds, value in enumerate(values, 1):
+        assert last(algorithm, quadratic(1.0), rounds) == pytest.approx(value, rel=1e-10)
+
+
+def test_multistage_schedule_by_hand():
+    """Stages have the rounds and scales of the corrected formula, whose product of rounds is in the numerator."""
+    arguments = {"smoothness": 1.0, "strong_convexity": 0.1, "gradient_std": 1.0, "initial_gap": 1.0}
+    length, scale = simulate.multistage_schedule(**arguments, rounds=1707)[0]
+    assert (length, round(scale, 3)) == (1707, 12887.572)
+    with pytest.raises(ValueError, match="at least 1707, those of the first stage"):
+        simulate.multistage_schedule(**arguments, rounds=1706)
+    third = simulate.multistage_schedule(
+        smoothness=10.0, strong_convexity=0.1, gradient_std=2.0, initial_gap=5.0, rounds=10**5
+    )[2]
+    assert (third[0], round(third[1], 1)) == (5462, 131874.6)
+
+
+def test_a_stage_starts_from_the_last_ones_result():
+    """Two stages are two runs of accelerated SGD, the second from the first's result."""
+    shared: dict[str, Any] = {"records": simulate.EveryRound(), "strong_convexity": 0.5} | FREE
+    problem = quadratic(1.0, 2.5)
+    first = last(simulate.AcceleratedMinibatchSGD(scale=2.0, **shared), problem, 4)
+    second = last(simulate.AcceleratedMinibatchSGD(scale=5.0, **shared), problem, 3, initial=first)
+    stages = simulate.MultistageMinibatchSGD(stages=((4, 2.0), (3, 5.0)), **shared)
+    assert last(stages, problem, 7) == pytest.approx(second, rel=1e-14)
+
+
+def test_shuffling_messages_changes_nothing():
+    """The order of the silos does not matter to the mean of their messages."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(30, 4))
+    order = rng.permutation(10)
+    shuffled = features.reshape(10, 3, 4)[order].reshape(30, 4)
+    one, other = (simulate.Problem("quadratic", x, sizes=[3] * 10) for x in (features, shuffled))
+    assert last(minibatch(), one, 5) == pytest.approx(last(minibatch(), other, 5), rel=1e-13)
+
+
+def test_randomised_silo_mixing_changes_no_full_gradient():
+    """Records may change silos of equal size: noise-free runs on full batches only see their mean."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(30, 4)), rng.integers(0, 2, 30)
+    mix = rng.permutation(30)
+    one, other = (simulate.Problem("logistic", x[i], y[i], sizes=[6] * 5) for i in (np.arange(30), mix))
+    assert last(minibatch(), one, 8) == pytest.approx(last(minibatch(), other, 8), rel=1e-12)
+
+
+def test_scalar_protocol_by_hand():
+    """Without noise bits, 0 and 1 on two levels of [0, 1] are sent as they are: their sum is 1."""
+    words = np.zeros(streams.WORDS, np.uint64)
+    streams.start(words, np.uint64(1), streams.PROTOCOL, 0, 0, 0, 0)
+    assert sum(clients.encode(words, x, 1.0, 2, 0, 0.25) for x in (0.0, 1.0)) == 1.0
+
+
+def test_vector_protocol_is_unbiased():
+    """The sum of 200 encoded vectors has no bias, and a mean squared error of 9 to 10.5, noise and rounding (corrected recentring)."""
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(200, 3))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) * rng.uniform(1, 2, size=(200, 1))
+    problem = simulate.Problem("linear", vectors, sizes=[1] * 200)
+    algorithm = simulate.ShuffledMinibatchSGD(
+        learning_rate=1.0, clip_norm=1.0, protocol=simulate.BinomialNoise(20, 8, 0.25)
+    )
+    result = simulate.run(algorithm, problem, rounds=1, seed=3, num_runs=2000)
+    error = -200 * result.last_iterates - vectors.sum(axis=0)
+    assert np.all(abs(error.mean(axis=0)) < 3 * error.std(axis=0) / math.sqrt(2000))
+    assert 9.0 <= np.mean(np.sum(error**2, axis=1)) <= 10.5
+
+
+def test_accelerated_protocol_is_accelerated_sgd():
+    """With many levels and no noise bits the protocol only rounds: the run is the plain one's up to that."""
+    problem = quadratic(0.3, 0.9)
+    shared: dict[str, Any] = {"scale": 2.0, "records": simulate.EveryRound(), "clip_norm": 5.0}
+    plain = last(simulate.AcceleratedMinibatchSGD(**shared), problem, 6)
+    coded = last(
+        simulate.AcceleratedMinibatchSGD(protocol=simulate.BinomialNoise(10**9, 0, 0.25), **shared), problem, 6
+    )
+    assert coded == pytest.approx(plain, abs=1e-7)
+
+
+def test_local_sgd_by_hand():
+    """Two local steps of 1/2 leave a quarter of the distance: 3/4 after one round, 15/16 after two."""
+    algorithm = simulate.LocalSGD(learning_rate=0.5, local_steps=2, **FREE)
+    assert last(algorithm, quadratic(1.0), 1) == pytest.approx(0.75, rel=1e-15)
+    assert last(algorithm, quadratic(1.0), 2) == pytest.approx(0.9375, rel=1e-15)
+
+
+# Losses
+
+
+PROBLEMS = {
+    "linear": {},
+    "least_squares": {"labels": [0.3, -1.0, 2.0]},
+    "logistic": {"labels": [0, 1, 1]},
+    "quadratic": {"curvature": 1.7},
+    "softmax": {"labels": [0, 2, 1]},
+    "network": {"labels": [0, 2, 1], "hidden": 4},
+}
+
+
+def numpy_loss(problem: simulate.Problem, w: np.ndarray, row: int) -> float:
+    """Return a record's loss, written as in a textbook."""
+    x, y, data = problem.data.features[row], problem.data.labels[row], problem.data
+    if problem.loss == "quadratic":
+        return 0.5 * data.curvature * float(np.sum((w - x) ** 2))
+    if problem.loss == "network":
+        h, p, c = data.hidden, x.size, data.outputs
+        units = np.tanh(w[: h * p].reshape(h, p) @ x + w[h * p : h * (p + 1)])
+        logits = w[h * (p + 1) : h * (p + 1) + c * h].reshape(c, h) @ units + w[-c:]
+    elif problem.loss == "softmax":
+        logits = w.reshape(-1, x.size) @ x
+    else:
+        score = float(w @ x)
+        return {"linear": score, "least_squares": 0.5 * (score - y) ** 2}.get(
+            problem.loss, math.log1p(math.exp(score)) - y * score
+        )
+    return float(np.log(np.sum(np.exp(logits))) - logits[int(y)])
+
+
+@pytest.mark.parametrize("loss", PROBLEMS)
+def test_gradients(loss):
+    """Losses are a textbook's, and gradients their central differences."""
+    rng = np.random.default_rng(3)
+    problem = simulate.Problem(loss, rng.normal(size=(3, 5)), **PROBLEMS[loss])
+    data: Data = problem.data
+    units, gradient = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
+    w = rng.normal(size=problem.dimension)
+    for row in range(3):
+        value = losses.gradient(data, w, row, units, gradient)
+        assert value == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
+        for j, step in enumerate(1e-5 * np.eye(w.size)):
+            slope = (numpy_loss(problem, w + step, row) - numpy_loss(problem, w - step, row)) / 2e-5
+            assert gradient[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_large_scores_do_not_overflow():
+    """Logistic and softmax losses are finite where exponentials are not."""
+    for loss, labels in (("logistic", [0, 1]), ("softmax", [0, 1])):
+        problem = simulate.Problem(loss, [[1.0], [1.0]], labels)
+        data, w = problem.data, np.full(problem.dimension, 2000.0)
+        w[1:] = -2000.0
+        out = np.empty(w.size)
+        values = [losses.gradient(data, w, row, np.empty(data.outputs), out) for row in (0, 1)]
+        assert np.isfinite(values).all()
+        assert max(values) == pytest.approx(2000.0 if loss == "logistic" else 4000.0)
+
+
+# Plain NumPy
+
+
+def numpy_gradient(problem: simulate.Problem, w: np.ndarray, silo: int, clip_norm: float, *, batch: bool) -> np.ndarray:
+    """Return the mean of a silo's clipped gradients, or their clipped mean."""
+    start, stop = problem.data.offsets[silo : silo + 2]
+    x, y = problem.data.features[start:stop], problem.data.labels[start:stop]
+    each = (1 / (1 + np.exp(-x @ w)) - y)[:, np.newaxis] * x
+    if not batch:
+        each = each * np.minimum(1, clip_norm / np.linalg.norm(each, axis=1))[:, np.newaxis]
+    mean = each.mean(axis=0)
+    return mean * min(1, clip_norm / np.linalg.norm(mean)) if batch else mean
+
+
+@pytest.mark.parametrize("clipping", ["batch", "record"])
+@pytest.mark.parametrize("schedule", ["constant", "cyclic", "stagewise", "continuous", "prox"])
+def test_fedavg_is_numpys(schedule, clipping):
+    """Noise-free Noisy-FedAvg with each schedule, and Noisy-FedProx, are a dozen lines of NumPy."""
+    problem = simulate.synthetic("logistic", sizes=[5, 9, 4], num_features=6, seed=2, heterogeneity=0.5)
+    rate, local, clip_norm, prox = 0.8, 3, 0.2, 0.7 if schedule == "prox" else 0.0
+    w = np.zeros(6)
+    for t in range(4):
+        models = []
+        for silo in range(3):
+            v = w.copy()
+            for k in range(local):
+                divisor = {"cyclic": k + 1, "stagewise": t + 1, "continuous": t * local + k + 1}.get(schedule, 1)
+                v -= (
+                    rate
+                    / divisor
+                    * (numpy_gradient(problem, v, silo, clip_norm, batch=clipping == "batch") + prox * (v - w))
+                )
+            models.append(v)
+        w = np.mean(models, axis=0)
+    settings: dict[str, Any] = {
+        "learning_rate": rate,
+        "local_steps": local,
+        "clip_norm": clip_norm,
+        "clipping": clipping,
+    }
+    if prox:
+        algorithm: simulate.Algorithm = simulate.NoisyFedProx(**settings, prox=prox)
+    else:
+        algorithm = simulate.NoisyFedAvg(**settings, schedule=schedule)
+    assert last(algorithm, problem, 4) == pytest.approx(w, rel=1e-12)
+
+
+def test_projected_sgd_is_numpys():
+    """Projected SGD takes the records in their order and stays in its ball."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(6, 3))
+    problem = simulate.Problem("quadratic", x)
+    w = np.zeros(3)
+    for t in range(10):
+        w = w - 0.6 * (w - x[t % 6])
+        w *= min(1.0, 0.5 / np.linalg.norm(w))
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=0.6, radius=0.5, **FREE)
+    assert last(algorithm, problem, 10) == pytest.approx(w, rel=1e-13)
+
+
+def test_tree_is_a_prefix_sum():
+    """Without noise DP-FTRL without projection is SGD, restarted or not."""
+    problem = simulate.Problem("quadratic", np.random.default_rng(5).normal(size=(8, 2)))
+    sgd = last(simulate.ProjectedNoisySGD(learning_rate=0.3, **FREE), problem, 13)
+    for restart in (True, False):
+        tree = simulate.TreeFTRL(learning_rate=0.3, records=simulate.Cyclic(1), restart=restart, **FREE)
+        assert last(tree, problem, 13) == pytest.approx(sgd, rel=1e-12)
+
+
+def test_each_user_takes_part_once():
+    """The trusted aggregator with linear losses sums each user's vector once, over the batch size."""
+    vectors = np.random.default_rng(6).normal(size=(12, 2))
+    problem = simulate.Problem("linear", vectors, sizes=[1] * 12)
+    algorithm = simulate.TrustedAggregator(learning_rate=0.5, batch_size=4, **FREE)
+    assert last(algorithm, problem, 3) == pytest.approx(-0.5 * vectors.sum(axis=0) / 4, rel=1e-12)
+    with pytest.raises(ValueError, match="rounds must be at most"):
+        last(algorithm, problem, 4)
+
+
+def test_regulariser_is_never_clipped():
+    """Accelerated SGD on F + lambda/2 |w - w_0|^2 tends to its minimiser, a quarter of the way here."""
+    algorithm = simulate.AcceleratedMinibatchSGD(
+        scale=8.0, regularization=3.0, strong_convexity=3.0, records=simulate.EveryRound(), **FREE
+    )
+    assert last(algorithm, quadratic(1.0), 400, initial=[0.0]) == pytest.approx(0.25, abs=1e-4)
+
+
+# Moments of linear chains
+
+
+RUNS = 20000
+
+
+def moments(
+    algorithm: simulate.Algorithm, problem: simulate.Problem, rounds: int, mean: float, variance: float
+) -> None:
+    """Check mean, variance and normality of the last iterate over many runs."""
+    w = simulate.run(algorithm, problem, rounds=rounds, seed=9, num_runs=RUNS).last_iterates[:, 0]
+    assert abs(w.mean() - mean) < 4 * math.sqrt(variance / RUNS)
+    assert abs(w.var() / variance - 1) < 4 * math.sqrt(5 / RUNS)  # kurtosis of Laplace noise at most
+    if getattr(algorithm, "noise", "gaussian") == "gaussian":
+        assert stats.kstest((w - mean) / math.sqrt(variance), "norm").pvalue > 1e-3
+
+
+def test_moments_of_projected_sgd():
+    """A contracting chain forgets by a = 1 - eta beta a step: closed forms of mean and variance, Gaussian and Laplace."""
+    eta, sigma, rounds, centre = 0.25, 1.5, 7, 2.0
+    a = 1 - eta
+    spread = eta**2 * sigma**2 * (1 - a ** (2 * rounds)) / (1 - a**2)
+    problem = simulate.Problem("quadratic", [[centre]])
+    settings: dict[str, Any] = {"learning_rate": eta, "clip_norm": math.inf, "noise_std": sigma}
+    moments(simulate.ProjectedNoisySGD(**settings), problem, rounds, centre * (1 - a**rounds), spread)
+    laplace = simulate.ProjectedNoisySGD(noise="laplace", **settings)
+    moments(laplace, problem, rounds, centre * (1 - a**rounds), 2 * spread)
+
+
+def test_moments_of_federated_algorithms():
+    """Noise is drawn for each client: its variance falls with their number, and adds up over rounds and local steps."""
+    problem = simulate.Problem("linear", [[0.5], [-0.1], [0.2], [0.6]], sizes=[1] * 4)
+    shared: dict[str, Any] = {"clip_norm": 1.0, "noise_std": 0.7}
+    mean = -0.3 * 5
+    fedavg = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=3, **shared)
+    moments(fedavg, problem, 5, 0.1 * 3 * mean, 5 * 0.7**2 / 4)
+    local = simulate.LocalSGD(learning_rate=0.1, local_steps=3, **shared)
+    moments(local, problem, 5, 0.1 * 3 * mean, 0.1**2 * 3 * 5 * 0.7**2 / 4)
+    sgd = simulate.NoisyMinibatchSGD(learning_rate=0.1, records=simulate.EveryRound(), **shared)
+    moments(sgd, problem, 5, 0.1 * mean, 0.1**2 * 5 * 0.7**2 / 4)
+    silos = simulate.NoisyMinibatchSGD(
+        learning_rate=0.1, records=simulate.EveryRound(), clip_norm=1.0, noise_std=(0.1, 0.2, 0.3, 2.0)
+    )
+    moments(silos, problem, 5, 0.1 * mean, 0.1**2 * 5 * (0.01 + 0.04 + 0.09 + 4.0) / 16)
+
+
+def test_moments_of_tree_noise():
+    """After t rounds the noise is that of as many nodes as t has ones in binary, and of all finished trees."""
+    problem = simulate.Problem("linear", np.full((8, 1), 0.5))
+    settings: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 2.0, "records": simulate.Cyclic(1)}
+    moments(simulate.TreeFTRL(restart=False, **settings), problem, 11, -0.05 * 11, 0.04 * 3)
+    moments(simulate.TreeFTRL(restart=True, **settings), problem, 11, -0.05 * 11, 0.04 * (1 + 2))
+
+
+def test_random_stop_is_uniform():
+    """Noise-free linear losses tell the stop: each of 5 rounds is hit equally often by a chi-square test."""
+    problem = simulate.Problem("linear", [[-1.0]])
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=1.0, random_stop=True, **FREE)
+    released = simulate.run(algorithm, problem, rounds=5, seed=2, num_runs=5000).models[-1, :, 0]
+    counts = np.unique(released, return_counts=True)
+    assert np.array_equal(counts[0], [1, 2, 3, 4, 5])
+    assert stats.chisquare(counts[1]).pvalue > 1e-3
+
+
+def test_poisson_batches_divide_by_the_expected_size():
+    """The mean gradient of Poisson batches is unbiased, and 0 for an empty batch."""
+    problem = simulate.Problem("linear", [[1.0], [0.5], [0.25]])
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, records=simulate.Poisson(0.4), **FREE)
+    w = simulate.run(algorithm, problem, rounds=1, seed=2, num_runs=RUNS).last_iterates[:, 0]
+    assert abs(w.mean() + 1.75 / 3) < 4 * w.std() / math.sqrt(RUNS)
+    assert np.mean(w == 0) == pytest.approx(0.6**3, abs=4 * math.sqrt(0.25 / RUNS))

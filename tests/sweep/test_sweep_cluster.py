@@ -1,0 +1,266 @@
+"""Sweeps on a Dask cluster inside this process: the same tables, few shards under way, clear refusals."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.sweep import ClusterError, run
+from hockeystick.sweep.plan.plan import parse
+from processes import seconds
+
+pytest.importorskip("pyarrow")
+distributed = pytest.importorskip("distributed")
+
+from hockeystick.sweep.running import cluster, runner
+from hockeystick.sweep.store.store import manifest
+
+pytestmark = pytest.mark.slow
+
+THETA = {
+    "shard_rows": 3,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 10}, "r": [-1.0, 0.1, 1.0, 10.0]},  # a quarter is out of the domain
+}
+FEDERATION = {
+    "shard_rows": 5,
+    "outputs": {"mu": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},  # which warns
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "rounds": 30},
+    "axes": {"noise_std": [0.1, 1.0, 3.0], "schedule": ["constant", "stagewise"], "local_steps": [1, 5, 25]},
+}
+DPSGD = {
+    "shard_rows": 4,
+    "outputs": {"epsilon": "dpsgd_epsilon"},
+    "fixed": {"delta": 1e-5},
+    "axes": {"noise_multiplier": [0.8, 1.0, 4.0], "sampling_rate": [0.01, 0.1], "steps": [1, 100, 1000]},
+}
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """Return every file below a directory."""
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Give a client of two workers with one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the shards that the client submits from now on."""
+    submit, submitted = client.submit, []
+
+    def noted(function: Any, identity: Any, index: int, num_threads: Any, **options: Any) -> Any:
+        submitted.append(index)
+        return submit(function, identity, index, num_threads, **options)
+
+    monkeypatch.setattr(client, "submit", noted)
+    return submitted
+
+
+@pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
+def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
+    """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
+    one = run(plan, tmp_path / "one", num_threads=1)
+    cores = run(plan, tmp_path / "cores")
+    away = run(plan, tmp_path / "away", client=client)
+    assert content(tmp_path / "one") == content(tmp_path / "cores") == content(tmp_path / "away")
+    for summary in (cores, away):
+        assert (summary.rows, summary.computed_rows) == (one.rows, one.rows)
+        assert (summary.ranges, summary.non_finite, summary.errors) == (one.ranges, one.non_finite, one.errors)
+        assert {*summary.warnings} == {*one.warnings}
+
+
+def test_cluster_resumes(tmp_path: Path, client: Any) -> None:
+    """A cluster computes what is missing, and nothing else."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    for part in (0, 7):
+        (tmp_path / f"out/cells/part-{part:06}.parquet").unlink()
+    assert run(THETA, tmp_path / "out", client=client).computed_rows == 6
+    assert run(THETA, tmp_path / "out", client=client).computed_rows == 0
+    assert content(tmp_path / "out") == before
+
+
+def test_few_shards_under_way(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
+    submitted = submissions(client, monkeypatch)
+    ahead: list[int] = []
+    plan = {**THETA, "shard_rows": 1}
+    run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submitted) - done))
+    assert sorted(submitted) == [*range(40)]
+    assert len(ahead) == 41
+    assert max(ahead) <= 2 * 2 + 2
+    deadline = time.monotonic() + seconds(60)
+    while client.futures and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not client.futures
+
+
+def test_failure_of_the_writer_releases_the_cluster(
+    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk ends the run with a hint, and leaves no work behind in the cluster."""
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner.Store, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
+        run(THETA, tmp_path / "out", client=client)
+    monkeypatch.undo()
+    assert run(THETA, tmp_path / "out", client=client).computed_rows == 40
+
+
+@pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
+def test_worker_with_another_library(client: Any, key: str) -> None:
+    """A worker whose numbers or bytes might differ is refused, and the message says in what."""
+    identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
+    with pytest.raises(
+        ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to"
+    ):
+        client.submit(cluster.compute, identity, 0, None, pure=False).result()
+
+
+def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without workers ends the run after a while, and does not hang it."""
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="inproc://") as made,
+        distributed.Client(made, set_as_default=False) as client,
+        pytest.raises(
+            ClusterError, match=r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
+        ),
+    ):
+        run(THETA, tmp_path / "out", client=client)
+
+
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address where nothing listens, or that is none, is refused."""
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
+    for address in ("tcp://127.0.0.1:9", "nonsense://here"):
+        with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
+            cluster.connected(address).__enter__()
+
+
+@pytest.mark.parametrize("client", ["tcp://127.0.0.1:8786", object()])
+def test_no_client(tmp_path: Path, client: Any) -> None:
+    """An address, or anything else that is no client, is refused before anything is written."""
+    with pytest.raises(TypeError, match=r"client must be a synchronous distributed.Client, not"):
+        run(THETA, tmp_path / "out", client=client)
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that grows during a run gets more shards at a time."""
+    monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
+    ahead: list[int] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        submitted = submissions(client, monkeypatch)
+
+        def grow(done: int, _total: int, _left: float | None) -> None:
+            if done == 10:
+                made.scale(4)
+                client.wait_for_workers(4, timeout=seconds(60))
+            ahead.append(len(submitted) - done)
+
+        run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
+    assert max(ahead[:10]) <= 2 * 1 + 2
+    assert max(ahead[10:]) >= 2 * 4
+
+
+class Lost:
+    """A future of which nothing came."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def cancelled(self) -> bool:
+        """Say whether the scheduler forgot it."""
+        return self.error is None
+
+    def result(self) -> None:
+        """Raise what Dask raises."""
+        assert self.error
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (None, "the scheduler is gone: its connection was lost"),
+        (TimeoutError("no answer"), "the scheduler is gone: no answer"),
+        (distributed.KilledWorker("compute-1", None, 3), r"ended every worker that tried it \(compute-1\).* memory"),
+    ],
+)
+def test_lost_results(error: Exception | None, message: str) -> None:
+    """What Dask says of a lost result is told in words."""
+    with pytest.raises(ClusterError, match=message):
+        cluster._result(Lost(error))
+
+
+def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that is no cell's and no cluster's reaches the caller as it is."""
+
+    def broken(*_arguments: object) -> None:
+        message = "This is a bug in hockeystick."
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(cluster, "evaluate", broken)
+    with pytest.raises(RuntimeError, match="This is a bug"):
+        run(THETA, tmp_path / "out", client=client)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tasks", "given"),
+    [(None, 1, 8), (None, 3, 2), (None, 9, 1), (1, 1, 1), (6, 1, 6), (6, 2, 4), (99, 1, 8), (2, 8, 1)],
+)
+def test_threads_within_the_cores(monkeypatch: pytest.MonkeyPatch, wanted: int | None, tasks: int, given: int) -> None:
+    """Tasks on a machine of eight cores never have more than eight threads together, and one each at least."""
+    monkeypatch.setattr(cluster, "CPU_COUNT", 8)
+    assert cluster.threads(wanted, tasks) == given
+
+
+CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: hs.dpsgd_noise_multiplier(0.01, range(100, 140), 2.0, 1e-5, num_threads=1),
+        lambda: hs.federated.fedavg_epsilon(1e-5, rounds=1000, local_steps=100, noise_std=[1.0] * 10**4, clip_norm=1.0,
+            num_clients=9, learning_rate=0.01, smoothness=1.0, schedule="continuous", num_threads=1),
+        lambda: hs.last_iterate.best_cyclic(1.0, index=1, period=1, rounds=range(60, 140), **CYCLIC, num_threads=1),
+    ],
+    ids=["dpsgd", "fedavg", "best_cyclic"],
+)  # fmt: skip
+def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
+    """A long compiled call leaves the interpreter to other threads, of which one sends a worker's sign of life."""
+    thread = threading.Thread(target=call, daemon=True)
+    beats = 0
+    thread.start()
+    deadline = time.monotonic() + seconds(120)
+    while thread.is_alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+        beats += 1
+    assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most

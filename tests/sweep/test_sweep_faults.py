@@ -1,0 +1,57 @@
+"""Sweeps on a cluster of real processes, of which one is killed in the middle: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hockeystick.sweep import run
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
+pytest.importorskip("resource", reason="limits and signals are those of POSIX")
+
+import sweep_faults as faults
+
+pytestmark = pytest.mark.slow
+
+LOST = {  # scenario -> exit code and message, where the command does not get through
+    "scheduler_killed": (1, r"the scheduler is gone: .*; \d+ cells are kept, the same command resumes"),
+    "client_killed": (-9, ""),
+    "interrupted": (130, "interrupted; resume with the same command"),
+    "disk_full": (1, r"File too large; \d+ cells are kept, the same command resumes"),
+    "local_client_killed": (-9, ""),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Cluster]:
+    """Give a scheduler and two workers."""
+    with faults.cluster(tmp_path_factory.mktemp("cluster")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return what an undisturbed run on one thread of this process leaves."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "plan.toml").write_text(faults.PLAN)
+    run(folder / "plan.toml", folder / "out", num_threads=1)
+    return faults.content(folder / "out")
+
+
+@pytest.mark.parametrize("name", faults.SCENARIOS)
+def test_nothing_lost_nothing_twice(
+    tmp_path: Path, cluster: faults.Cluster, whole: dict[str, bytes], name: str
+) -> None:
+    """Whatever ends in the middle, what was written stays, and the same command ends with the bytes of a quiet run."""
+    fault = faults.SCENARIOS[name](cluster, tmp_path, whole)
+    code, message = LOST.get(name, (0, ""))
+    assert fault.exit_code == code
+    assert re.search(message, fault.message)
+    assert 5 <= fault.parts_then < faults.PARTS
+    assert fault.parts_kept >= fault.parts_then
+    assert (fault.rows_lost, fault.rows_doubled, fault.same_bytes) == (0, 0, True)

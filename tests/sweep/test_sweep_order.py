@@ -1,0 +1,75 @@
+"""The order of the shards and the time left: what is dear comes first, and nothing comes twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick.sweep.plan.plan import Plan, parse
+from hockeystick.sweep.running import schedule
+
+
+def plan_of(slow: int, fast: int, shard_rows: int) -> Plan:
+    """Return a plan over two axes."""
+    axes = {"eps": {"range": [1, slow]}, "r": {"range": [1, fast]}}
+    return parse({"shard_rows": shard_rows, "outputs": {"delta": "theta"}, "axes": axes})
+
+
+@given(
+    slow=st.integers(1, 30),
+    fast=st.integers(1, 30),
+    shard_rows=st.integers(1, 40),
+    late=st.integers(0, 9),
+    missing=st.randoms(use_true_random=False),
+)
+def test_every_shard_once(slow: int, fast: int, shard_rows: int, late: int, missing: object) -> None:
+    """Every missing shard comes once, however many are under way and whatever they cost."""
+    plan = plan_of(slow, fast, shard_rows)
+    wanted = [index for index in range(plan.num_shards) if missing.random() < 0.8]  # type: ignore[attr-defined]
+    waiting, given_out, flying = schedule.Schedule(plan, wanted), [], []
+    while True:
+        index = waiting.next()
+        if index is not None:
+            given_out.append(index)
+            flying.append(index)
+        if index is None and not flying:
+            break
+        if index is None or len(flying) > late:
+            waiting.finished(flying.pop(0), missing.random())  # type: ignore[attr-defined]
+    assert sorted(given_out) == wanted
+    assert waiting.next() is None
+
+
+def test_dear_shards_first() -> None:
+    """Once some shards over the whole table are timed, those of the dearest values come first, in the table's order."""
+    plan = plan_of(8, 80, 10)  # 64 shards, 8 for each value of the first axis
+    cost = {value: (7 * value) % 8 + 1.0 for value in range(8)}  # no order of the axis
+    waiting = schedule.Schedule(plan, range(64))
+    pilots = [waiting.next() for _ in range(16)]
+    assert {index // 8 for index in pilots} == {*range(8)}  # all over the table
+    for index in pilots:
+        waiting.finished(index, cost[index // 8])
+    rest = [waiting.next() for _ in range(48)]
+    assert rest == sorted(rest, key=lambda index: (-cost[index // 8], index))
+
+
+def test_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time left is in the proportion of the expected cost that is left to the cost that is done, on any number of cores."""
+    now = 100.0
+    monkeypatch.setattr(schedule.time, "monotonic", lambda: now)
+    plan = plan_of(2, 40, 10)  # 8 shards; those of the second value cost ten times as much
+    cost = [1.0] * 4 + [10.0] * 4
+    waiting = schedule.Schedule(plan, range(8))
+    assert waiting.seconds_left() is None
+    first, second = waiting.next(), waiting.next()
+    assert {first // 4, second // 4} == {0, 1}
+    waiting.finished(first, cost[first])
+    now = 101.0
+    assert waiting.seconds_left() == pytest.approx(7.0 * cost[first] / 1.0)  # nothing else is known yet
+    waiting.finished(second, cost[second])
+    now = 105.5  # 11 of 44 are done, in half the time that one core would take
+    assert waiting.seconds_left() == pytest.approx(5.5 * 33 / 11)
+    while (index := waiting.next()) is not None:
+        waiting.finished(index, cost[index])
+    assert waiting.seconds_left() == pytest.approx(0.0, abs=1e-9)

@@ -1,0 +1,165 @@
+"""Plans: what is refused, before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.sweep import OutputError, PlanError, run
+from hockeystick.sweep.plan import functions
+from hockeystick.sweep.plan.functions import lookup
+from hockeystick.sweep.plan.plan import parse
+
+pytest.importorskip("pyarrow")
+
+FEDERATION = dict.fromkeys(("rounds", "local_steps", "num_clients", "clip_norm", "smoothness", "learning_rate"), 1)
+OUTPUTS = {"delta": "theta"}
+AXES = {"eps": [0.0, 1.0], "r": [1.0, 2.0]}
+BAD_PLANS = [
+    ({"outputs": {"delta": "os.system"}}, r"outputs.delta must name a registered function, not 'os.system'"),
+    ({"outputs": {"delta": "_core.theta"}}, r"registered function, not '_core.theta'"),  # a private module
+    ({"outputs": {"delta": "thetta"}}, r"did you mean theta"),  # misspelt
+    ({"outputs": {"delta": "sweep.run"}}, r"registered function"),  # public, but no function of numbers
+    ({"outputs": {"delta": 3}}, r"outputs.delta must be a function's name or a table with function, not 3"),
+    ({"outputs": {"delta": {"arguments": {}}}}, r"outputs.delta must be a function's name"),
+    ({"outputs": {"delta": {"function": "theta", "shell": "x"}}}, r"outputs.delta.shell is unknown"),
+    ({"outputs": {"../delta": "theta"}}, r"outputs.../delta must be named with letters"),  # it names a file
+    ({"outputs": {"error": "theta"}}, r"not cell or error"),
+    ({"outputs": None}, r"outputs must have at least one entry"),
+    ({"outputs": {"r": "theta"}}, r"r must be used once"),  # an output named like an axis
+    ({"axes": None}, r"axes must have at least one entry"),
+    ({"axes": {"eps": [0.0]}}, r"outputs.delta = theta needs r"),  # a required argument is missing
+    ({"axes": {**AXES, "sigma": [1.0]}}, r"axes.sigma is not an argument of any output; they take eps, r"),
+    ({"fixed": {"sigma": 1.0}}, r"fixed.sigma is not an argument of any output"),
+    ({"fixed": {"r": 1.0}}, r"r must be used once"),
+    ({"zip": [{"r": [1.0]}]}, r"r must be used once"),
+    ({"outputs": {"delta": {"function": "theta", "arguments": {"r": 1.0}}}}, r"arguments.r must be given once"),
+    (
+        {"outputs": {"delta": {"function": "theta", "arguments": {"x": 1.0}}}},
+        r"arguments.x is not an argument of theta",
+    ),
+    ({"axes": {**AXES, "r": []}}, r"axes.r must have at least one value"),  # an empty axis
+    ({"axes": {**AXES, "r": 1.0}}, r"axes.r must be a list, or a table"),
+    ({"axes": {**AXES, "r": [1.0, float("nan")]}}, r"axes.r\[1\] must be finite, not nan"),
+    ({"axes": {**AXES, "r": [1.0, float("inf")]}}, r"axes.r\[1\] must be finite, not inf"),
+    ({"axes": {**AXES, "r": [True]}}, r"axes.r\[0\] must be a number or a string, not True"),
+    ({"axes": {**AXES, "r": [[1.0]]}}, r"axes.r\[0\] must be a number or a string"),
+    ({"axes": {**AXES, "r": [1.0, "two"]}}, r"axes.r must hold numbers only or strings only"),
+    ({"axes": {**AXES, "r": ["one"]}}, r"axes.r must be a number, not 'one'"),  # not an argument that is a word
+    ({"axes": {**AXES, "r": [2**63]}}, r"must fit into 64 bits"),
+    ({"axes": {**AXES, "r": [1.0, 2.0, 1.0]}}, r"axes.r must have distinct values"),
+    ({"axes": {**AXES, "r": {}}}, r"must have one of linspace, logspace and range"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "logspace": [1, 2], "num": 2}}}, r"must have one of"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 2, "step": 1}}}, r"axes.r.step is unknown"),
+    ({"axes": {**AXES, "r": {"linspace": [0], "num": 2}}}, r"must be \[first, last\]"),
+    ({"axes": {**AXES, "r": {"linspace": [0, float("inf")], "num": 2}}}, r"linspace\[1\] must be finite"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 0}}}, r"axes.r.num must be an integer between 2 and"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 2.5}}}, r"num must be an integer .* not 2.5"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1]}}}, r"num must be an integer .* not None"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 10**12}}}, r"between 2 and 10000000"),  # would fill the memory
+    ({"axes": {**AXES, "r": {"logspace": [-3, 0], "num": 4}}}, r"two positive ends \(values, not exponents\)"),
+    ({"axes": {**AXES, "r": {"range": [1, 2.5]}}}, r"range\[1\] must be an integer, not 2.5"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 0.5}}}, r"step must be an integer, not 0.5"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 2}}}, r"divide 3, so that both ends are included, not 2"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 0}}}, r"step must be positive"),
+    ({"axes": {**AXES, "r": {"range": [4, 1]}}}, r"range must not decrease"),
+    ({"axes": {**AXES, "r": {"range": [1, 10**12]}}}, r"range must have at most 10000000 values"),
+    ({"zip": {"r": [1.0]}}, r"zip must be an array of tables"),  # [zip] where [[zip]] is meant
+    ({"zip": [{}]}, r"zip\[0\] must be a table of equally long lists"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0, 2.0], "x": [1.0]}]}, r"lists of one length, not r of 2, x of 1"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": {"linspace": [0, 1], "num": 2}}]}, r"zip\[0\].r must be a list"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0], "x": [1.0]}]}, r"zip\[0\].x is not an argument"),
+    ({"fixed": 3}, r"fixed must be a table, not 3"),
+    ({"fixed": {"r": [1.0]}}, r"fixed.r must be a number or a string"),
+    ({"title": 3}, r"title must be a string, not 3"),
+    ({"axis": {}}, r"axis is unknown; a plan has title, shard_rows"),  # a misspelt section
+    ({"shard_rows": 0}, r"shard_rows must be an integer between 1 and"),
+    ({"shard_rows": 10**9}, r"shard_rows must be an integer between 1 and"),
+]
+
+
+def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:
+    """Return a plan with sections replaced, or left out where None."""
+    return {key: value for key, value in {**base, **sections}.items() if value is not None}
+
+
+@pytest.mark.parametrize(("sections", "message"), BAD_PLANS)
+def test_bad_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    """A wrong plan is refused before anything is written, naming key, value and domain."""
+    with pytest.raises(PlanError, match=message):
+        run(changed({"outputs": OUTPUTS, "axes": AXES}, **sections), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["axes = [", "\xff", "a = 1\na = 2\n"])
+def test_not_toml(tmp_path: Path, text: str) -> None:
+    """A file that is not TOML is a wrong plan, too."""
+    (tmp_path / "plan.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(PlanError, match=r"plan must be a TOML file, not .*plan.toml"):
+        run(tmp_path / "plan.toml", tmp_path / "out")
+    with pytest.raises(PlanError, match="No such file"):
+        run(tmp_path / "absent.toml", tmp_path / "out")
+
+
+def test_wrong_words() -> None:
+    """An argument that is a word takes the registered words only, on an axis, fixed, or of an output's own."""
+    plan = {"outputs": {"mu": "federated.fedavg_gdp"}, "fixed": FEDERATION, "axes": {"noise_std": [1.0]}}
+    for sections in (
+        {"fixed": {**FEDERATION, "schedule": "constnat"}},
+        {"axes": {"noise_std": [1.0], "schedule": ["constant", "constnat"]}},
+    ):
+        with pytest.raises(PlanError, match=r"schedule must be one of constant, .*, not 'constnat'"):
+            parse({**plan, **sections})
+    with pytest.raises(PlanError, match=r"fixed.schedule must be one of"):
+        parse({**plan, "fixed": {**FEDERATION, "schedule": 1}})
+
+
+def test_registered_functions_exist() -> None:
+    """Every registered name leads to a function whose words are all known."""
+    for name in functions.REGISTERED:
+        function = lookup(name)
+        assert callable(function.call)
+        assert {*function.required} <= {*function.parameters}
+        assert not {"num_threads", "on_error", "same", "kwargs"} & {*function.parameters}
+
+
+def test_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that no disk holds is refused with its size, before anything is written."""
+    long = {"range": [1, 10**7]}
+    with pytest.raises(PlanError, match=r"at most 1000000000000 cells .* not 10000000 x 10000000 = 10\*\*14|10{14}"):
+        run(changed({"outputs": OUTPUTS}, axes={"eps": long, "r": long}), tmp_path / "out")
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    with pytest.raises(OutputError, match=r"fits on the disk, not 4 cells: about .* GB are needed, 1e-08 GB are free"):
+        run({"outputs": OUTPUTS, "axes": AXES}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_a_shard() -> None:
+    """Without a word from the plan, shards are small where cells are dear, and grow where there would be too many files."""
+    long = {"range": [1, 10**6]}
+    dear = {"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": {"delta": 1e-5, "noise_multiplier": 1.0}}
+    cases = [
+        ({"outputs": OUTPUTS, "axes": AXES}, 65536),
+        ({"outputs": OUTPUTS, "axes": AXES, "shard_rows": 3}, 3),
+        ({"outputs": OUTPUTS, "axes": {"eps": {"range": [1, 10**5]}, "r": long}}, 2**19),  # 10^11 cells, 190735 files
+        ({**dear, "axes": {"sampling_rate": [0.1], "steps": long}}, 2048),
+        ({**dear, "axes": {"sampling_rate": {"linspace": [0.1, 0.2], "num": 1000}, "steps": long}}, 4096),
+    ]
+    for source, rows in cases:
+        assert parse(source).shard_rows == rows
+    with pytest.raises(PlanError, match=r"shard_rows must be at least 4 for 1000000 cells, not 3"):
+        parse({"shard_rows": 3, "outputs": OUTPUTS, "axes": {"eps": [1], "r": long}})
+
+
+@pytest.mark.parametrize(
+    ("num_threads", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)]
+)
+def test_number_of_threads(tmp_path: Path, num_threads: Any, error: type[Exception]) -> None:
+    """The number of threads is a positive integer, and a wrong one is found before anything is written."""
+    with pytest.raises(error, match="num_threads must be"):
+        run({"outputs": OUTPUTS, "axes": AXES}, tmp_path / "out", num_threads=num_threads)
+    assert not (tmp_path / "out").exists()

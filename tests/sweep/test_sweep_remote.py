@@ -1,0 +1,195 @@
+"""Sweeps to a URL: the same bytes as on a disk, and file systems that fail."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hockeystick.sweep import OutputError, run
+
+pytest.importorskip("pyarrow")
+fsspec = pytest.importorskip("fsspec")
+
+from fsspec.implementations.memory import MemoryFileSystem
+
+THETA = {
+    "shard_rows": 7,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
+}
+
+
+class FailingFileSystem(MemoryFileSystem):
+    """A file system in memory whose upload or rename number `at` breaks, half-way."""
+
+    protocol = "failing"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above, of which this is not to be a view
+    pseudo_dirs = [""]  # noqa: RUF012
+    countdown: int | None = None
+    error: Exception = OSError(errno.ENOSPC, "No space left on device")
+    operation = "pipe_file"
+
+    def _breaks(self, operation: str) -> bool:
+        kind = type(self)
+        if operation != kind.operation or kind.countdown is None:
+            return False
+        kind.countdown -= 1
+        return kind.countdown == 0
+
+    def pipe_file(self, path: str, value: bytes, **options: Any) -> None:
+        """Write a file, or half of it."""
+        breaks = self._breaks("pipe_file")
+        super().pipe_file(path, value[: len(value) // 2] if breaks else value, **options)
+        if breaks:
+            raise self.error
+
+    def mv(self, path1: str, path2: str, **options: Any) -> None:
+        """Rename a file, or not."""
+        if self._breaks("mv"):
+            raise self.error
+        super().mv(path1, path2, **options)
+
+
+def stored(url: str) -> dict[str, bytes]:
+    """Return every file below a URL."""
+    system, root = fsspec.core.url_to_fs(url)
+    system.invalidate_cache()
+    root = root.strip("/")
+    return {path.strip("/").removeprefix(f"{root}/"): system.cat_file(path) for path in system.find(root)}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return what a run leaves on a disk."""
+    out = tmp_path_factory.mktemp("whole")
+    run(THETA, out)
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def url() -> str:
+    """Return a folder in memory that nobody has used."""
+    return f"memory://{uuid.uuid4()}/out"
+
+
+@pytest.fixture
+def failing() -> Iterator[type[FailingFileSystem]]:
+    """Register the failing file system, and forget what it holds."""
+    fsspec.register_implementation("failing", FailingFileSystem, clobber=True)
+    yield FailingFileSystem
+    FailingFileSystem.countdown = None
+    FailingFileSystem.operation = "pipe_file"
+    FailingFileSystem.store.clear()
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """Give a bucket of an S3 server on this machine."""
+    server_module = pytest.importorskip("moto.server", reason="needs moto[server]")
+    pytest.importorskip("s3fs", reason="needs s3fs")
+    server = server_module.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"endpoint_url": f"http://{host}:{port}", "key": "key", "secret": "secret"}
+    before = fsspec.config.conf.get("s3")
+    fsspec.config.conf["s3"] = options
+    fsspec.filesystem("s3").mkdir("sweeps")
+    yield "s3://sweeps"
+    fsspec.config.conf.pop("s3")
+    if before is not None:
+        fsspec.config.conf["s3"] = before
+    server.stop()
+
+
+def test_memory_equals_disk(url: str, whole: dict[str, bytes]) -> None:
+    """A URL gets the files of a directory, and a second run computes nothing."""
+    assert run(THETA, url).computed_rows == 20
+    assert stored(url) == whole
+    assert run(THETA, url).computed_rows == 0
+
+
+def test_damaged_and_missing_parts(url: str, whole: dict[str, bytes]) -> None:
+    """Parts that are cut or gone are computed again, and what was left unfinished is removed."""
+    run(THETA, url)
+    system, root = fsspec.core.url_to_fs(url)
+    system.pipe_file(f"{root}/cells/part-000000.parquet", whole["cells/part-000000.parquet"][:-20])
+    system.rm_file(f"{root}/cells/part-000001.parquet")
+    system.pipe_file(f"{root}/cells/.part-000002.parquet.tmp", b"half")
+    assert run(THETA, url).computed_rows == 14
+    assert stored(url) == whole
+
+
+def test_refusals(url: str) -> None:
+    """Another plan, other files, and an unknown kind of URL are refused."""
+    run(THETA, url)
+    with pytest.raises(OutputError, match="shard_rows changed from 7 to 8"):
+        run({**THETA, "shard_rows": 8}, url)
+    system, root = fsspec.core.url_to_fs(url)
+    system.pipe_file(f"{root}/cells/thesis.tex", b"mine")
+    with pytest.raises(OutputError, match=r"out must hold this sweep alone, not memory://.*/cells/thesis.tex"):
+        run(THETA, url)
+    system.pipe_file(f"{root}/../used/thesis.tex", b"mine")
+    with pytest.raises(OutputError, match=r"it has no manifest\.json"):
+        run(THETA, f"{url}/../used")
+    with pytest.raises(OutputError, match=r"out must be a path or a URL that fsspec knows, not gopher://hole"):
+        run(THETA, "gopher://hole")
+
+
+@pytest.mark.parametrize("operation", ["pipe_file", "mv"])
+@pytest.mark.parametrize("at", [2, 3, 4])  # the manifest is the first
+@pytest.mark.parametrize(
+    "failure",
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device; [0-9]+ cells are kept"),
+        (
+            ValueError("connection reset"),
+            r"ValueError: connection reset; [0-9]+ cells are kept",
+        ),  # each has its own kind
+    ],
+)
+def test_failing_file_system(
+    failing: type[FailingFileSystem], whole: dict[str, bytes], operation: str, at: int, failure: tuple[Exception, str]
+) -> None:
+    """A write or a rename that fails ends the run with a clear message and no half part, and the same call resumes."""
+    error, message = failure
+    failing.countdown, failing.error, failing.operation = at, error, operation
+    with pytest.raises(OSError, match=rf"{message}, the same command resumes"):
+        run(THETA, "failing://out")
+    visible = {name: data for name, data in stored("failing://out").items() if not name.endswith(".tmp")}
+    assert visible.items() <= whole.items()
+    assert len(visible) == at - 1
+    run(THETA, "failing://out")
+    assert stored("failing://out") == whole
+
+
+def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem]) -> None:
+    """Where not even the manifest can be written, the output is refused."""
+    failing.countdown, failing.error = 1, PermissionError(errno.EACCES, "Permission denied")
+    with pytest.raises(OutputError, match=r"out must be a writable directory, not failing://out: Permission denied"):
+        run(THETA, "failing://out")
+
+
+@pytest.mark.slow
+def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
+    """An object store gets the files of a directory by one upload each; damaged and missing ones are replaced."""
+    url = f"{bucket}/{uuid.uuid4()}"
+    assert run(THETA, url).computed_rows == 20
+    assert stored(url) == whole
+    system, root = fsspec.core.url_to_fs(url)
+    system.pipe_file(f"{root}/cells/part-000001.parquet", b"not Parquet")
+    system.rm_file(f"{root}/cells/part-000002.parquet")
+    assert run(THETA, url).computed_rows == 13
+    assert stored(url) == whole
+    with pytest.raises(OutputError, match="title was added"):
+        run({**THETA, "title": "new"}, url)
+
+
+@pytest.mark.slow
+def test_object_store_without_the_bucket(bucket: str) -> None:
+    """A bucket that is not there is refused with the store's own words."""
+    with pytest.raises(OutputError, match=r"out must be a writable directory, not s3://absent/out: .*bucket"):
+        run(THETA, f"{bucket.replace('sweeps', 'absent')}/out")

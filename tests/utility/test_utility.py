@@ -1,0 +1,359 @@
+"""The trusted aggregator's corollaries, and the planner with its command."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import federated, isrl, simulate, utility
+from hockeystick.cli import main
+from hockeystick.sweep.plan.plan import load
+from hockeystick.utility.settings import Problem as Inputs
+
+RISK = {
+    "num_users": 1000,
+    "batch_size": 10,
+    "dimension": 7,
+    "noise_std": 0.5,
+    "gradient_bound": 2.0,
+    "gradient_std": 1.0,
+    "smoothness": 3.0,
+    "strong_convexity": 0.5,
+}
+DELTA = {
+    "num_users": 60,
+    "batch_size": 3,
+    "noise_std": 1.5,
+    "lipschitz": 1.0,
+    "radius": 1.0,
+    "smoothness": 1.0,
+    "strong_convexity": 0.5,
+}
+COMMON = {
+    "num_silos": 12,
+    "num_records": 500,
+    "dimension": 5,
+    "lipschitz": 1.0,
+    "diameter": 2.0,
+    "smoothness": 1.0,
+    "strong_convexity": 0.1,
+    "epsilon": 2.0,
+    "delta": 1e-5,
+    "max_rounds": 8,
+}
+
+
+def test_excess_risk() -> None:
+    """Corollary 1 with d coordinates of noise: 2 beta (D^2 + (G^2 + d sigma^2)/m)/(lambda^2 T)."""
+    expected = 2 * 3 * (4 + (1 + 7 * 0.25) / 10) / (0.25 * 100)
+    assert utility.trusted_aggregator_excess_risk(**RISK) == pytest.approx(expected, rel=1e-12)
+
+
+def test_excess_risk_holds() -> None:
+    """SGD with steps 1/(lambda t) on a quadratic with noise of many coordinates stays below the bound."""
+    rng, rounds, d, convexity = np.random.default_rng(8), 500, 20, 0.5
+    w = np.zeros((400, d))
+    w[:, 0] = 1.0
+    for t in range(1, rounds + 1):
+        w -= (convexity * w + 0.3 * rng.standard_normal(w.shape)) / (convexity * t)
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+    risk = convexity / 2 * (w**2).sum(axis=1).mean()
+    bound = utility.trusted_aggregator_excess_risk(
+        num_users=rounds,
+        batch_size=1,
+        dimension=d,
+        noise_std=0.3,
+        gradient_bound=convexity,
+        gradient_std=0.0,
+        smoothness=convexity,
+        strong_convexity=convexity,
+    )
+    assert risk < bound < 20 * risk
+
+
+def test_delta_is_theorem_2() -> None:
+    """For steps that never exceed 2/beta the delta is that of the trusted aggregator with its schedule."""
+    rounds = np.arange(1.0, 21.0)
+    expected = federated.trusted_aggregator(
+        [0.3, 1.0],
+        num_users=60,
+        batch_size=3,
+        learning_rate=2.0 / rounds,
+        noise_std=1.5,
+        lipschitz=1.0,
+        radius=1.0,
+        loss="convex",
+        smoothness=1.0,
+    )
+    np.testing.assert_allclose(utility.trusted_aggregator_delta([0.3, 1.0], **DELTA), expected, rtol=1e-11)
+
+
+def test_delta_charges_steps_that_expand() -> None:
+    """With more smoothness the first steps expand: the delta lies between Theorem 2's for convex and for other losses."""
+    rounds = np.arange(1.0, 21.0)
+    arguments = {
+        "num_users": 60,
+        "batch_size": 3,
+        "learning_rate": 2.0 / rounds,
+        "noise_std": 1.5,
+        "lipschitz": 1.0,
+        "radius": 1.0,
+    }
+    low = federated.trusted_aggregator(0.3, **arguments, loss="convex")
+    high = federated.trusted_aggregator(0.3, **arguments, loss="nonconvex")
+    assert low < utility.trusted_aggregator_delta(0.3, **DELTA | {"smoothness": 2.5}) < high
+
+
+def test_delta_grid() -> None:
+    """Cells of a grid are those of single calls, and NaN outside the domain."""
+    noise = np.array([[1.0], [2.0]])
+    grid = utility.trusted_aggregator_delta(1.0, **DELTA | {"noise_std": noise, "batch_size": [1, 3, 60]})
+    assert grid.shape == (2, 3)
+    assert grid[1, 2] == utility.trusted_aggregator_delta(1.0, **DELTA | {"noise_std": 2.0, "batch_size": 60})
+    out = utility.trusted_aggregator_delta(1.0, **DELTA | {"batch_size": [3, 61]}, on_error="nan")
+    assert np.isnan(out).tolist() == [False, True]
+    assert np.isnan(utility.trusted_aggregator_delta(-1.0, **DELTA, on_error="nan"))
+    assert np.isnan(utility.trusted_aggregator_excess_risk(**RISK | {"batch_size": 0}, on_error="nan"))
+
+
+def test_random_stop_rate() -> None:
+    """Corollary 2's noise term is the mean over the rounds of eta_t d sigma^2/(2m), and the rest has no known constant."""
+    rate = utility.random_stop_excess_risk_rate(
+        num_users=60,
+        batch_size=3,
+        dimension=7,
+        noise_std=0.5,
+        lipschitz=1.0,
+        smoothness=2.0,
+        radius=1.5,
+        gradient_bound=3.0,
+        strong_convexity=0.5,
+    )
+    steps = [1 / (0.5 * t) for t in range(1, 21)]
+    assert rate.private == pytest.approx(sum(steps) / 20 * 7 * 0.25 / (2 * 3), rel=1e-4)
+    assert rate.statistical == pytest.approx((16 + 9) * math.log(20) / (0.5 * 20), rel=1e-12)
+    assert rate.order_only
+
+
+@pytest.mark.parametrize("trust", ["central", "inter-silo"])
+def test_plan_of_batches(trust: str) -> None:
+    """Every setting's epsilon is the accountant's and within the budget, its risk the bound, and the best is first."""
+    found = utility.plan(trust=trust, **COMMON)
+    pooled, silos = (6000, 1) if trust == "central" else (500, 12)
+    for setting in found.settings:
+        silo = isrl.noisy_mb_sgd_accountant(
+            noise_std=setting.noise_std,
+            lipschitz=1.0,
+            num_records=pooled,
+            batch_size=setting.batch_size,
+            rounds=setting.rounds,
+        )
+        assert setting.epsilon == silo.epsilon(1e-5)
+        assert 1.9 < setting.epsilon <= 2.0
+        risk = isrl.mb_sgd_risk_bound(
+            diameter=2.0,
+            rounds=setting.rounds,
+            lipschitz=1.0,
+            num_records=pooled,
+            num_silos=silos,
+            silos_per_round=silos,
+            dimension=5,
+            noise_std=setting.noise_std,
+            smoothness=1.0,
+            strong_convexity=0.1,
+        )
+        assert setting.risk_bound == pytest.approx(min(float(risk), 2.0), rel=1e-12)
+        assert setting.silos_per_round == 12
+    risks = [setting.risk_bound for setting in found.settings]
+    assert risks == sorted(risks)
+    assert found.best == found.settings[0]
+    assert 3 <= len(found.settings) <= 10
+
+
+def test_plan_of_the_last_iterate() -> None:
+    """Every setting meets delta at the target epsilon by the certified bound, and each silo takes part once."""
+    found = utility.plan(trust="last-iterate", **COMMON | {"num_silos": 400, "max_rounds": 100})
+    for setting in found.settings:
+        assert setting.rounds == 400 // setting.silos_per_round <= 100
+        delta = utility.trusted_aggregator_delta(
+            2.0,
+            num_users=400,
+            batch_size=setting.silos_per_round,
+            noise_std=setting.noise_std,
+            lipschitz=1.0,
+            radius=1.0,
+            smoothness=1.0,
+            strong_convexity=0.1,
+        )
+        assert 0.9e-5 < delta <= 1e-5
+
+
+def test_plan_of_the_shuffler() -> None:
+    """The noise is that of the shuffler's calculator, rounded up."""
+    found = utility.plan(trust="shuffle", **COMMON | {"num_silos": 20_000, "silos_per_round": 5000})
+    for setting in found.settings:
+        noise = isrl.shuffled_mb_sgd_sigma(
+            lipschitz=1.0,
+            num_records=500,
+            num_silos=20_000,
+            silos_per_round=5000,
+            rounds=setting.rounds,
+            epsilon=2.0,
+            delta=1e-5,
+        ).noise_std
+        assert noise <= setting.noise_std <= noise * 1.001
+        assert setting.batch_size == 1
+    with pytest.raises(ValueError, match="no array function"):
+        found.sweep()
+
+
+def test_plan_prints_what_is_certified() -> None:
+    """A noise level read from the table is the one certified, and epsilon is rounded up."""
+    found = utility.plan(trust="inter-silo", **COMMON, num_settings=3)
+    lines = str(found).splitlines()
+    assert lines[0] == "inter-silo: epsilon <= 2 at delta = 1e-05"
+    for line, setting in zip(lines[4:], found.settings, strict=True):
+        cells = line.split()
+        assert float(cells[0]) == setting.noise_std
+        assert setting.epsilon <= float(cells[5]) <= 2.0
+
+
+@pytest.mark.parametrize("trust", ["inter-silo", "central", "last-iterate"])
+def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
+    """The sweep plan loads, has the plan's own values on its axes, and its functions know all arguments."""
+    found = utility.plan(trust=trust, **COMMON | {"max_rounds": 12})
+    (tmp_path / "plan.toml").write_text(found.sweep_toml())
+    plan = load(tmp_path / "plan.toml")
+    assert load(found.sweep()).num_cells == plan.num_cells
+    axes = dict(zip(plan.axis_names(), (axis.values[0] for axis in plan.axes), strict=True))
+    assert all(min(axes["noise_std"]) < setting.noise_std < max(axes["noise_std"]) for setting in found.settings)
+    cell = {name: float(values[-1]) for name, values in axes.items()}
+    for output in plan.outputs:
+        given = {**plan.fixed, **cell, **output.arguments}
+        value = output.function.call(**{name: given[name] for name in output.function.parameters if name in given})
+        assert 0 <= value < math.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"trust": "nobody"}, "trust must be one of"),
+        ({"num_silos": 0}, "num_silos must be an integer"),
+        ({"lipschitz": -1.0}, r"lipschitz must lie in \[1e-60, 1e60\]"),
+        ({"lipschitz": 1e300}, r"lipschitz must lie in \[1e-60, 1e60\]"),  # whose square is no double
+        ({"diameter": math.inf}, r"diameter must lie in \[1e-60, 1e60\]"),
+        ({"smoothness": 1e-320}, r"smoothness must lie in \[1e-60, 1e60\]"),
+        ({"strong_convexity": 2.0}, r"strong_convexity must be at most smoothness \(1\)"),
+        ({"epsilon": 0.0}, "epsilon must be positive"),
+        ({"delta": 1.0}, r"delta must lie in \(0, 1\)"),
+        ({"silos_per_round": 13}, r"silos_per_round must be at most num_silos \(12\)"),
+        ({"max_batch_size": 501}, r"max_batch_size must be at most num_records \(500\)"),
+        ({"trust": "last-iterate", "strong_convexity": 0.0}, "strong_convexity must be positive"),
+        ({"trust": "last-iterate", "silos_per_round": 1}, "every silo takes part once"),
+        ({"trust": "shuffle"}, "for the shuffler to help"),
+        ({"num_settings": 0}, "num_settings must be an integer"),
+    ],
+)
+def test_plan_rejects(change: dict[str, object], reason: str) -> None:
+    """What no plan can be made for is refused with a reason."""
+    with pytest.raises(ValueError, match=reason):
+        utility.plan(**{"trust": "inter-silo"} | COMMON | change)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: utility.trusted_aggregator_excess_risk(**RISK | {"batch_size": 2000}), "at most num_users"),
+        (lambda: utility.trusted_aggregator_excess_risk(**RISK | {"strong_convexity": 0.0}), "must be positive"),
+        (lambda: utility.trusted_aggregator_excess_risk(**RISK | {"strong_convexity": 4.0}), "at most smoothness"),
+        (lambda: utility.trusted_aggregator_delta(-1.0, **DELTA), "eps must be non-negative"),
+        (lambda: utility.trusted_aggregator_delta(1.0, **DELTA | {"radius": 0.0}), "radius must be positive"),
+        (lambda: utility.trusted_aggregator_delta(1.0, **DELTA | {"num_users": 10**9}), "must be at most 10000000"),
+    ],
+)
+def test_rejected(call: object, reason: str) -> None:
+    """What is outside its domain is refused with a reason."""
+    with pytest.raises(ValueError, match=reason):
+        call()
+
+
+OPTIONS = [
+    *("plan", "--trust", "inter-silo", "--silos", "12", "--records", "500", "--dimension", "5", "--lipschitz", "1"),
+    *("--diameter", "2", "--smoothness", "1", "--strong-convexity", "0.1", "--epsilon", "2", "--delta", "1e-5"),
+    *("--rounds", "4", "--batch-size", "500", "--top", "2"),
+]
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The command prints the table of Python's plan and writes its sweep plan."""
+    assert main([*OPTIONS, "--sweep", str(tmp_path / "around.toml")]) == 0
+    expected = utility.plan(trust="inter-silo", **COMMON | {"max_rounds": 4}, num_settings=2)
+    text = capsys.readouterr().out
+    assert text.startswith(f"{expected}\n")
+    assert (tmp_path / "around.toml").read_text() == expected.sweep_toml()
+
+
+def test_command_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has the numbers in full, the inputs and the version."""
+    assert main([*OPTIONS, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    expected = utility.plan(trust="inter-silo", **COMMON | {"max_rounds": 4}, num_settings=2)
+    assert answer == json.loads(json.dumps(expected.to_dict() | {"version": hs.__version__}))
+    assert answer["settings"][0]["noise_std"] == expected.best.noise_std
+    assert answer["inputs"]["max_batch_size"] == 500
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--trust", "last-iterate", "--strong-convexity", "0"], "strong_convexity must be positive"),
+        (["--batch-size", "501"], "max_batch_size must be at most num_records"),
+        (["--delta", "0"], "delta must lie in"),
+    ],
+)
+def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str], reason: str) -> None:
+    """Wrong arguments end with code 2 and one line."""
+    assert main([*OPTIONS, *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("hockeystick plan: ")
+    assert reason in error
+    assert error.count("\n") == 1
+
+
+def small_plan(trust="inter-silo", noise=(0.01, 0.02)):
+    """Return a plan of four silos with 200 records, as the search would, with full batches and this noise."""
+    inputs = Inputs(4, 200, 5, 1.0, 4.0, 0.25, 0.0, 4.0, 1e-5, 20, 4, 200)
+    batch = 800 if trust == "central" else 200
+    return utility.Plan(trust, inputs, tuple(utility.Setting(x, 20, batch, 4, 2.0, 4.0, 1.0) for x in noise))
+
+
+@pytest.mark.parametrize("trust", ["central", "inter-silo"])
+def test_noise_costs_simulated_loss(trust):
+    """Little noise beats the model that knows nothing; much noise does not."""
+    losses = small_plan(trust, noise=(1e-3, 3.0)).simulated_loss(num_runs=20)
+    assert losses.shape == (2, 20)
+    assert losses[0].mean() < math.log(2) - 0.01 < losses[1].mean()
+
+
+def test_simulated_losses_are_for_data_that_fit():
+    """Data of other silos, and trust models without a simulation, are refused."""
+    other = simulate.synthetic("logistic", sizes=[200] * 3, num_features=5, seed=0)
+    with pytest.raises(ValueError, match="data must have num_silos"):
+        small_plan().simulated_loss(other)
+    with pytest.raises(ValueError, match="trust must be 'central' or 'inter-silo'"):
+        small_plan("shuffle").simulated_loss()
+    with pytest.raises(ValueError, match="num_runs must be"):
+        small_plan().simulated_loss(num_runs=0)
+
+
+def test_the_table_has_a_column_for_simulated_losses():
+    """`table` appends their means; without them it is what is printed."""
+    found = small_plan()
+    assert found.table() == str(found)
+    lines = found.table(np.array([[0.5, 0.7]] * len(found.settings))).splitlines()
+    assert all(line.endswith("0.6") for line in lines[-len(found.settings) :])
