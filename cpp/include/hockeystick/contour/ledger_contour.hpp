@@ -5,6 +5,8 @@
 
 #include <hockeystick/contour/contour.hpp>
 #include <hockeystick/cumulant/discrete.hpp>
+#include <hockeystick/cumulant/gaussian.hpp>
+#include <hockeystick/cumulant/laplace.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 #include <hockeystick/loss/mechanism.hpp>
 

@@ -86,7 +86,7 @@ class LineSummer {
                                 t.h,
                                 n};
         work_ += static_cast<double>(n);
-        kernels_.evaluate(nodes, line.repeated.times, eps, terms_.data(), slopes_.data(), errors_.data());
+        kernels_.fill_sum_terms(nodes, line.repeated.times, eps, terms_.data(), slopes_.data(), errors_.data());
         const double value = kernels_.sum(terms_.data(), n);
         const double slope = kernels_.sum(slopes_.data(), n);
         const double error = kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);

@@ -60,7 +60,7 @@ class SliceSummer {
         for (auto* array : {&terms_, &slopes_, &errors_}) array->resize(n);
         work_ += static_cast<double>(n);
         const double log_raise = times * t.ratio[0], power = times * t.log_below;
-        kernels_.difference(t.nodes(), times, eps, log_raise, terms_.data(), slopes_.data(), errors_.data());
+        kernels_.fill_difference_terms(t.nodes(), times, eps, log_raise, terms_.data(), slopes_.data(), errors_.data());
         const double scale = t.h / pi, log_scale = power + log_raise - t.c * eps - s.log_unit;
         const double unit = scale * std::exp(log_scale);
         const double value = unit * kernels_.sum(terms_.data(), n), slope = -unit * kernels_.sum(slopes_.data(), n);

@@ -206,7 +206,7 @@ class TruncatedLedger {
     void set_factors(LineNodes& line, double smoothing) const {
         line.kernel = LineNodes::Factors(line.padded);
         LineNodes::Factors alone(line.padded);
-        kernels_.factors({line.c, line.h, smoothing * smoothing, line.n}, alone.pointers(), line.kernel.pointers());
+        kernels_.smoothing_factors({line.c, line.h, smoothing * smoothing, line.n}, alone.pointers(), line.kernel.pointers());
         if (smoothing > 0.0) line.density = std::move(alone);
     }
 

@@ -1,9 +1,14 @@
-// The cumulant of a pair of discrete distributions, M(s) = sum_i p_i (p_i/q_i)^s: its atoms never decay, so that the contour
-// engine smooths them (contour/contour.hpp). Poisson-sampled: P = (1 - rate) Q + rate P0, whose losses are log1p(rate (p0_i/q_i - 1)).
+// The cumulant of a pair of discrete distributions, M(s) = sum_i p_i (p_i/q_i)^s.
+//
+// Its atoms never decay, so that the contour engine smooths them (contour/contour.hpp). Sampled by
+// Poisson, P = (1 - rate) Q + rate P0 has the losses log1p(rate (p0_i/q_i - 1)).
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
@@ -13,16 +18,16 @@ inline namespace HOCKEYSTICK_ISA {
 
 class DiscreteCumulant final : public Cumulant {
   public:
-    static constexpr std::size_t most_atoms = 4096;
+    static constexpr std::size_t max_atoms = 4096;
 
     // Whether no outcome has mass under one distribution only: `parameters` are p, then q.
     static bool covers(const std::vector<double>& parameters) {
         const std::size_t n = parameters.size() / 2;
         for (std::size_t i = 0; i < n; ++i)
             if (!(parameters[i] == 0.0 && parameters[n + i] == 0.0) &&
-                !(parameters[i] > least_mass && parameters[n + i] > least_mass))
+                !(parameters[i] > min_mass && parameters[n + i] > min_mass))
                 return false;
-        return n <= most_atoms;
+        return n <= max_atoms;
     }
 
     DiscreteCumulant(const std::vector<double>& parameters, double rate, bool forward, const simd::Kernels& kernels,
@@ -33,7 +38,8 @@ class DiscreteCumulant final : public Cumulant {
             const double p = parameters[i], q = parameters[n + i];
             if (p == 0.0) continue;
             const double log_ratio = std::log(p) - std::log(q);
-            const double change = rate * (p / q - 1.0);  // near -1 it cancels, 1 - rate + rate p/q does not
+            // Near -1 the change cancels, but 1 - rate + rate p/q does not.
+            const double change = rate * (p / q - 1.0);
             const double log_mixed = change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * (p / q));
             const double mixed = rate < 1.0 ? log_mixed : log_ratio;
             losses_.push_back(forward ? mixed : -mixed);
@@ -53,22 +59,22 @@ class DiscreteCumulant final : public Cumulant {
         Tilted t = tilted(c);
         double mean = 0.0;
         for (std::size_t i = 0; i < losses_.size(); ++i) mean += t.weights[i] * std::fabs(losses_[i]) / t.total;
-        const std::size_t padded = (losses_.size() + simd::lanes - 1) / simd::lanes * simd::lanes;
         std::vector<double> losses = losses_;
-        losses.resize(padded, 0.0);
-        t.weights.resize(padded, 0.0);
-        FourierSums phi = oscillation(losses, t.weights, mean, h, n, *workspace_, kernels_, work_);
+        losses.resize(padded_to_lanes(losses_.size()), 0.0);
+        t.weights.resize(losses.size(), 0.0);
+        FourierSums phi = characteristic_differences(losses, t.weights, mean, h, n, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
-        const double share = 2.0 * min(t.error, 100.0);  // what logs of shares and of the mean err by
-        const double of_weights = std::exp(share) * std::expm1(share);
+        // What the logarithms of a weight and of the total err by together.
+        const double log_error = 2.0 * min(t.error, 100.0);
+        const double weight_error = std::exp(log_error) * std::expm1(log_error);
         for (std::size_t k = 1; k <= n; ++k) {
             const double omega = static_cast<double>(k) * h;
             phi.real[k] /= t.total;
             phi.imag[k] /= t.total;
-            phi.error[k] += of_weights * min(2.0, omega * mean) + omega * loss_error_ +
-                            (32.0 + of_log) * u * min(2.0, omega * mean);
+            phi.error[k] += weight_error * min(2.0, omega * mean) + omega * loss_error_ +
+                            (32.0 + power_error) * u * min(2.0, omega * mean);
         }
-        kernels_.raise(phi.shares(count), nodes.powers());
+        kernels_.multiply_powers(phi.step(count), nodes.powers());
         return true;
     }
     double log_variance() const override { return std::log(max(variance_, std::numeric_limits<double>::min())); }
@@ -76,7 +82,7 @@ class DiscreteCumulant final : public Cumulant {
     double work() const override { return work_; }
 
   private:
-    static constexpr double u = unit_roundoff, least_mass = 1e-290;
+    static constexpr double u = unit_roundoff, min_mass = 1e-290;
 
     struct Tilted {
         std::vector<double> weights;  // in units of e^top

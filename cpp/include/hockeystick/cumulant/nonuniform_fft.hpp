@@ -1,13 +1,13 @@
-// Fourier sums over points that lie anywhere, F(k) = sum_j w_j e^{i k theta_j}, k = 0..N, weights w_j >= 0, with a certified error.
+// Fourier sums over points that lie anywhere, F(k) = sum_j w_j e^{i k theta_j}, k = 0..N, weights
+// w_j >= 0, with a certified error.
 //
-// Gaussian gridding (Dutt and Rokhlin 1993; Greengard and Lee 2004): the points are spread onto R >= 4 N grid points by the
-// taps e^{-m^2/2 s^2}, |m| <= 15.5, m in grid steps, transformed by an FFT, and divided by the Gaussian's own transform,
-// s sqrt(2 pi) e^{-k^2 t}, t = 2 pi^2 s^2/R^2. With s^2 = 3.25 and k <= R/4, relatively to F(0):
+// Gaussian gridding (Dutt and Rokhlin 1993; Greengard and Lee 2004): the points are spread onto
+// R >= 4 N grid points by the taps e^{-m^2/2 s^2}, m in grid steps, transformed by an FFT, and
+// divided by the Gaussian's own transform, s sqrt(2 pi) e^{-k^2 t}, t = 2 pi^2 s^2/R^2.
+// docs/core/cumulant.md proves: with s^2 = 3.25 and k <= R/4, relatively to F(0),
 //
-//   alias       sum_{p != 0} e^{k^2 t - (k + p R)^2 t} <= 1.01 e^{-R^2 t/2} = 1.01 e^{-pi^2 s^2} < 1.3e-14;
-//   taps        left out: 2 sum_{m >= 15.5} e^{-m^2/2 s^2}/(s sqrt(2 pi)) < 6e-17, times e^{k^2 t} <= 56;
-//   rounding    taps 16u on average, their sum (kept in two doubles) 2u; the transform's as numeric/fft.hpp says, in the largest norm:
-//               every stage of a radix-2 or 4 FFT adds at most the same share of sum_m |f_m|. Times e^{k^2 t}.
+//   aliases     and the taps that are left out err by at most 1.4e-14;
+//   rounding    by e^{k^2 t} (32 u + eps), e^{k^2 t} <= 56, eps that of numeric/fft.hpp.
 #pragma once
 
 #include <cmath>
@@ -28,10 +28,13 @@ using namespace simd;
 // Re and Im of F(k), and a bound of its error relatively to F(0), k = 0, 1, ...
 struct FourierSums {
     std::vector<double> real, imag, error;
-    simd::Shares shares(double count) const { return {real.data(), imag.data(), error.data(), count, real.size()}; }
+    simd::StepTransform step(double count) const {
+        return {real.data(), imag.data(), error.data(), count, real.size()};
+    }
 };
 
-// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at most for a contour.
+// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at
+// most for a contour.
 class FourierWorkspace {
   public:
     std::vector<double> sums, rests;
@@ -63,8 +66,8 @@ inline std::size_t nonuniform_length(std::size_t highest) {
     return length;
 }
 
-// For theta_j = step losses_j, j < n, n a multiple of simd::lanes; k up to `highest`. Beside `error`, every theta_j is off by
-// 2u of itself.
+// For theta_j = step losses_j, j < n, n a multiple of simd::lanes; k up to `highest`. Beside
+// `error`, every theta_j is off by less than 3u of itself.
 inline FourierSums nonuniform_transform(const double* losses, const double* weights, std::size_t n, double step,
                                         std::size_t highest, FourierWorkspace& workspace,
                                         const simd::Kernels& kernels) {
@@ -73,7 +76,7 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
     std::vector<double>&sums = workspace.sums, &rests = workspace.rests;
     sums.assign(padded, 0.0);
     rests.assign(padded, 0.0);
-    kernels.spread({losses, weights, n, step / (2.0 * pi), length}, sums.data(), rests.data());
+    kernels.spread_points({losses, weights, n, step / (2.0 * pi), length}, sums.data(), rests.data());
     for (std::size_t m = 0; m < padded; ++m) sums[m] += rests[m];
     double* signal = sums.data() + taps / 2;
     for (std::size_t m = 0; m < taps / 2; ++m) {
@@ -88,7 +91,8 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
     for (auto* array : {&f.real, &f.imag, &f.error}) array->resize(highest + 1);
     for (std::size_t k = 0; k <= highest; ++k) {
         const double growth = plan.growths[k];
-        const double factor = k % 2 == 0 ? scale * growth : -scale * growth;  // the signal starts at half a period
+        // The signal starts at half a period: hence the signs.
+        const double factor = k % 2 == 0 ? scale * growth : -scale * growth;
         f.real[k] = factor * signal[k == 0 ? 0 : 2 * k - 1];
         f.imag[k] = k == 0 ? 0.0 : -factor * signal[2 * k];
         f.error[k] = 1.4e-14 + growth * rounding;
@@ -96,37 +100,56 @@ inline FourierSums nonuniform_transform(const double* losses, const double* weig
     return f;
 }
 
-// sum_j w_j (e^{i k h L_j} - 1), k = 0..n, and the errors relatively to sum w: by rotations, or by an FFT where that is less
-// work; empty where it is too much. `mean` is that of |L|. Points are a multiple of simd::lanes; `work` counts on.
-inline FourierSums oscillation(const std::vector<double>& losses, const std::vector<double>& weights, double mean,
-                               double h, std::size_t n, FourierWorkspace& workspace, const simd::Kernels& kernels,
-                               double& work) {
-    constexpr double most_work = 2e7, u = unit_roundoff;
+// The same less F(0), from an FFT. `total` is F(0), `mean` the mean of |L|.
+inline FourierSums differences_by_fft(const std::vector<double>& losses, const std::vector<double>& weights,
+                                      double mean, double h, std::size_t n, FourierWorkspace& workspace,
+                                      const simd::Kernels& kernels) {
+    constexpr double u = unit_roundoff;
     const std::size_t points = losses.size();
-    const double rotations = static_cast<double>(points) * static_cast<double>(n);
-    const double length = static_cast<double>(nonuniform_length(n));
-    const double by_fft = 100.0 * static_cast<double>(points) + 4.0 * length * std::log2(length);  // as measured
+    FourierSums f = nonuniform_transform(losses.data(), weights.data(), points, h, n, workspace, kernels);
+    const double total = kernels.sum(weights.data(), points);
+    for (double& x : f.real) x -= total;
+    const double summing = u * (static_cast<double>(points) / 8.0 + 8.0);
+    for (std::size_t k = 0; k <= n; ++k) f.error[k] += summing + 4.0 * u * static_cast<double>(k) * h * mean;
+    f.real[0] = f.imag[0] = f.error[0] = 0.0;
+    return f;
+}
+
+// The same by rotations, without cancellation: errors are proportional to what the sums are at
+// most. docs/core/cumulant.md derives them up to 32u min(2, k h mean), which the callers charge.
+// Turns of more than half a radian a node are rare, and cost more.
+inline FourierSums differences_by_rotations(const std::vector<double>& losses, const std::vector<double>& weights,
+                                            double mean, double h, std::size_t n, const simd::Kernels& kernels) {
+    constexpr double u = unit_roundoff;
+    const std::size_t points = losses.size();
     FourierSums f;
-    if (min(rotations, by_fft) > most_work) return f;
-    work += min(rotations, by_fft);
-    if (by_fft < rotations) {
-        f = nonuniform_transform(losses.data(), weights.data(), points, h, n, workspace, kernels);
-        const double total = kernels.sum(weights.data(), points);
-        for (double& x : f.real) x -= total;
-        const double summing = u * (static_cast<double>(points) / 8.0 + 8.0);
-        for (std::size_t k = 0; k <= n; ++k) f.error[k] += summing + 4.0 * u * static_cast<double>(k) * h * mean;
-        f.real[0] = f.imag[0] = f.error[0] = 0.0;
-        return f;
-    }
     for (auto* array : {&f.real, &f.imag, &f.error}) array->assign(n + 1, 0.0);
     std::vector<double> scratch(2 * simd::lanes * n);
-    kernels.oscillate(losses.data(), weights.data(), points, h, n, f.real.data() + 1, f.imag.data() + 1,
-                      scratch.data());
+    kernels.characteristic_sums(losses.data(), weights.data(), points, h, n, f.real.data() + 1, f.imag.data() + 1,
+                                scratch.data());
     for (std::size_t k = 1; k <= n; ++k) {
         const double order = static_cast<double>(k);
         f.error[k] = u * (static_cast<double>(points) / 8.0 + 6.0 * order) * min(2.0, order * h * mean);
+        if (h * mean > 0.5) f.error[k] += 20.0 * u * order;
     }
     return f;
+}
+
+// sum_j w_j (e^{i k h L_j} - 1), k = 0..n, and bounds of their errors relatively to sum w: by
+// rotations, or by an FFT where that is less work. Empty where it is too much. `mean` is that of
+// |L|. Points are a multiple of simd::lanes; `work` counts on.
+inline FourierSums characteristic_differences(const std::vector<double>& losses, const std::vector<double>& weights,
+                                              double mean, double h, std::size_t n, FourierWorkspace& workspace,
+                                              const simd::Kernels& kernels, double& work) {
+    constexpr double max_work = 2e7;
+    const double points = static_cast<double>(losses.size());
+    const double length = static_cast<double>(nonuniform_length(n));
+    const double by_rotations = points * static_cast<double>(n);
+    const double by_fft = 100.0 * points + 4.0 * length * std::log2(length);  // as measured
+    if (min(by_rotations, by_fft) > max_work) return {};
+    work += min(by_rotations, by_fft);
+    return by_fft < by_rotations ? differences_by_fft(losses, weights, mean, h, n, workspace, kernels)
+                                 : differences_by_rotations(losses, weights, mean, h, n, kernels);
 }
 
 }  // namespace HOCKEYSTICK_ISA

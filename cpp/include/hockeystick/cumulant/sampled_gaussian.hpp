@@ -1,26 +1,38 @@
-// The Poisson-sampled Gaussian's cumulant, certified: quadrature in x, decay of its characteristic function.
+// The Poisson-sampled Gaussian's cumulant, certified: quadrature in x, decay of its characteristic
+// function.
 //
-// Q = N(0, sigma^2), 1 + z = dP/dQ = 1 - q + q e^{(2x-1)/2 sigma^2}; remove is (P, Q), add is (Q, P). In both
-// M(s) = E_Q[(1 + z)^p], p = s + 1 for remove and p = -s for add; a = p at s = c; f(x) = (1 + z)^a e^{-x^2/2 sigma^2} is the
-// tilted density; w = q e^t/(1 - q + q e^t), t = (2x-1)/2 sigma^2, so that d log(1 + z)/dx = w/sigma^2.
+// Notation. Q = N(0, sigma^2), and P is the mixture of Q and N(1, sigma^2) with the rate q:
+//   1 + z = dP/dQ = 1 - q + q e^t,   t = (2x - 1)/2 sigma^2.
+// Removing a record compares (P, Q), adding one (Q, P). In both M(s) = E_Q[(1 + z)^p], where
+// p = s + 1 for remove and p = -s for add. Let a be p at s = c. The tilted density is
+//   f(x) = (1 + z)^a e^{-x^2/2 sigma^2},
+// and d log(1 + z)/dx = w/sigma^2 with the mixture weight w = q e^t/(1 - q + q e^t).
 //
-// Cut. For remove, losses at x > x_c = 1 + cut sigma are left out: E e^{cL} may be ruled by losses that never happen (at
-// sigma = 10, q = 1e-4, the mean of e^{2000 L} is made at 200 sigma). Their P-mass is (1-q) Q(x_c/sigma) + q Q(cut).
+// Cutoff. For remove, losses at x > x_c = 1 + cutoff sigma are left out, because losses that never
+// happen may make up most of E e^{cL}: at sigma = 10 and q = 1e-4, the mean of e^{2000 L} is made
+// at 200 sigma. Their P-mass is (1-q) Q(x_c/sigma) + q Q(cutoff).
 //
-// Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. On the path x + i eta(x), theta = eta/sigma^2 in [0, 1.4],
-//   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, e^{|a| w(1-w) theta^2/(2 (1 - w(1-w) theta^2))},
-//   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2}, and
-//   e^{i omega log(1+z)} falls by e^{-omega psi}, psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
-// theta = 1.4 v/(1 + v), v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a,0) w/sigma^2)), is near the best choice where
-// omega is small. It makes the factor at most 1 at every x, inside the range or not: the three losses are at most
-// omega w theta/2 together, the gain is at least 2/3 of omega w theta. It is increasing in w, so every factor has its
-// worst case at one end of a cell. A path chosen for omega
-// serves all larger frequencies, as psi >= 0: the bound falls with omega. With cell masses between `low` and `high`,
-//   |phi| <= min(1 - sum low (1 - factor), sum high factor) + f(x_c) 1.4 sigma^2/int f + e^-50,
-// the last two for the way down from the path's end (the exponent is convex in the height, so at most max(1, factor) of f),
-// and for the tails.
+// Decay. phi(omega) = int f e^{i omega log(1+z)} dx/int f. The integral is moved to a path x + i
+// eta(x), eta = theta sigma^2 with theta in [0, 1.4]. There
+//   |f| grows at most by e^{eta^2/2 sigma^2} and, for a < 0, by
+//       e^{|a| S theta^2/(2 (1 - S theta^2))}, S = w(1 - w);
+//   the path is longer by sqrt(1 + eta'^2) <= e^{eta'^2/2};
+//   e^{i omega log(1+z)} falls by e^{-omega psi}, where
+//       psi = arg(1 + z) >= w sin theta >= w theta (1 - theta^2/6).
+// The choice theta = 1.4 v/(1 + v) with
+//   v = omega w/(1.4 sigma^2 (1 + 1/sigma^2 + 2 max(-a, 0) w/sigma^2))
+// is near the best one where omega is small. The product of the three, the factor, is then at most
+// 1 at every x, inside the range or not: the first two cost at most omega w theta/2 together, and
+// the third gains at least 2/3 of omega w theta. theta increases with w, so that each of the three
+// has its worst case at one end of a cell. A path chosen for omega serves all larger frequencies,
+// since psi >= 0: the bound falls with omega. With cell masses between `low` and `high`,
+//   |phi| <= min(1 - sum low (1 - factor), sum high factor) + f(x_c) 1.4 sigma^2/int f + e^-50.
+// The last two terms are for the way down from the path's end, where the exponent is convex in the
+// height, so that the integrand is at most max(1, factor) f, and for the tails.
 //
-// Rounding: as cumulant/sampled_gaussian_grid.hpp says of losses and weights. Where M is near 1, log M comes from E[(1 + z)^a - 1 - a z], which keeps log M accurate to u times its own size: it is multiplied by T.
+// Rounding. Losses and weights err as cumulant/sampled_gaussian_grid.hpp says. T steps multiply the
+// error of log M by T. Where M is near 1, log M comes from E[(1 + z)^a - 1 - a z], which errs by u
+// times its own size and not by u; docs/core/cumulant.md has both bounds.
 #pragma once
 
 #include <limits>
@@ -34,24 +46,25 @@ inline namespace HOCKEYSTICK_ISA {
 
 class SampledGaussianCumulant final : public Cumulant {
   public:
-    // Elsewhere the grids would be too large, or numbers leave the doubles.
+    // Outside this range the grid would be too large, or intermediate values would overflow or
+    // underflow.
     static bool covers(double sigma, double rate) {
-        return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= 1.0 - 0x1p-50;
+        return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= down;
     }
 
-    // 0 < rate < 1; `cut` in units of sigma, used by remove only.
-    SampledGaussianCumulant(double sigma, double rate, bool remove, double cut, const simd::Kernels& kernels,
+    // 0 < rate < 1. `cutoff` is in units of sigma, and only remove has one.
+    SampledGaussianCumulant(double sigma, double rate, bool remove, double cutoff, const simd::Kernels& kernels,
                             std::shared_ptr<FourierWorkspace> workspace = std::make_shared<FourierWorkspace>())
         : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels), workspace_(std::move(workspace)),
-          log_missing_(remove ? log_missing_beyond(1.0 / sigma + cut, cut, rate) : -infinity),
-          grids_(sigma, rate, remove ? 1.0 + cut * sigma : infinity, kernels) {}
+          log_missing_(remove ? log_missing_beyond(1.0 / sigma + cutoff, cutoff, rate) : -infinity),
+          grids_(sigma, rate, remove ? 1.0 + cutoff * sigma : infinity, kernels) {}
 
     Moment log_moment(double c) const override {
-        const Piece piece = grids_.share(grids_.make_range(exponent(c), Grids::fine));
+        const Piece piece = grids_.on_shared_lattice(grids_.make_range(exponent(c), Grids::fine));
         if (piece.n == 0) return {infinity, infinity};
         const Moment centred = centred_moment(piece);
         const bool near_one = std::fabs(centred.value) <= 0.1;
-        if (near_one && centred.error <= least_direct_error) return centred;
+        if (near_one && centred.error <= min_direct_error) return centred;
         const Moment direct = direct_moment(piece);
         return near_one && centred.error < direct.error ? centred : direct;
     }
@@ -61,8 +74,8 @@ class SampledGaussianCumulant final : public Cumulant {
         const std::size_t n = fine.low.size();
         double *gains = scratch(2 * n), *masses = gains + n;
         work_ += static_cast<double>(n);
-        kernels_.path_bound({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega, gains,
-                            masses);
+        kernels_.bound_on_path({fine.mix.data(), fine.low.data(), fine.high.data(), sigma_, exponent(c), n}, omega,
+                               gains, masses);
         const double edge = fine.edge + 2e-22;
         const double gain = kernels_.sum(gains, n) * (1.0 - 1e-12) - edge;
         const double mass = kernels_.sum(masses, n) * (1.0 + 1e-12) + edge;
@@ -77,27 +90,29 @@ class SampledGaussianCumulant final : public Cumulant {
         auto lattice = grids_.make_lattice(range, min(Grids::certified_step(range, shift), 0.5 * range.width));
         const Piece piece = grids_.take(range, lattice);
         if (piece.n == 0) return false;
-        const Weights& by = grids_.weigh(piece);
-        const Digits lost = grids_.digits(piece, by);
-        const Heavy heavy(piece, by);
-        FourierSums phi = oscillation(heavy.losses, heavy.weights, lost.loss, h, last, *workspace_, kernels_, work_);
+        const Weights& by = grids_.tilted_weights(piece);
+        const Means mean = grids_.means(piece, by);
+        const RelevantPoints points(piece, by);
+        FourierSums phi =
+            characteristic_differences(points.losses, points.weights, mean.loss, h, last, *workspace_, kernels_, work_);
         if (phi.real.empty()) return false;
         const double share = 1.0 / by.total, turned = remove_ ? share : -share;
-        const double summing = 32.0 + of_log + static_cast<double>(piece.n) / 8.0;  // of the total
+        const double summing = 32.0 + power_error + static_cast<double>(piece.n) / 8.0;
         for (std::size_t k = 1; k <= last; ++k) {
             phi.real[k] *= share;
             phi.imag[k] *= turned;
             const double omega = static_cast<double>(static_cast<int>(k)) * h;
-            phi.error[k] += u * (summing * min(2.0, omega * lost.loss) + omega * lost.of_loss +
-                                 of_weights(lost.of_weight, lost.of_product, lost.loss, omega)) +
+            phi.error[k] += u * (summing * min(2.0, omega * mean.loss) + omega * mean.loss_error +
+                                 transform_error(mean.weight_error, mean.product_error, mean.loss, omega)) +
                             by.quadrature;
         }
-        kernels_.raise(phi.shares(count), nodes.powers());
+        kernels_.multiply_powers(phi.step(count), nodes.powers());
         return true;
     }
 
     double log_missing() const override { return log_missing_; }
-    double log_variance() const override {  // log log1p(q^2 (e^{1/sigma^2} - 1)), the loss's chi-square
+    // log log1p(q^2 (e^{1/sigma^2} - 1)), from the loss's chi-square.
+    double log_variance() const override {
         const double inverse = 1.0 / (sigma_ * sigma_);
         const double chi = inverse < 600.0 ? std::log(std::expm1(inverse)) : inverse;
         const double power = chi + 2.0 * std::log(rate_);
@@ -115,20 +130,19 @@ class SampledGaussianCumulant final : public Cumulant {
     using Range = Grids::Range;
     using Piece = Grids::Piece;
     using Weights = Grids::Weights;
-    using Digits = Grids::Digits;
+    using Means = Grids::Means;
 
-    // Points not below e^-66 of the largest, filled up with weights of zero.
-    struct Heavy {
+    // Points where f is not below e^{-depth-4} of its largest, filled up with weights of zero.
+    struct RelevantPoints {
         std::vector<double> losses, weights;
-        Heavy(const Piece& piece, const Weights& by) {
+        RelevantPoints(const Piece& piece, const Weights& by) {
             for (std::size_t j = 0; j < piece.n; ++j) {
                 if (by.exponents[j] < by.top - piece.depth - 4.0) continue;
                 losses.push_back(piece.points.loss[j]);
                 weights.push_back(by.weights[j]);
             }
-            const std::size_t padded = (losses.size() + simd::lanes - 1) / simd::lanes * simd::lanes;
-            losses.resize(padded, 0.0);
-            weights.resize(padded, 0.0);
+            losses.resize(padded_to_lanes(losses.size()), 0.0);
+            weights.resize(losses.size(), 0.0);
         }
     };
 
@@ -137,10 +151,10 @@ class SampledGaussianCumulant final : public Cumulant {
         double edge;
     };
 
-    // log((1 - rate) Q(x) + rate Q(cut)), x > cut, also where that is below the doubles
-    static double log_missing_beyond(double x, double cut, double rate) {
-        const double of_cut = log_q(cut);
-        return of_cut + std::log((1.0 - rate) * std::exp(log_q(x) - of_cut) + rate);
+    // log((1 - rate) Q(x) + rate Q(cutoff)), x > cutoff, also where that is below the doubles.
+    static double log_missing_beyond(double x, double cutoff, double rate) {
+        const double at_cutoff = log_q(cutoff);
+        return at_cutoff + std::log((1.0 - rate) * std::exp(log_q(x) - at_cutoff) + rate);
     }
 
     double exponent(double c) const { return remove_ ? c + 1.0 : -c; }
@@ -150,21 +164,22 @@ class SampledGaussianCumulant final : public Cumulant {
         return scratch_.data();
     }
 
-    // What direct_moment errs by at least.
-    static constexpr double least_direct_error = 28.0 * u;
+    // direct_moment errs by at least this.
+    static constexpr double min_direct_error = 28.0 * u;
 
     Moment direct_moment(const Piece& piece) const {
-        const Weights& by = grids_.weigh(piece);
+        const Weights& by = grids_.tilted_weights(piece);
         const double size = std::fabs(piece.exponent);
-        const double of_weights = size * kernels_.dot(by.weights.data(), piece.points.loss_error, piece.n) +
-                                  10.0 * kernels_.dot(by.weights.data(), piece.points.half_square, piece.n);
+        const double weight_error = size * kernels_.dot(by.weights.data(), piece.points.loss_error, piece.n) +
+                                    10.0 * kernels_.dot(by.weights.data(), piece.points.half_square, piece.n);
         const double scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi)));
         const double summing = static_cast<double>(piece.n) / 8.0 + 28.0 + 2.0 * (std::fabs(by.top) + std::fabs(scale));
-        return {by.top + std::log(by.total) + scale, u * (of_weights / by.total + summing) + 2.0 * by.quadrature};
+        return {by.top + std::log(by.total) + scale, u * (weight_error / by.total + summing) + 2.0 * by.quadrature};
     }
 
-    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate Q(k) and Q(k + 1/sigma), where
-    // k = (high - 1)/sigma; and a sum's end adds at most 0.64 phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
+    // log1p of E[(1 + z)^a - 1 - a z]. Beyond the range's right end E z and E 1 are at most rate
+    // Q(k) and Q(k + 1/sigma), where k = (high - 1)/sigma; and a sum's end adds at most 0.64
+    // phi(k) <= 0.64 (k + 1/k) Q(k) for each of them.
     Moment centred_moment(const Piece& piece) const {
         const std::size_t n = piece.n;
         const double a = piece.exponent, k = (piece.high - 1.0) / sigma_;
@@ -172,21 +187,21 @@ class SampledGaussianCumulant final : public Cumulant {
         const bool in_doubles = max(std::fabs(a), 1.0) * largest < 600.0 && k < 600.0 * sigma_;
         if (!(in_doubles && k >= 1.0)) return {0.0, infinity};
         double *terms = scratch(2 * n), *errors = terms + n;
-        kernels_.centre(piece.points, a, terms, errors, n);
+        kernels_.centred_moment_terms(piece.points, a, terms, errors, n);
         const double scale = piece.step / (sigma_ * std::sqrt(2.0 * pi));
         const double value = scale * kernels_.sum(terms, n);
         // a sum of n terms errs by n/8 + 8 of theirs, which are a sixth of their errors or less
         const double rounding = u * (2.5 + static_cast<double>(n) / 48.0) * scale * kernels_.sum(errors, n);
         const double beyond = k < 11.0 ? (std::fabs(a) * rate_ * q(k) + q(k + 1.0 / sigma_)) * (3.0 + k) : 0.0;
-        const double at_end = Grids::of_end(std::exp(min(piece.log_end, 600.0)) * scale);
+        const double at_end = Grids::end_error(std::exp(min(piece.log_end, 600.0)) * scale);
         const double tails = beyond + (1.0 + std::fabs(a)) * 1e-24;  // Q(11) 14 < 1e-26
         const double error = rounding + tails + 2.0 * at_end + 8.0 * u * std::fabs(value);
         if (!(std::fabs(value) + error < 0.15)) return {0.15, infinity};
         return {std::log1p(value), 1.2 * error};
     }
 
-    // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for how good the bound
-    // is, not for whether it holds.
+    // The cells on which the decay is bounded, that of the last tilt kept. Their width matters for
+    // how good the bound is, not for whether it holds.
     const Fine& fine_grid(double c) const {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;
@@ -197,9 +212,9 @@ class SampledGaussianCumulant final : public Cumulant {
         fine_tilt_ = c;
         if (piece.n == 0) return fine_ = {{}, {}, {}, 1.0};  // that says nothing
         const Moment whole = log_moment(c);
-        const Weights& by = grids_.weigh(piece);
+        const Weights& by = grids_.tilted_weights(piece);
         const double log_scale = std::log(piece.step / (sigma_ * std::sqrt(2.0 * pi))) - whole.value;
-        const double unit = std::exp(by.top + log_scale);  // weight 1 as a share of M
+        const double unit = std::exp(by.top + log_scale);  // what a weight of 1 is as a share of M
         const double safe = 1.0 + 1e-12 + 2.0 * whole.error;
         const std::size_t n = piece.n;
         fine_.mix.assign(piece.points.mix, piece.points.mix + n);
@@ -208,12 +223,12 @@ class SampledGaussianCumulant final : public Cumulant {
         weights.push_back(0.0);
         fine_.low.resize(n);
         fine_.high.resize(n);
-        kernels_.enclose({weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
-                         fine_.high.data());
+        kernels_.enclose_cell_masses({weights.data(), fine_.mix.data(), sigma_, piece.step, a, n}, fine_.low.data(),
+                                     fine_.high.data());
         for (double& mass : fine_.low) mass *= unit / safe;
         for (double& mass : fine_.high) mass *= unit * safe;
         const double log_end = max(piece.log_end, by.top - piece.depth) + log_scale;
-        fine_.edge = safe * std::exp(log_end) * (simd::steepest * variance / piece.step + 1.0);
+        fine_.edge = safe * std::exp(log_end) * (max_path_angle * variance / piece.step + 1.0);
         return fine_;
     }
 

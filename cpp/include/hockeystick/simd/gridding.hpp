@@ -1,4 +1,4 @@
-// Spreads points onto a periodic grid, the first half of cumulant/nonuniform_fft.hpp: a loop that is compiled for every instruction set.
+// Spreads points onto a periodic grid by a Gaussian: the first half of cumulant/nonuniform_fft.hpp.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace hockeystick::simd {
 
-inline constexpr std::size_t taps = 32;       // grid points that a point is spread onto
-inline constexpr double tap_variance = 3.25;  // in grid steps
+inline constexpr std::size_t taps = 32;       // how many grid points a point is spread onto
+inline constexpr double tap_variance = 3.25;  // of the Gaussian, in grid steps squared
 
-// Points to spread onto a periodic grid: point j at losses[j] scale of a period.
-struct Spread {
+// Points to spread onto a periodic grid: point j lies at losses[j] scale of a period.
+struct PointSpread {
     const double *losses, *weights;
     std::size_t n;
     double scale;
@@ -22,10 +22,13 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// Adds weight e^{-d^2/2 tap_variance} to the `taps` grid points around every point, d their distance; what rounding loses goes
-// to `rests`. Entry m of length + taps is point m - (length + taps)/2 of the grid, so its last `taps` points are its first ones,
-// too. `length` is a power of two: a place on the grid is as exact as the turns are.
-inline void spread(const Spread& p, double* __restrict sums, double* __restrict rests) {
+// Adds weight e^{-d^2/2 tap_variance} to the `taps` grid points around every point, d their
+// distance; `rests` gets what rounding takes from the sums.
+//
+// Entry m of the length + taps entries is point m - (length + taps)/2 of the grid: the last `taps`
+// entries are the first ones once more, a period on. `length` is a power of two, so that a place on
+// the grid is as exact as the turns are.
+inline void spread_points(const PointSpread& p, double* __restrict sums, double* __restrict rests) {
     const auto length = static_cast<double>(static_cast<int>(p.length));
     for (std::size_t j = 0; j < p.n; ++j) {
         const double turns = p.losses[j] * p.scale;

@@ -1,5 +1,7 @@
-// Eight doubles at a time, for loops with sums that must not depend on the vector width, and that compilers do not vectorise well by
-// themselves: GCC and Clang have vectors of any size, which they make of what the instruction set has.
+// A vector of eight doubles, built on the vector extensions of GCC and Clang.
+//
+// The width is fixed, so that sums round identically on every instruction set. The compiler maps a
+// vector to whatever registers exist. Other compilers get a plain struct.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +12,10 @@
 namespace hockeystick::simd {
 
 inline constexpr std::size_t lanes = 8;
+
+// The smallest multiple of `lanes` that is at least n: how long the arrays of n items are for the
+// loops of this room.
+inline constexpr std::size_t padded_to_lanes(std::size_t n) { return (n + lanes - 1) / lanes * lanes; }
 
 inline namespace HOCKEYSTICK_ISA {
 

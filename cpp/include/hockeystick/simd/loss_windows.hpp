@@ -1,43 +1,42 @@
-// The loops of cumulant/loss_slices.hpp and contour/sliced_contour.hpp, compiled for every instruction set: windows on a grid in x, damped sums, and
-// the terms of a difference of two powers.
+// The loops of cumulant/loss_slices.hpp and contour/sliced_contour.hpp: windows on a lattice in x,
+// sums on paths above and below the real axis, and the terms of a difference of two powers. Lengths
+// are multiples of `lanes`.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 
 #include <hockeystick/numeric/gaussian_tail.hpp>
-#include <hockeystick/simd/contour_nodes.hpp>
+#include <hockeystick/simd/lanes.hpp>
+#include <hockeystick/simd/sampled_gaussian.hpp>
 
 namespace hockeystick::simd {
 
-// Points x_j = anchor + (first + j + 1/2) step of a lattice, j < n, of 1 + z = 1 - rate + rate e^{(2x-1)/2 sigma^2}.
-struct Lattice {
-    double sigma, rate, anchor, step, first;
-    std::size_t n;
-};
-
-// P(low <= x + width N(0,1) <= high) as a function of x; low may be -inf, high inf.
+// A(x) = P(low <= x + width N(0,1) <= high), a smooth window on the x between low and high. `low`
+// may be -inf, `high` inf.
 struct Window {
     double low, high, width;
 };
 
-// At the nodes c + i k h: the transforms of a slice, of the total of what is below it, and of the latter less 1, relatively to its
-// total; the last with errors of these two.
+// Transforms at the nodes c + i k h: that of a slice, and that of all slices below it less 1, both
+// divided by the latter's total at c; with bounds of their errors.
 struct SliceTransforms {
     const double *slice_real, *slice_imag, *slice_error;
     const double *below_real, *below_imag, *below_error;
     std::size_t n;
 };
 
-// d = log(1 + slice/below), and its error.
+// d = log(1 + slice/below), and a bound of its error.
 struct LogRatios {
     double *real, *imag, *error;
 };
 
-// phi is the transform of what is below, d as above.
+// What a difference (slice + below)^T - below^T is made of at the nodes: phi, the transform of what
+// is below; d; and factors, whose sizes are bounds of them.
 struct SliceNodes {
     const double *log_abs, *phase, *error;
     const double *ratio_real, *ratio_imag, *ratio_error;
-    const double *real, *imag, *size;  // of what the difference is multiplied by, and its size
+    const double *real, *imag, *size;
     double c, h;
     std::size_t n;
 };
@@ -46,9 +45,13 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// The window at the points of a lattice, and bounds of its relative errors in units of u: Q errs by 16u, its
-// argument v by u (2 |x| + |edge|)/width, edge = x +- v width, and d log Q/dv is at most v + 1.
-inline void window(const Lattice& at, const Window& w, double* __restrict values, double* __restrict digits) {
+// The window at the points of a lattice, and bounds of its relative rounding errors in units of u.
+//
+// With v = max(low - x, x - high)/width, A = Q(v) - Q(v + gap). Q errs by 16u of itself, and the
+// difference by u. x errs by at most 2.5 |x| u, hence v by 2.5 |x|/width + 3 |v|. |d log A/dv| is
+// at most v + 1 for v >= 0, and for v < 0 below 1 and below 0.3/|v|: that costs 0.9, which the
+// remaining 3 of the 20 pay.
+inline void fill_window(const Lattice& at, const Window& w, double* __restrict values, double* __restrict errors) {
     const double anchor = at.anchor, step = at.step, first = at.first + 0.5, scale = 1.0 / w.width;
     const double whole = (w.high - w.low) * scale, gap = whole < 120.0 ? whole : 120.0;
     const std::size_t n = at.n;
@@ -59,29 +62,35 @@ inline void window(const Lattice& at, const Window& w, double* __restrict values
         const double v = nearer > -60.0 ? nearer : -60.0;
         values[j] = q(v) - q(v + gap);
         const double outside = v > 0.0 ? v : 0.0, size = x < 0.0 ? -x : x;
-        digits[j] = 20.0 + (outside + 1.0) * (3.0 * size * scale + 2.0 * (v < 0.0 ? -v : v));
+        errors[j] = 20.0 + (outside + 1.0) * 3.0 * (size * scale + outside);
     }
 }
 
-// log x[j], for x[j] > 0; -1e4 for 0.
-inline void logarithms(const double* __restrict x, double* __restrict logs, std::size_t n) {
+// log x[j] where x[j] > 0, and -1e4 where x[j] is 0.
+inline void fill_logarithms(const double* __restrict x, double* __restrict logs, std::size_t n) {
     for (std::size_t j = 0; j < n; ++j) logs[j] = x[j] > 0.0 ? log_positive(x[j]) : -1e4;
 }
 
-// sum_j e^{exponents[j] - rate mix[j]}, exponents <= 0.
-inline double damped(const double* __restrict exponents, const double* __restrict mix, std::size_t n, double rate) {
+// sum_j e^{exponents[j] - rate mix[j]}, exponents <= 0: a bound of a transform on a path above the
+// real axis, where it decays.
+inline double sum_damped_above(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
+                               double rate) {
     double sums[lanes] = {};
     for (std::size_t j = 0; j < n; j += lanes)
         for (std::size_t k = 0; k < lanes; ++k) sums[k] += exp_nonpositive(exponents[j + k] - rate * mix[j + k]);
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// sum_j e^{exponents[j] + omega turn}, exponents <= 0, turn at least what 1 + z turns by on x + i theta sigma^2 in cell j, with mix[j]
-// at least the mixture weight w there: tan arg = w sin theta/(1 - w + w cos theta), or w theta, whichever is larger, but no more than
-// theta. At every height below, t theta with t <= 1, the turn is at most t times that: d arg/d theta <= w for w <= 1/2
-// (cumulant/sampled_gaussian_grid.hpp), and rises for w > 1/2. Infinite above e^600.
-inline double grown(const double* __restrict exponents, const double* __restrict mix, std::size_t n, double theta,
-                    double omega) {
+// sum_j e^{exponents[j] + omega turn_j}, exponents <= 0: a bound of a transform on a path below the
+// real axis, where it grows. Infinite above e^600.
+//
+// turn_j is at least the angle by which 1 + z turns between x and x + i theta sigma^2 in cell j,
+// where mix[j] is at least the mixture weight w: tan(angle) = w sin theta/(1 - w + w cos theta).
+// The loop takes that or w theta, whichever is larger, but no more than theta. At a height t theta
+// with t <= 1 the angle is at most t turn_j: as a function of theta, it grows by at most w if
+// w <= 1/2 (cumulant/sampled_gaussian_grid.hpp), and faster and faster if w > 1/2.
+inline double sum_grown_below(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
+                              double theta, double omega) {
     double sine, cosine;
     cos_sin(theta, cosine, sine);
     double sums[lanes] = {};
@@ -96,10 +105,11 @@ inline double grown(const double* __restrict exponents, const double* __restrict
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-inline void log_ratio_arrays(const double* __restrict slice_real, const double* __restrict slice_imag,
-                             const double* __restrict slice_error, const double* __restrict below_real,
-                             const double* __restrict below_imag, const double* __restrict below_error, std::size_t n,
-                             double* __restrict real, double* __restrict imag, double* __restrict error) {
+inline void fill_log_ratio_arrays(const double* __restrict slice_real, const double* __restrict slice_imag,
+                                  const double* __restrict slice_error, const double* __restrict below_real,
+                                  const double* __restrict below_imag, const double* __restrict below_error,
+                                  std::size_t n, double* __restrict real, double* __restrict imag,
+                                  double* __restrict error) {
     constexpr double u = unit_roundoff;
     for (std::size_t k = 0; k < n; ++k) {
         const double re = 1.0 + below_real[k], im = below_imag[k], square = re * re + im * im;
@@ -107,40 +117,43 @@ inline void log_ratio_arrays(const double* __restrict slice_real, const double* 
         const double v_re = (slice_real[k] * re + slice_imag[k] * im) * inverse;
         const double v_im = (slice_imag[k] * re - slice_real[k] * im) * inverse;
         const double v_square = v_re * v_re + v_im * v_im, v_size = std::sqrt(v_square);
-        const double grown = (1.0 + v_re) * (1.0 + v_re) + v_im * v_im, kept = std::sqrt(grown);
-        const double of_v = (slice_error[k] + v_size * below_error[k]) / std::sqrt(square) + 8.0 * u * v_size;
-        const bool known = kept > 10.0 * of_v;  // or else |1 + v| <= 11 of_v
+        const double sum_square = (1.0 + v_re) * (1.0 + v_re) + v_im * v_im, kept = std::sqrt(sum_square);
+        const double v_error = (slice_error[k] + v_size * below_error[k]) / std::sqrt(square) + 8.0 * u * v_size;
+        const bool known = kept > 10.0 * v_error;  // if not, |1 + v| <= 11 v_error
         const double near = log1p_positive(v_size < 0.3 ? 2.0 * v_re + v_square : 0.0);
-        const double far = log_positive(known ? grown : of_v * of_v);
+        const double far = log_positive(known ? sum_square : v_error * v_error);
         real[k] = 0.5 * (known && v_size < 0.3 ? near : far);
         imag[k] = angle_of(1.0 + v_re, v_im);
-        error[k] = known ? 1.2 * of_v / kept + 16.0 * u * v_size : 3.0;
+        error[k] = known ? 1.2 * v_error / kept + 16.0 * u * v_size : 3.0;
     }
 }
 
-inline void log_ratios(const SliceTransforms& s, const LogRatios& to) {
-    log_ratio_arrays(s.slice_real, s.slice_imag, s.slice_error, s.below_real, s.below_imag, s.below_error, s.n, to.real,
-                     to.imag, to.error);
+// d = log(1 + v), v = slice/below. Where v is not known well enough, log |d| is that of the error
+// of v, and d may be off by 3.
+inline void fill_log_ratios(const SliceTransforms& s, const LogRatios& to) {
+    fill_log_ratio_arrays(s.slice_real, s.slice_imag, s.slice_error, s.below_real, s.below_imag, s.below_error, s.n,
+                          to.real, to.imag, to.error);
 }
 
-// At least e^x - 1, for x >= 0; where x is small, hardly more. At most 2^900.
+// At least e^x - 1, for x >= 0, and hardly more where x is small. At most 2^900.
 inline double expm1_above(double x) {
     const double power = x < 600.0 ? x * inv_log2 + 0.5 : 900.0;
     return x < 0.25 ? x + x * x : power_of_two(power + round_magic);
 }
 
-// terms: real parts z of (e^{times d} - 1) phi^times e^{-i k h eps - most} factor; slopes: those of s z; errors: bounds of the terms'
-// errors. `most` is at least the logarithm of what the factor is multiplied by.
-inline void difference(const SliceNodes& at, double times, double eps, double most, double* __restrict terms,
-                       double* __restrict slopes, double* __restrict errors) {
+// terms: the real parts of z = (e^{times d} - 1) phi^times e^{-i k h eps - scale} factor. slopes:
+// those of s z. errors: bounds of the errors of the terms. `log_scale` is at least the logarithm of
+// |e^{times d}| at node 0.
+inline void fill_difference_terms(const SliceNodes& at, double times, double eps, double log_scale,
+                                  double* __restrict terms, double* __restrict slopes, double* __restrict errors) {
     constexpr double u = unit_roundoff;
-    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 40.0;  // of a sum of the terms
+    const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 40.0;
     for (std::size_t k = 0; k < at.n; ++k) {
         const double omega = static_cast<double>(static_cast<int>(k)) * at.h;
         const double turn = omega * eps, spin = times * at.phase[k], fall = times * at.log_abs[k];
         const double a = times * at.ratio_real[k], b = times * at.ratio_imag[k];
         const bool up = a > 0.0;
-        const double power = fall + (up ? a : 0.0) - most;
+        const double power = fall + (up ? a : 0.0) - log_scale;
         const double size = exp_nonpositive(power < 0.0 ? power : 0.0);
         const double lost = expm1_bounded(up ? -a : a);  // e^{-|a|} - 1
         double half_cosine, half_sine, cosine, sine;
@@ -154,10 +167,9 @@ inline void difference(const SliceNodes& at, double times, double eps, double mo
         slopes[k] = at.c * terms[k] - omega * (size * (re * at.imag[k] + im * at.real[k]));
         const double sum = (x < 0.0 ? -x : x) + (y < 0.0 ? -y : y);
         const double size_a = a < 0.0 ? -a : a, size_b = b < 0.0 ? -b : b, size_turn = turn < 0.0 ? -turn : turn;
-        const double drift = times * at.error[k], of_ratio = times * at.ratio_error[k];
-        const double relative = expm1_above(drift), apart = expm1_above(of_ratio);
+        const double relative = expm1_above(times * at.error[k]), apart = expm1_above(times * at.ratio_error[k]);
         const double rounding =
-            summing + 3.0 * ((spin < 0.0 ? -spin : spin) + size_turn) + 4.0 * (size_a - fall + most);
+            summing + 3.0 * ((spin < 0.0 ? -spin : spin) + size_turn) + 4.0 * (size_a - fall + log_scale);
         errors[k] =
             size * at.size[k] *
             (sum * (relative + u * rounding) + (1.0 + relative) * larger * (apart + 4.0 * u * (size_a + size_b)));
