@@ -27,9 +27,9 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
 }
 
 // Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
-hs::contour::ContourCache& idle_contours() {
-    static hs::contour::ContourCache& idle = *new hs::contour::ContourCache(8, 32000000);
-    return idle;
+hs::contour::ContourCache& contour_cache() {
+    static hs::contour::ContourCache& cache = *new hs::contour::ContourCache(8, 32000000);
+    return cache;
 }
 
 // Engines of one call, as many as threads, with all that they keep from one task to the next.
@@ -39,7 +39,7 @@ class Engines {
 
     std::unique_ptr<hs::accounting::DpsgdEngine> take(const std::atomic<bool>& stop) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (idle_.empty()) return std::make_unique<hs::accounting::DpsgdEngine>(kernels_, stop, &idle_contours());
+        if (idle_.empty()) return std::make_unique<hs::accounting::DpsgdEngine>(kernels_, stop, &contour_cache());
         std::unique_ptr<hs::accounting::DpsgdEngine> engine = std::move(idle_.back());
         idle_.pop_back();
         return engine;
