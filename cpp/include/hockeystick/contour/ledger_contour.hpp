@@ -63,9 +63,8 @@ inline Contour make_contour(const std::vector<LedgerEntry>& ledger, bool forward
     };
     const LedgerEntry& first = ledger.front();
     if (!forward || !sampled || ledger.size() > 1) return {make, forward && sampled, kernels};
-    return {
-        make, true, kernels,
-        OptionalSlices(1.0 / first.mechanism.parameters.at(0), first.mechanism.rate, first.count, kernels, workspace)};
+    return {make, true, kernels,
+            OptionalSlices(1.0 / first.mechanism.parameters.at(0), first.mechanism.rate, first.count, kernels, workspace)};
 }
 
 }  // namespace HOCKEYSTICK_ISA
