@@ -41,9 +41,12 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
         "laplace_mixture_divergence mixture panels projected_kernel scalar_chain scalar_map"
     ),
-    "contour/test_contour": "alias_error ledger_contour line_sum result truncated_ledger truncations",
-    "contour/test_idle_contours": "contour_cache node_cache",
-    "contour/test_sliced_contour": "slice_plan",
+    "contour/test_contour": (
+        "alias_error chernoff ledger_contour line_bracket line_choice line_grid line_sum result strategy truncated_ledger "
+        "truncations"
+    ),
+    "contour/test_contour_cache": "node_cache",
+    "contour/test_sliced_contour": "slice_bounds slice_errors slice_plan slice_sum",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_last_iterate": "loss_curve projected_sgd",
     "hidden_state/test_repeated": (
@@ -71,7 +74,7 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/gauss_legendre": "chain/test_markov: integrals by its nodes",
     "numeric/interval": "contour/test_contour and pld/test_composition: brackets",
     "numeric/log_arithmetic": "divergence/test_hockey_stick: logarithms of theta",
-    "numeric/parallel": "contour/test_idle_contours: threads, and hidden_state/test_extremes: Ctrl-C",
+    "numeric/parallel": "contour/test_contour_cache: threads, and hidden_state/test_extremes: Ctrl-C",
     "numeric/root": "divergence/test_hockey_stick_inverse: roots, judged by the function at them",
     "numeric/rounding": "loss/test_one_step: ends that enclose exact values, closely",
     "numeric/work_budget": "accounting/test_fuzz: bounded work on every cell",
