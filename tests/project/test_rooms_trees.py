@@ -41,9 +41,12 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
         "laplace_mixture_divergence mixture panels projected_kernel scalar_chain scalar_map"
     ),
-    "contour/test_contour": "alias_error ledger_contour line_sum result truncated_ledger truncations",
+    "contour/test_contour": (
+        "alias_error chernoff ledger_contour line_bracket line_choice line_grid line_sum result strategy truncated_ledger "
+        "truncations"
+    ),
     "contour/test_idle_contours": "contour_cache node_cache",
-    "contour/test_sliced_contour": "slice_plan",
+    "contour/test_sliced_contour": "slice_bounds slice_errors slice_plan slice_sum",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_last_iterate": "loss_curve projected_sgd",
     "hidden_state/test_repeated": (
