@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -21,6 +24,22 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.filter_too_much, hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("hockeystick")
+
+
+def compiled_loops() -> str:
+    """Return the folder where numba keeps the simulator's loops, for all workers and children; other sources, another folder.
+
+    Beside the package, numba would find what it made of the version installed before, and fail where a class has another name.
+    """
+    spec = importlib.util.find_spec("hockeystick")
+    assert spec is not None, "hockeystick is not installed"
+    assert spec.origin is not None
+    sources = sorted((Path(spec.origin).parent / "simulate").rglob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    return str(Path(__file__).parents[1] / ".pytest_cache" / f"numba-{digest[:12]}")
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", compiled_loops())
 
 LONG = 5.0  # seconds; a test that takes longer on a quiet machine should be marked slow, or made quick
 HANGS = 900.0  # seconds after which a test is ended, whatever it waits for

@@ -1,4 +1,4 @@
-"""Theta and its Laplace twin against 34-digit tables, at their limits, by their identities, and as NumPy ufuncs."""
+"""Theta and its Laplace twin against 34-digit tables, at their limits, and by their identities."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ import processes
 import tables
 
 inf, nan = np.inf, np.nan
+
+
 DISTANCES = {"theta": hs.theta, "log_theta": hs.log_theta, "laplace_theta": hs.laplace_theta}
+
+
 PAIRS = {**DISTANCES, "theta_inverse": hs.theta_inverse, "gaussian_epsilon": hs.gaussian_epsilon}
+
+
 REAL_EPS = st.one_of(st.floats(-700, 700), st.floats(-1, 1), st.sampled_from([0.0, 1e-300, -1e-300, 1e-12, -1e-12]))
+
+
 SHIFT = st.floats(-12, 4).map(lambda k: 10.0**k)
 
 
@@ -214,169 +222,6 @@ def test_against_testing_by_threshold() -> None:
         advantage = hs.q(t - r) - np.exp(eps) * hs.q(t)
         assert advantage.max() <= hs.theta(eps, r) * (1 + 1e-14)
         assert advantage.max() >= hs.theta(eps, r) * (1 - 1e-3)
-
-
-# The kernels as NumPy ufuncs.
-
-ARGUMENTS = {
-    "q": (0.3,),
-    "log_q": (0.3,),
-    "q_inv": (0.3,),
-    "theta": (0.3, 0.7),
-    "log_theta": (0.3, 0.7),
-    "laplace_theta": (0.3, 0.7),
-    "theta_inverse": (0.3, 0.7),
-    "gaussian_epsilon": (0.3, 0.7),
-}
-
-
-@pytest.fixture(params=ARGUMENTS)
-def ufunc(request: pytest.FixtureRequest) -> np.ufunc:
-    """Each kernel in turn."""
-    return getattr(hs, request.param)
-
-
-def sample(ufunc: np.ufunc, shape: int | tuple[int, ...] = 5000) -> list[np.ndarray]:
-    """Legal arguments for any kernel: all of them in (0, 1)."""
-    rng = np.random.default_rng(5)
-    return [rng.uniform(0.01, 0.99, shape) for _ in range(ufunc.nin)]
-
-
-def test_is_a_ufunc(ufunc: np.ufunc) -> None:
-    """Every kernel is a NumPy ufunc with one double loop, and is found by the same name."""
-    assert isinstance(ufunc, np.ufunc)
-    assert ufunc is getattr(hs.kernels, ufunc.__name__)
-    assert ufunc.types == ["d" * ufunc.nin + "->d"]
-
-
-def test_elementwise(ufunc: np.ufunc) -> None:
-    """An array gives what its elements give one by one, at any length and offset within a vector register."""
-    arguments = sample(ufunc, 1100)
-    whole = ufunc(*arguments)
-    assert whole.dtype == np.float64
-    for i in range(0, 1100, 97):
-        assert whole[i] == ufunc(*(a[i] for a in arguments))
-    for length in (1, 2, 3, 7, 8, 9, 31, 1023, 1024, 1025):
-        np.testing.assert_array_equal(ufunc(*(a[5 : 5 + length] for a in arguments)), whole[5 : 5 + length])
-
-
-def test_scalars_and_empty(ufunc: np.ufunc) -> None:
-    """Scalars and 0-d arrays give scalars, empty arrays give empty arrays."""
-    arguments = ARGUMENTS[ufunc.__name__]
-    assert isinstance(ufunc(*arguments), np.float64)
-    assert isinstance(ufunc(*map(np.asarray, arguments)), np.float64)
-    assert ufunc(*(np.empty((0, 3)) for _ in arguments)).shape == (0, 3)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint64, np.bool_, np.longdouble])
-def test_other_input_types(ufunc: np.ufunc, dtype: type) -> None:
-    """Smaller types are computed in double; what does not cast safely is refused."""
-    arguments = [np.array([0, 1], dtype=dtype) for _ in range(ufunc.nin)]
-    if dtype is np.longdouble:
-        with pytest.raises(TypeError, match=ufunc.__name__):
-            ufunc(*arguments)
-        return
-    result = ufunc(*arguments)
-    assert result.dtype == np.float64
-    np.testing.assert_array_equal(result, ufunc(*(a.astype(float) for a in arguments)))
-
-
-@pytest.mark.parametrize("bad", ["a", None, 1j, [[1], [1, 2]]], ids=["text", "None", "complex", "ragged"])
-def test_wrong_types(ufunc: np.ufunc, bad: object) -> None:
-    """Text, None, complex numbers and ragged lists raise, as in NumPy's own ufuncs."""
-    with pytest.raises((TypeError, ValueError)):
-        ufunc(*[bad] * ufunc.nin)
-
-
-def test_strides(ufunc: np.ufunc) -> None:
-    """Reversed, strided, transposed, byte-unaligned and byte-swapped arrays give the same values."""
-    arguments = sample(ufunc, (60, 50))
-    expected = ufunc(*arguments)
-    np.testing.assert_array_equal(ufunc(*(a[::-1, ::-1] for a in arguments)), expected[::-1, ::-1])
-    np.testing.assert_array_equal(ufunc(*(a[:, ::3] for a in arguments)), expected[:, ::3])
-    np.testing.assert_array_equal(ufunc(*(a.T for a in arguments)), expected.T)
-    np.testing.assert_array_equal(ufunc(*(np.asfortranarray(a) for a in arguments)), expected)
-    np.testing.assert_array_equal(ufunc(*(a.astype(">f8") for a in arguments)), expected)
-    unaligned = []
-    for a in arguments:
-        raw = np.empty(a.nbytes + 1, np.uint8)
-        shifted = raw[1:].view(np.float64).reshape(a.shape)
-        shifted[...] = a
-        unaligned.append(shifted)
-    assert not unaligned[0].flags.aligned
-    np.testing.assert_array_equal(ufunc(*unaligned), expected)
-    into = np.empty(expected.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(expected.shape)
-    ufunc(*arguments, out=into)
-    np.testing.assert_array_equal(into, expected)
-    spaced = np.zeros((60, 100))
-    ufunc(*arguments, out=spaced[:, ::2])
-    np.testing.assert_array_equal(spaced[:, ::2], expected)
-    assert not spaced[:, 1::2].any()
-
-
-def test_in_place(ufunc: np.ufunc) -> None:
-    """Writing over an argument, in place or shifted by one, does not disturb the result."""
-    arguments = sample(ufunc)
-    expected = ufunc(*arguments)
-    for k in range(ufunc.nin):
-        copies = [a.copy() for a in arguments]
-        assert ufunc(*copies, out=copies[k]) is copies[k]
-        np.testing.assert_array_equal(copies[k], expected)
-    for here, there in (
-        (slice(1, None), slice(None, -1)),
-        (slice(None, -1), slice(1, None)),
-        (slice(None, None, -1),) * 2,
-    ):
-        copies = [a.copy() for a in arguments]
-        ufunc(*(c[here] for c in copies), out=copies[0][there])
-        np.testing.assert_array_equal(copies[0][there], expected[here])
-    whole = arguments[0].copy()
-    ufunc(*[whole] * ufunc.nin, out=whole[::-1])
-    np.testing.assert_array_equal(whole[::-1], ufunc(*[arguments[0]] * ufunc.nin))
-
-
-def test_where(ufunc: np.ufunc) -> None:
-    """`where=` leaves the other cells alone, and illegal values there raise nothing."""
-    arguments = sample(ufunc)
-    mask = np.arange(5000) % 3 == 0
-    poisoned = [np.where(mask, a, -5.0) for a in arguments]
-    out = np.full(5000, 42.0)
-    with np.errstate(all="raise"):
-        ufunc(*poisoned, out=out, where=mask)
-    np.testing.assert_array_equal(out, np.where(mask, ufunc(*arguments), 42.0))
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_broadcasting(name: str) -> None:
-    """Shapes broadcast by NumPy's rules; incompatible ones are refused; outer works."""
-    function = PAIRS[name]
-    x, y = np.linspace(0.1, 0.9, 7), np.linspace(0.2, 0.8, 5)
-    table = function(x[:, None], y)
-    assert table.shape == (7, 5)
-    np.testing.assert_array_equal(table, function.outer(x, y))
-    np.testing.assert_array_equal(table[:, 2], function(x, y[2]))
-    np.testing.assert_array_equal(table[3], function(np.broadcast_to(x[3], 5), y))  # stride 0
-    with pytest.raises(ValueError, match="broadcast"):
-        function(x, y)
-
-
-def test_large_array() -> None:
-    """Three million cells, more than any block or cache, agree with a few of them computed alone."""
-    eps, r = np.linspace(-5, 50, 3_000_017), np.linspace(0.01, 20, 3_000_017)
-    whole = hs.theta(eps, r)
-    picked = np.random.default_rng(1).integers(0, len(eps), 500)
-    np.testing.assert_array_equal(whole[picked], [hs.theta(eps[i], r[i]) for i in picked])
-
-
-def test_one_bad_cell_among_many() -> None:
-    """A single negative r in a large array raises the flag and spoils its own cell only."""
-    r = np.ones(10_000)
-    r[7777] = -1.0
-    with np.errstate(invalid="ignore"):
-        result = hs.theta(1.0, r)
-    assert np.flatnonzero(np.isnan(result)).tolist() == [7777]
-    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
-        hs.theta(1.0, r)
 
 
 def test_tables_are_reproducible() -> None:

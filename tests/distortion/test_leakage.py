@@ -1,0 +1,121 @@
+"""Divergences, leakage by beliefs and what bounds it, and updates of federated models."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+
+from hockeystick import distortion, isrl
+
+GRADIENTS = [(1.0, 0.0), (0.0, 2.0), (1.0, 1.0), (-2.0, 0.5)]
+
+
+FAIR = [0.5, 0.5]
+
+
+def pmfs(size: int) -> st.SearchStrategy[np.ndarray]:
+    """Return distributions, some with zeros."""
+    weights = st.lists(st.sampled_from([0.0, 1e-6, 0.1, 0.5, 1.0, 3.0]), min_size=size, max_size=size)
+    return weights.filter(lambda w: sum(w) > 0).map(lambda w: np.array(w) / sum(w))
+
+
+@given(pmfs(4), pmfs(4))
+def test_jensen_shannon_agrees_with_scipy(p: np.ndarray, q: np.ndarray) -> None:
+    """SciPy's distance, which is the square root, is the same."""
+    assert distortion.jensen_shannon_distance(p, q) == pytest.approx(jensenshannon(p, q), abs=3e-8)
+
+
+@pytest.mark.parametrize("step", [1e-3, 1e-8, 1e-13])
+def test_jensen_shannon_of_close_distributions(step: float) -> None:
+    """No digits are lost for close distributions: the divergence is step^2/2 up to its square."""
+    high = 0.5 + step
+    exact_step = high - 0.5
+    value = distortion.jensen_shannon_divergence([high, 1 - high], FAIR)
+    assert value == pytest.approx(exact_step**2 / 2, rel=1e-9 + 2 * step**2)
+
+
+@given(pmfs(3), st.lists(pmfs(2), min_size=3, max_size=3), pmfs(3), pmfs(2))
+def test_leakage_bounds_hold(p: np.ndarray, kernel: list[np.ndarray], q: np.ndarray, prior: np.ndarray) -> None:
+    """The true leakage of any kernel and prior lies between the two bounds."""
+    if (prior == 0).any():
+        prior = np.array([0.25, 0.75])
+    xi = distortion.max_bayesian_privacy_leakage(kernel, prior)
+    tv = distortion.total_variation_distance(p, q)
+    before = distortion.unprotected_leakage(distortion.averaged_posterior(kernel, p), prior)
+    after = distortion.privacy_leakage(distortion.averaged_posterior(kernel, q), prior)
+    assert distortion.privacy_leakage_lower_bound(before, xi, tv) <= after + 1e-9
+    assert after <= distortion.privacy_leakage_upper_bound(before, xi, tv) + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 2.0, 30.0])
+def test_leakage_from_ldp_is_attained(epsilon: float) -> None:
+    """Beliefs whose ratio to the prior is e^epsilon and e^-epsilon have exactly the leakage that is bounded."""
+    keep = float(isrl.randomized_response_keep_prob(epsilon, 2))
+    leakage = distortion.privacy_leakage([keep, 1 - keep], [1 - keep, keep])
+    assert leakage == pytest.approx(float(distortion.privacy_leakage_bound_from_ldp(epsilon)), rel=1e-9)
+
+
+@given(st.floats(0.01, 5.0), st.floats(0.01, 0.99))
+def test_leakage_of_randomised_response(epsilon: float, prior: float) -> None:
+    """Randomised response leaks at most what is bounded for half its epsilon, and that at one prior."""
+    keep = float(isrl.randomized_response_keep_prob(epsilon, 2))
+
+    def leakage(a: float) -> float:
+        belief = a * keep / (a * keep + (1 - a) * (1 - keep))
+        return float(distortion.privacy_leakage([belief, 1 - belief], [a, 1 - a]))
+
+    most = float(distortion.privacy_leakage_bound_from_ldp(epsilon / 2))
+    assert leakage(prior) <= most * (1 + 1e-9)
+    assert leakage(1 / (1 + math.exp(epsilon / 2))) == pytest.approx(most, rel=1e-9)
+
+
+@given(st.floats(1e-9, 0.8325))
+def test_ldp_inverse_is_feasible(budget: float) -> None:
+    """The epsilon found is within the budget, and one that is 1e-9 larger is not."""
+    epsilon = distortion.ldp_epsilon_for_leakage(budget)
+    assert distortion.privacy_leakage_bound_from_ldp(epsilon) <= budget
+    assert distortion.privacy_leakage_bound_from_ldp(epsilon * (1 + 1e-6)) > budget * (1 - 1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=6))
+def test_samples_decompose_exactly(samples: list[tuple[float, float]]) -> None:
+    """Variance and squared bias of samples add up to the mean gap."""
+    found = distortion.expected_gap_from_samples(samples, [1.0, -0.5], scale=2.0)
+    mean = distortion.sum_of_squares_gap(samples, [1.0, -0.5], scale=2.0).mean()
+    assert found.total == pytest.approx(mean, rel=1e-12, abs=1e-12)
+
+
+def test_moments_by_sampling() -> None:
+    """Sampled steps have the mean and variances stated, to five standard errors."""
+    rng = np.random.default_rng(3)
+    n, gradients = 200_000, np.array(GRADIENTS)
+    chosen = rng.random((n, 4)) < 0.3
+    sums = chosen @ gradients
+    spread = ((sums - 0.3 * gradients.sum(axis=0)) ** 2).sum(axis=1)
+    assert abs(spread.mean() - 2.3625) < 5 * spread.std() / math.sqrt(n)
+    sizes = chosen.sum(axis=1)
+    means = sums[sizes > 0] / sizes[sizes > 0, None]
+    apart = ((means - gradients.mean(axis=0)) ** 2).sum(axis=1)
+    expected = distortion.batch_mean_gradient_variance(gradients, 0.3)
+    assert abs(apart.mean() - expected.variance) < 5 * apart.std() / math.sqrt(len(apart))
+    assert abs((sizes == 0).mean() - expected.empty) < 5 * math.sqrt(0.25 / n)
+
+
+def test_federated_step() -> None:
+    """One local step of the specification's quadratic losses, and what noise of variance .01 adds on average."""
+    start, data = np.array([2.0, 2.0]), np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
+    step = distortion.fedsgd_local_step(start, start - data, learning_rate=0.5)
+    np.testing.assert_allclose(step, [1.25, 1.25])
+    optimum = data.mean(axis=0)
+    gap = distortion.sum_of_squares_gap(step, optimum)
+    assert gap == pytest.approx(1.125)
+    noise = distortion.expected_utility_loss_additive_noise(0.01, 2)
+    assert gap + noise == pytest.approx(1.145)
+    assert gap + distortion.expected_utility_loss_additive_noise(0.01, 2, weights=FAIR) == pytest.approx(1.135)
+    noisy = distortion.distort_parameters(np.zeros(10_000), 0.25, np.random.default_rng(5))
+    assert noisy.std() == pytest.approx(0.5, rel=0.05)
