@@ -1,12 +1,14 @@
 // Eight doubles that are worked on together.
 //
-// The width is fixed, so that sums round identically on every instruction set. The doubles are kept
-// in as many registers as the instruction set needs for them: one of AVX-512, two of AVX, four of
-// SSE2. GCC and Clang have the types for that; other compilers work on the doubles one by one. (A
-// vector of 64 bytes does the same on paper, but GCC 12 passes its halves through memory on AVX2.)
+// The width is fixed, so that sums have the same terms in the same order on every instruction set.
+// The doubles are kept in as many registers as the instruction set needs for them: one of AVX-512,
+// two of AVX, four of SSE2. GCC and Clang have the types for that; other compilers work on the
+// doubles one by one. (A vector of 64 bytes does for all of them on paper, but GCC 12 passes its
+// halves through memory on AVX2.)
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 #include <hockeystick/version.hpp>
 
@@ -21,13 +23,22 @@ inline constexpr std::size_t padded_to_lanes(std::size_t n) { return (n + lanes 
 inline namespace HOCKEYSTICK_ISA {
 
 #if defined(__GNUC__) && defined(__AVX512F__)
-using Register = double __attribute__((vector_size(64)));
-#elif defined(__GNUC__) && defined(__AVX__)
+
+using Lanes = double __attribute__((vector_size(lanes * sizeof(double))));
+inline void load(const double* from, Lanes& to) { std::memcpy(&to, from, sizeof to); }
+inline void store(const Lanes& from, double* to) { std::memcpy(to, &from, sizeof from); }
+
+#else
+
+#if defined(__GNUC__) && defined(__AVX__)
 using Register = double __attribute__((vector_size(32)));
+using AnyAddress = Register __attribute__((aligned(8), may_alias));
 #elif defined(__GNUC__)
 using Register = double __attribute__((vector_size(16)));
+using AnyAddress = Register __attribute__((aligned(8), may_alias));
 #else
 using Register = double;
+using AnyAddress = Register;
 #endif
 
 struct Lanes {
@@ -52,21 +63,17 @@ inline Lanes operator*(const Lanes& a, const Lanes& b) {
 }
 inline Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
 
-// A register's doubles wherever they lie in memory.
-#if defined(__GNUC__)
-using Unaligned = Register __attribute__((aligned(8), may_alias));
-#else
-using Unaligned = Register;
-#endif
-
 inline void load(const double* from, Lanes& to) {
-    const Unaligned* parts = reinterpret_cast<const Unaligned*>(from);
+    const AnyAddress* parts = reinterpret_cast<const AnyAddress*>(from);
     for (std::size_t k = 0; k < Lanes::registers; ++k) to.part[k] = parts[k];
 }
 inline void store(const Lanes& from, double* to) {
-    Unaligned* parts = reinterpret_cast<Unaligned*>(to);
+    AnyAddress* parts = reinterpret_cast<AnyAddress*>(to);
     for (std::size_t k = 0; k < Lanes::registers; ++k) parts[k] = from.part[k];
 }
+
+#endif
+
 inline double total(const Lanes& terms) {
     double x[lanes];
     store(terms, x);
