@@ -1,6 +1,7 @@
-// The kernels for compiled callers, one number at a time or vectorised over arrays (`..._batch`, the instruction set that was
-// chosen at import): capsules named by their C signature, in the dictionary that Cython's cimport, SciPy's
-// LowLevelCallable.from_cython and numba's get_cython_function_address look into. Neither of them needs the GIL.
+// The kernels for compiled callers, one number at a time or vectorised over arrays (`..._batch`,
+// the instruction set that was chosen at import): capsules named by their C signature, in the
+// dictionary that Cython's cimport, SciPy's LowLevelCallable.from_cython and numba's
+// get_cython_function_address look into. Neither of them needs the GIL.
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
 
 #include "batch_kernels.hpp"

@@ -1,8 +1,9 @@
 #include <hockeystick/contour/ledger_contour.hpp>
+#include <hockeystick/cumulant/sampled_gaussian.hpp>
 
 #include "bind.hpp"
 #include "grid.hpp"
-#include "ledger.hpp"
+#include "steps.hpp"
 
 namespace {
 
@@ -19,15 +20,14 @@ py::list tried(const hs::contour::StrategyLog& log) {
 }
 
 // Returns a dictionary of what one direction gives, or None where the engine does not apply.
-py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value,
+py::object contour_bracket(const steps::Counted& entries, bool forward, bool for_epsilon, double value,
                            const hs::simd::Kernels& kernels) {
-    std::vector<hs::contour::LedgerEntry> steps;
-    for (const ledger::Entry& entry : entries) steps.push_back({ledger::mechanism_of(entry), std::get<3>(entry)});
-    if (!hs::contour::has_contour(steps)) return py::none();
+    const hs::mechanism::Steps ledger = steps::counted(entries);
+    if (ledger.empty() || !hs::contour::has_contour(ledger)) return py::none();
     hs::contour::ContourResult r;
     hs::contour::StrategyLog log;
     grid::run_in_worker([&](const std::atomic<bool>&) {
-        hs::contour::Contour contour = hs::contour::make_contour(steps, forward, kernels);
+        hs::contour::Contour contour = hs::contour::make_contour(ledger, steps::direction_of(forward), kernels);
         r = for_epsilon ? contour.epsilon(1.0, value, &log) : contour.delta(1.0, value, &log);
     });
     if (!r.usable) return py::none();
@@ -40,8 +40,9 @@ py::object contour_bracket(const std::vector<ledger::Entry>& entries, bool forwa
 
 using NodeRow = std::tuple<double, double, double, double>;
 
-// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log M(c), its error), and
-// for each node (log |phi|, arg phi, relative error, bound of log |phi| from there on); no rows where that is too much work.
+// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log
+// M(c), its error), and for each node (log |phi|, arg phi, relative error, bound of log |phi| from
+// there on); no rows where that is too much work.
 std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_nodes(double sigma, double rate,
                                                                                   bool forward, double c, double h,
                                                                                   std::size_t nodes,
@@ -63,7 +64,7 @@ std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_node
 void bind_contour(py::module_& m, const hs::simd::Kernels& kernels) {
     m.def(
         "contour_bracket",
-        [&kernels](const std::vector<ledger::Entry>& entries, bool forward, bool for_epsilon, double value) {
+        [&kernels](const steps::Counted& entries, bool forward, bool for_epsilon, double value) {
             return contour_bracket(entries, forward, for_epsilon, value, kernels);
         },
         py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"));

@@ -4,17 +4,18 @@
 #include <numeric>
 
 #include <hockeystick/accounting/dpsgd.hpp>
-#include <hockeystick/accounting/dpsgd_engine.hpp>
 
 #include "bind.hpp"
+#include "contour_cache.hpp"
 #include "grid.hpp"
 
 namespace {
 
 namespace hs = hockeystick;
 
+using hs::accounting::Engine;
 using Dense = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Cell = double (*)(const hs::accounting::DpsgdEngine&, double, double, double, double);
+using Cell = double (*)(hs::accounting::Engine&, double, double, double, double);
 
 // The cells ordered by their first two arguments, so that neighbours share an engine's state.
 std::vector<std::size_t> grouped(const double* first, const double* second, std::size_t cells) {
@@ -26,39 +27,33 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
     return order;
 }
 
-// Contours of earlier calls. Never destroyed: a thread may still be at work when the process ends.
-hs::contour::ContourCache& idle_contours() {
-    static hs::contour::ContourCache& idle = *new hs::contour::ContourCache(8, 32000000);
-    return idle;
-}
-
 // Engines of one call, as many as threads, with all that they keep from one task to the next.
 class Engines {
   public:
     explicit Engines(const hs::simd::Kernels& kernels) : kernels_(kernels) {}
 
-    std::unique_ptr<hs::accounting::DpsgdEngine> take(const std::atomic<bool>& stop) {
+    std::unique_ptr<Engine> take(const std::atomic<bool>& stop) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (idle_.empty()) return std::make_unique<hs::accounting::DpsgdEngine>(kernels_, stop, &idle_contours());
-        std::unique_ptr<hs::accounting::DpsgdEngine> engine = std::move(idle_.back());
+        if (idle_.empty()) return std::make_unique<Engine>(kernels_, &contour_cache(), &stop);
+        std::unique_ptr<Engine> engine = std::move(idle_.back());
         idle_.pop_back();
         return engine;
     }
 
-    void give_back(std::unique_ptr<hs::accounting::DpsgdEngine> engine) {
+    void give_back(std::unique_ptr<Engine> engine) {
         const std::lock_guard<std::mutex> lock(mutex_);
         idle_.push_back(std::move(engine));
     }
 
     // What they keep is for later calls.
-    void rest() const {
-        for (const auto& engine : idle_) engine->rest();
+    void release() const {
+        for (const auto& engine : idle_) engine->release();
     }
 
   private:
     const hs::simd::Kernels& kernels_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<hs::accounting::DpsgdEngine>> idle_;
+    std::vector<std::unique_ptr<Engine>> idle_;
 };
 
 grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
@@ -77,14 +72,14 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
     Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
-        std::unique_ptr<hs::accounting::DpsgdEngine> engine = engines.take(stop);
+        std::unique_ptr<Engine> engine = engines.take(stop);
         for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
             const std::size_t i = order[at];
             out[i] = function(*engine, in[0][i], in[1][i], in[2][i], in[3][i]);
         }
         engines.give_back(std::move(engine));
     });
-    engines.rest();
+    engines.release();
     return result;
 }
 
@@ -99,22 +94,23 @@ void bind_dpsgd(py::module_& m, const hs::simd::Kernels& kernels) {
             },
             py::arg("arguments"), py::arg("threads"));
     };
-    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the time.
+    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the
+    // time.
     m.def(
         "dpsgd_epsilon_work",
         [&kernels](double sigma, double rate, double steps, double delta) {
             std::pair<double, double> result;
             grid::run_in_worker([&](const std::atomic<bool>& stop) {
-                const hs::accounting::DpsgdEngine engine(kernels, stop);
+                Engine engine(kernels, nullptr, &stop);
                 result.first = hs::accounting::dpsgd_epsilon(engine, sigma, rate, steps, delta);
                 result.second = engine.work();
             });
             return result;
         },
         py::arg("sigma"), py::arg("rate"), py::arg("steps"), py::arg("delta"));
-    define("dpsgd_delta", hs::accounting::dpsgd_delta<hs::accounting::DpsgdEngine>);
-    define("dpsgd_epsilon", hs::accounting::dpsgd_epsilon<hs::accounting::DpsgdEngine>);
-    define("dpsgd_noise_multiplier", hs::accounting::dpsgd_noise_multiplier<hs::accounting::DpsgdEngine>);
-    define("dpsgd_steps", hs::accounting::dpsgd_steps<hs::accounting::DpsgdEngine>);
-    define("dpsgd_sampling_rate", hs::accounting::dpsgd_sampling_rate<hs::accounting::DpsgdEngine>);
+    define("dpsgd_delta", hs::accounting::dpsgd_delta);
+    define("dpsgd_epsilon", hs::accounting::dpsgd_epsilon);
+    define("dpsgd_noise_multiplier", hs::accounting::dpsgd_noise_multiplier);
+    define("dpsgd_steps", hs::accounting::dpsgd_steps);
+    define("dpsgd_sampling_rate", hs::accounting::dpsgd_sampling_rate);
 }

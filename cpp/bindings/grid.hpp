@@ -1,4 +1,5 @@
-// One call over a grid of cells: arguments that the facade has broadcast to one shape, a scalar function, all cores.
+// One call over a grid of cells: arguments that the facade has broadcast to one shape, a scalar
+// function, all cores.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace grid {
 
 using Double = py::array_t<double>;
 
-// Runs tasks without the GIL (the tasks touch no Python object) and raises KeyboardInterrupt if a signal asks for it.
+// Runs tasks without the GIL (the tasks touch no Python object) and raises KeyboardInterrupt if a
+// signal asks for it.
 template <class Body> void run(std::size_t tasks, std::size_t threads, const Body& body) {
     bool signalled = false;
     const auto interrupted = [&signalled] {
@@ -39,7 +41,8 @@ template <class Body> void run_in_worker(const Body& body) {
     run(1, 1, [&](std::size_t, const std::atomic<bool>& stop) { body(stop); });
 }
 
-// Walks the flattened cells of arrays that share a shape but not strides (broadcast axes have stride 0).
+// Walks the flattened cells of arrays that share a shape but not strides (broadcast axes have
+// stride 0).
 class Walk {
   public:
     Walk(const std::vector<py::ssize_t>& shape, std::vector<const py::ssize_t*> strides, std::vector<const char*> data)
@@ -74,7 +77,8 @@ class Walk {
     std::vector<py::ssize_t> index_;
 };
 
-// Calls body(walk, begin, end, stop) for runs of up to `cells_per_task` cells, the walk standing at the first.
+// Calls body(walk, begin, end, stop) for runs of up to `cells_per_task` cells, the walk standing at
+// the first.
 template <class Body>
 void for_each_task(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
                    std::size_t cells_per_task, const Body& body) {
@@ -100,7 +104,8 @@ void for_each_task(const std::vector<Double>& arguments, const std::vector<py::s
     run(tasks, threads, one);
 }
 
-// Calls write(walk, cell, stop) for every cell, `cells_per_task` at a time; 1 says that a cell may take long.
+// Calls write(walk, cell, stop) for every cell, `cells_per_task` at a time; 1 says that a cell may
+// take long.
 template <class Write>
 void for_each_cell(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
                    std::size_t cells_per_task, const Write& write) {

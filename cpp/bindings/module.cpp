@@ -16,9 +16,9 @@ PYBIND11_MODULE(_core, m) {
     bind_hidden_state(m);
     bind_federated(m);
     bind_chain(m);
+    bind_mechanism(m);
     bind_pld(m);
-    bind_random_allocation(m);
     bind_contour(m, kernels.contour);
-    bind_one_step(m);
+    bind_accounting(m, kernels.contour);
     bind_dpsgd(m, kernels.contour);
 }

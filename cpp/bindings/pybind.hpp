@@ -1,5 +1,5 @@
-// The only place that includes pybind11: every unit must see the same casters, or the one-definition
-// rule is broken without a diagnostic.
+// The only place that includes pybind11: every unit must see the same casters, or the
+// one-definition rule is broken without a diagnostic.
 #pragma once
 
 #include <pybind11/complex.h>

@@ -1,4 +1,5 @@
-// The kernels as NumPy ufuncs. NumPy does the broadcasting; a loop here walks one dimension in blocks.
+// The kernels as NumPy ufuncs. NumPy does the broadcasting; a loop here walks one dimension in
+// blocks.
 #define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 
@@ -63,8 +64,9 @@ template <int Inputs> bool fresh_nan(const double* const* in, const double* out,
     return false;
 }
 
-// One NumPy inner loop over a batch kernel that `call` applies to contiguous blocks. An output that is an input (out=x)
-// goes through a buffer; NumPy itself copies where arrays overlap in any other way.
+// One NumPy inner loop over a batch kernel that `call` applies to contiguous blocks. An output that
+// is an input (out=x) goes through a buffer; NumPy itself copies where arrays overlap in any other
+// way.
 template <int Inputs, class Call> void blocks(char** args, npy_intp n, const npy_intp* strides, Call call) {
     QuietFlags flags;
     double buffers[Inputs + 1][block];
@@ -147,8 +149,8 @@ void register_ufuncs(py::module_& m, const hs::batch::Kernels& kernels) {
         {"gaussian_epsilon", 2, &gaussian_epsilon_loop, {}, {}},
     };
     for (Entry& entry : entries) add(m, entry);
-    // The texts stand in kernels.py, where they are read and tested; NumPy wants a pointer that lives as long as the
-    // ufunc.
+    // The texts stand in kernels.py, where they are read and tested; NumPy wants a pointer that
+    // lives as long as the ufunc.
     m.def(
         "document_ufunc",
         [](const py::object& ufunc, const std::string& text) {

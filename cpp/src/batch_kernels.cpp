@@ -1,5 +1,6 @@
-// Compiled once per instruction set with HOCKEYSTICK_ISA and HOCKEYSTICK_KERNELS defined. Raw pointers only: a
-// standard container would emit weak symbols, of which the linker keeps one copy for all instruction sets.
+// Compiled once per instruction set with HOCKEYSTICK_ISA and HOCKEYSTICK_KERNELS defined. Raw
+// pointers only: a standard container would emit weak symbols, of which the linker keeps one copy
+// for all instruction sets.
 #include "batch_kernels.hpp"
 
 #include <cstdint>
@@ -36,8 +37,8 @@ bool loop2(const double* __restrict x, const double* __restrict y, double* __res
     return any_nan(out, n);
 }
 
-// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512 and AVX2) and are rarely
-// needed: look first.
+// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512
+// and AVX2) and are rarely needed: look first.
 bool loop_theta(const double* __restrict eps, const double* __restrict r, double* __restrict out, std::size_t n) {
     std::int64_t special = 0;
     for (std::size_t i = 0; i < n; ++i) special |= moderate(eps[i], r[i]) ? 0 : 1;

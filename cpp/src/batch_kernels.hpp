@@ -11,7 +11,8 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read and written.
+// run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read
+// and written.
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 struct Kernels {
@@ -24,8 +25,8 @@ struct Kernels {
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
 
-// The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA names.
-// Throws std::invalid_argument if that is unknown here.
+// The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA
+// names. Throws std::invalid_argument if that is unknown here.
 const Kernels& choose();
 
 }  // namespace hockeystick::batch

@@ -12,8 +12,8 @@ namespace hockeystick::batch {
 namespace {
 
 #ifdef HOCKEYSTICK_X86_64
-// Clang 14 does not know these features by name, so their bits are read from the processor. They need no support by the
-// operating system beyond that for AVX2, which is asked for besides.
+// Clang 14 does not know these features by name, so their bits are read from the processor. They
+// need no support by the operating system beyond that for AVX2, which is asked for besides.
 bool has_f16c_lzcnt_movbe() {
     unsigned a = 0, b = 0, basic = 0, extended = 0, d = 0;
     return __get_cpuid(1, &a, &b, &basic, &d) && __get_cpuid(0x80000001, &a, &b, &extended, &d) &&

@@ -4,30 +4,60 @@ from __future__ import annotations
 
 import pytest
 
+import hockeystick as hs
 from compositions import SAMPLED, composed
-from hockeystick.accounting import engines
+
+NO_CUMULANT = hs.PoissonSampled(hs.Laplace(2.0), 0.1)
 
 
-def test_forced_contour_without_answer(monkeypatch):
+def test_forced_contour_without_answer():
     """An engine that has no answer raises at the query; left to choose, another one answers."""
-    monkeypatch.setattr(engines, "_contour", lambda *_: None)
-    forced = composed((SAMPLED, 2), engine="contour")
+    forced = composed((NO_CUMULANT, 2), engine="contour")
     with pytest.raises(ValueError, match="engine='contour' has no answer"):
         forced.epsilon(1e-5)
-    assert composed((SAMPLED, 2)).epsilon_bracket(1e-5).method.startswith("pld")
+    assert composed((NO_CUMULANT, 2)).epsilon_bracket(1e-5).method.startswith("pld")
 
 
-def test_contour_is_asked_first(monkeypatch):
-    """A narrow contour bracket is the answer; a wide one is intersected with that of discretised losses."""
-    pld = composed((SAMPLED, 2), engine="pld").delta_bracket(0.5)
-    narrow = engines.Answer(pld.lower, pld.lower * 1.0001, "contour", {"alias": 1e-5})
-    monkeypatch.setattr(engines, "_contour", lambda *_: narrow)
-    accountant = composed((SAMPLED, 2))
-    assert accountant.delta_bracket(0.5) == (*narrow[:2], "contour", "certified")
-    assert accountant.explain(eps=0.5).shares == {"alias": 1e-5}
-    with monkeypatch.context() as without:  # a narrow answer is not asked for again
-        without.setattr(engines, "_pld", None)
-        without.setattr(engines, "_rough_pld", None)
-        assert accountant.delta(0.5) == narrow.upper
-    monkeypatch.setattr(engines, "_contour", lambda *_: narrow._replace(upper=0.5))
-    assert accountant.delta_bracket(0.5).upper == pld.upper
+def test_contour_is_asked_first():
+    """Left to choose, the answer is the contour's where that is narrow, and says what it is made of."""
+    free = composed((SAMPLED, 2)).delta_bracket(0.5)
+    forced = composed((SAMPLED, 2), engine="contour").delta_bracket(0.5)
+    assert free.method.startswith("contour")
+    assert free == forced
+    shares = composed((SAMPLED, 2)).explain(eps=0.5).shares
+    assert set(shares) == {"alias", "truncation", "rounding", "smoothing", "missing"}
+
+
+@pytest.mark.parametrize("steps", [2, 30, 1000])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-30])
+def test_choosing_is_no_worse_than_either_engine(steps, delta):
+    """Left to choose, the upper end is at most that of either engine, up to the width that is good enough."""
+    free = composed((SAMPLED, steps)).epsilon_bracket(delta)
+    for engine in ("contour", "pld"):
+        forced = composed((SAMPLED, steps), engine=engine).epsilon_bracket(delta)
+        assert free.lower <= forced.upper
+        assert forced.lower <= free.upper
+        assert free.upper <= forced.upper * (1 + 1e-3)
+
+
+def test_asking_again_gives_the_same():
+    """What is kept between questions changes no answer: a warm accountant says what a cold one does."""
+    warm = composed((SAMPLED, 100)).compose(hs.Laplace(20.0), 3)
+    first = [warm.epsilon_bracket(delta) for delta in (1e-3, 1e-5, 1e-9)]
+    again = [warm.epsilon_bracket(delta) for delta in (1e-9, 1e-5, 1e-3)][::-1]
+    cold = [
+        composed((SAMPLED, 100)).compose(hs.Laplace(20.0), 3).epsilon_bracket(delta) for delta in (1e-3, 1e-5, 1e-9)
+    ]
+    assert first == again == cold
+
+
+@pytest.mark.parametrize(
+    "cell", [(1.0, 0.01, 1000, 1e-5), (0.6, 0.2, 17, 1e-9), (3.0, 1e-4, 10**6, 1e-12), (2.0, 1.0, 50, 1e-6)]
+)
+def test_grids_and_accountants_are_one(cell):
+    """`dpsgd_epsilon` and `dpsgd_delta` are the accountant's own upper ends, bit for bit."""
+    noise, rate, steps, delta = cell
+    accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
+    epsilon = accountant.epsilon(delta)
+    assert hs.dpsgd_epsilon(noise, rate, steps, delta) == epsilon
+    assert hs.dpsgd_delta(noise, rate, steps, epsilon) == accountant.delta(epsilon)

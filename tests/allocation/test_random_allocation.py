@@ -217,7 +217,7 @@ def test_two_epochs_agree_with_an_integral():
     noise, num_steps, eps = 1.0, 20, 0.8
     found = directions(ends(noise, num_steps, count=2), eps)
     for upper in (True, False):
-        size, *rest = _core.random_allocation_pairs(1 / noise, num_steps, upper)
+        size, *rest = _core.random_allocation(1 / noise, num_steps, upper).parameters
         p, q = np.split(np.array(rest), 4)[:2]
         p, q = p[q > 0], q[q > 0]
         ratio = np.outer(p, p) - math.exp(eps) * np.outer(q, q)

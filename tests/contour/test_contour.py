@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import pairs
 import tables
 from hockeystick import _core
 
@@ -77,7 +78,7 @@ def test_sampled_gaussians_agree_with_their_references():
     answered = sharp = 0
     for row, high in zip(zip(*REFERENCES.arguments, strict=True), REFERENCES.high, strict=True):
         sigma, rate, steps, remove, eps = row
-        found = _core.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
+        found = pairs.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
         if found is None:
             continue
         slack = (1e-11 if steps == 2 else 4e-16) * abs(high)  # of two steps' reference; of the value read as a double
@@ -102,7 +103,7 @@ def test_ledgers_of_several_mechanisms_agree_with_their_references():
             ("laplace" if kind == "laplace" else "gaussian", [1.0 / p[0]], p[1] if len(p) > 1 else 1.0, float(count))
             for kind, p, count in cell["steps"]
         ]
-        found = _core.contour_bracket(ledger, cell["remove"], False, cell["eps"])
+        found = pairs.contour_bracket(ledger, cell["remove"], False, cell["eps"])
         exact = float(cell["log_delta"])
         assert found["log_lower"] - 4e-16 * abs(exact) <= exact <= found["log_upper"] + 4e-16 * abs(exact)
         assert found["log_upper"] - found["log_lower"] <= 1e-9
@@ -132,7 +133,7 @@ def test_gaussian_steps_agree_with_the_closed_form(shift, steps, depth):
     eps = float(hs.gaussian_epsilon(mu, math.exp(depth)))
     if eps <= 0.0 or mu > 1e4:
         return
-    found = _core.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    found = pairs.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
     log_delta = float(hs.log_theta(eps, mu))
     slack = 3e-15 * abs(log_delta) * (1 + eps)  # of the argument's own rounding
     assert found["log_lower"] - slack <= log_delta <= found["log_upper"] + slack
@@ -144,7 +145,7 @@ def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
     """Deep inside the bulk 1 - delta is what is small: P(L <= eps) + e^eps Q(L > eps) in closed form."""
     mu = shift * math.sqrt(steps)
     eps = max(mu * mu / 2 - below * mu, 0.0)
-    found = _core.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    found = pairs.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
     with mpmath.workdps(40):
         m, e = mpmath.mpf(mu), mpmath.mpf(eps)
         complement = mpmath.ncdf(e / m - m / 2) + mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
@@ -165,14 +166,14 @@ def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, l
     """The delta bracket at the epsilon bracket's ends straddles delta."""
     ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
-    found = _core.contour_bracket(ledger, forward, True, delta)
+    found = pairs.contour_bracket(ledger, forward, True, delta)
     if found is None:
         return
     assert found["lower"] <= found["upper"]
-    at_upper = _core.contour_bracket(ledger, forward, False, found["upper"])
+    at_upper = pairs.contour_bracket(ledger, forward, False, found["upper"])
     assert at_upper is None or at_upper["lower"] <= delta * (1 + 1e-14)
     if found["lower"] > 0:
-        at_lower = _core.contour_bracket(ledger, forward, False, found["lower"])
+        at_lower = pairs.contour_bracket(ledger, forward, False, found["lower"])
         assert at_lower is None or at_lower["upper"] >= delta * (1 - 1e-14)
 
 
@@ -187,10 +188,10 @@ def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps
     """Two engines with nothing in common but the mathematics cannot contradict each other."""
     ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
-    one = _core.contour_bracket(ledger, forward, True, delta)
+    one = pairs.contour_bracket(ledger, forward, True, delta)
     if one is None:
         return
-    other = _core.pld_bracket(ledger, forward, True, delta, 0.0, 1e-3)
+    other = pairs.pld_bracket(ledger, forward, True, delta, 0.0, 1e-3)
     assert one["lower"] <= other[1] + 1e-15
     assert other[0] <= one["upper"] + 1e-15
 
@@ -202,19 +203,19 @@ def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps
 def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
     """One large loss against a narrow bulk: epsilon to 1e-6 without smoothing, inside the bracket of discretised losses."""
     ledger = sampled(sigma, rate, steps)
-    found = _core.contour_bracket(ledger, True, True, 1e-5)
+    found = pairs.contour_bracket(ledger, True, True, 1e-5)
     assert found["smoothing"] == 0.0
     assert found["nodes"] <= 4100
     assert found["upper"] - found["lower"] <= 1e-6 * found["upper"]
-    low, high = _core.pld_bracket(ledger, True, True, 1e-5, 0.0, 1e-4)[:2]
+    low, high = pairs.pld_bracket(ledger, True, True, 1e-5, 0.0, 1e-4)[:2]
     assert low <= found["upper"]
     assert found["lower"] <= high
 
 
 def test_steps_may_be_split_among_entries():
     """K adds: 700 and 300 steps are 1000."""
-    one = _core.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
-    two = _core.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
+    one = pairs.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
+    two = pairs.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
     assert one["lower"] <= two["upper"]
     assert two["lower"] <= one["upper"]
     assert two["upper"] - two["lower"] <= 1e-9
@@ -223,8 +224,8 @@ def test_steps_may_be_split_among_entries():
 def test_laplace_steps_count_beside_gaussian_ones():
     """Gaussian and Laplace steps together: the bracket overlaps that of discretised losses, and is far narrower."""
     ledger = [("gaussian", [0.8], 1.0, 1.0), ("laplace", [0.02], 1.0, 40.0), ("laplace", [0.3], 1.0, 2.0)]
-    one = _core.contour_bracket(ledger, True, True, 1e-6)
-    other = _core.pld_bracket(ledger, True, True, 1e-6, 0.0, 1e-3)
+    one = pairs.contour_bracket(ledger, True, True, 1e-6)
+    other = pairs.pld_bracket(ledger, True, True, 1e-6, 0.0, 1e-3)
     assert other[0] <= one["upper"]
     assert one["lower"] <= other[1]
     assert one["upper"] - one["lower"] <= 1e-9
@@ -232,7 +233,7 @@ def test_laplace_steps_count_beside_gaussian_ones():
 
 def test_large_losses_that_never_happen_do_no_harm():
     """At sigma = 10, q = 1e-4, E e^{2000 L} is made at 200 sigma; the cut leaves that out, and the Gaussian limit is near."""
-    found = _core.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
+    found = pairs.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
     limit = float(hs.gaussian_epsilon(math.sqrt(1000 * math.expm1(0.01)) * 1e-4, 1e-12))
     assert found["upper"] == pytest.approx(limit, rel=0.05)
     assert found["missing"] < 1e-12
@@ -240,7 +241,7 @@ def test_large_losses_that_never_happen_do_no_harm():
 
 def test_bounded_losses_end():
     """The added record's loss is at most -log(1 - q): beyond T times that, delta is 0."""
-    found = _core.contour_bracket(sampled(1.0, 0.01, 50), False, False, -50 * math.log1p(-0.01) * (1 + 1e-12))
+    found = pairs.contour_bracket(sampled(1.0, 0.01, 50), False, False, -50 * math.log1p(-0.01) * (1 + 1e-12))
     assert found["upper"] == 0.0
 
 
@@ -251,7 +252,7 @@ def test_what_has_no_cumulant_here_is_left_to_others():
         [("laplace", [1.0], 0.1, 3.0)],
         [("fixed_size_gaussian", [1.0, 0.1], 1.0, 3.0)],
     ):
-        assert _core.contour_bracket(ledger, True, True, 1e-5) is None
+        assert pairs.contour_bracket(ledger, True, True, 1e-5) is None
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_what_has_no_cumulant_here_is_left_to_others():
 )
 def test_strategies_are_tried_in_order(ledger, names):
     """The log has what was tried, up to the first narrow bracket, which is the answer; no other contradicts it."""
-    found = _core.contour_bracket(ledger, True, True, 1e-5)
+    found = pairs.contour_bracket(ledger, True, True, 1e-5)
     assert [name for name, _, _ in found["tried"]] == names
     assert found["tried"][-1][1:] == ((found["lower"], found["upper"]), found["nodes"])
     for _, bracket, _ in found["tried"]:
@@ -295,5 +296,5 @@ def test_deltas_that_leave_the_doubles_ask_for_no_endless_cut():
         (240.0, 6e-29, 31404.0, 4e13),
         (13000.0, 3e-22, 3e5, 5e-8),
     ):
-        found = _core.contour_bracket(sampled(sigma, rate, steps), True, False, eps)
+        found = pairs.contour_bracket(sampled(sigma, rate, steps), True, False, eps)
         assert found is None or 0 <= found["lower"] <= found["upper"] <= 1e-20

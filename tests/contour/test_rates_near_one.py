@@ -7,6 +7,7 @@ import math
 import mpmath as mp
 import pytest
 
+import pairs
 from hockeystick import _core
 
 
@@ -27,8 +28,8 @@ def test_delta_just_below_the_largest_loss_of_laplace_noise(shift, rate, below):
         top = -mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(-mp.mpf(shift)))
         eps = float(top) - below
         truth = laplace_add_delta(shift, rate, eps)
-        one = _core.one_step_bracket("laplace", [shift], rate, False, False, eps)
-        grid = _core.pld_bracket([("laplace", [shift], rate, 1.0)], False, False, eps, 0.0, 1e-3)
+        one = pairs.one_step_bracket("laplace", [shift], rate, False, False, eps)
+        grid = pairs.pld_bracket([("laplace", [shift], rate, 1.0)], False, False, eps, 0.0, 1e-3)
         assert one[0] <= truth <= one[1]
         assert grid[0] <= truth <= grid[1]
 
@@ -36,7 +37,7 @@ def test_delta_just_below_the_largest_loss_of_laplace_noise(shift, rate, below):
 def test_a_loss_that_is_nearly_certain_is_not_lowered():
     """At sigma = 1/28 every one of T added steps loses -log(1 - q), but for e^-95: epsilon is T of it and a Gaussian's."""
     rate, steps, mu = 0.9999999998232121, 1e5, 0.3
-    found = _core.pld_bracket(
+    found = pairs.pld_bracket(
         [("gaussian", [28.0], rate, steps), ("gaussian", [mu], 1.0, 1.0)], False, True, 1e-5, 0.0, 1e-3
     )
     with mp.workdps(40):
@@ -67,7 +68,7 @@ def test_a_removed_rare_record_near_the_largest_loss():
     with mp.workdps(40):
         loss = mp.log1p(mp.expm1(mp.mpf(eps)) / mp.mpf(rate))
         truth = -mp.mpf(rate) * mp.expm1((loss - mp.mpf(shift)) / 2)
-    lower, upper = _core.one_step_bracket("laplace", [shift], rate, True, False, eps)
+    lower, upper = pairs.one_step_bracket("laplace", [shift], rate, True, False, eps)
     assert lower <= truth <= upper
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 
 import hockeystick as hs
-from hockeystick import _core
+import pairs
 
 CELLS = [  # sigma, rate, eps: in the bulk of the losses, among large ones, beyond all usual ones
     (0.5, 0.001, 1.1),
@@ -30,7 +30,7 @@ DIGITS = {2: 1e-9, 3: 1e-7}  # of the reference, by steps, relatively
 def bracket(sigma, rate, steps, eps=None, delta=None):
     """Return what the contour of removing a record says of delta or of epsilon."""
     ledger = [("gaussian", [1.0 / sigma], rate, float(steps))]
-    return _core.contour_bracket(ledger, True, delta is not None, eps if delta is None else delta)
+    return pairs.contour_bracket(ledger, True, delta is not None, eps if delta is None else delta)
 
 
 def one_step(sigma, rate, y):
@@ -101,7 +101,7 @@ def test_most_of_these_are_asked_in_slices():
 def sharp(sigma, rate, steps, eps):
     """Return the bracket of a line without slices: of two entries that differ by nothing, a ledger of which has none."""
     ledger = [("gaussian", [1.0 / sigma], rate, steps - 1.0), ("gaussian", [1.0 / sigma], rate, 1.0)]
-    return _core.contour_bracket(ledger, True, False, eps)
+    return pairs.contour_bracket(ledger, True, False, eps)
 
 
 @given(

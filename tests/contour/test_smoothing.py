@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import pairs
 from hockeystick import _core
 
 WIDTH = 2e-3  # of log delta; ten times what is usual
@@ -41,7 +42,7 @@ def test_two_laplace_steps_agree_with_an_integral(r, share):
     eps = 2 * r * share
     with mpmath.workdps(30):
         exact = float(mpmath.log(laplace_pairs_delta(mpmath.mpf(r), mpmath.mpf(eps))))
-    found = _core.contour_bracket([("laplace", [r], 1.0, 2.0)], True, False, eps)
+    found = pairs.contour_bracket([("laplace", [r], 1.0, 2.0)], True, False, eps)
     assert found["smoothing"] > 0.0
     assert contained(found, exact)
     assert found["log_upper"] - found["log_lower"] < WIDTH * max(1.0, abs(exact))
@@ -73,12 +74,12 @@ def test_discrete_steps_agree_with_the_multinomial_law(weights, steps, share, fo
     mixed = [(1 - mpmath.mpf(rate)) * y + mpmath.mpf(rate) * x for x, y in zip(p, q, strict=True)]
     above, below = (mixed, q) if forward else (q, mixed)
     eps = share * steps * float(max(mpmath.log(x / y) for x, y in zip(above, below, strict=True)))
-    found = _core.contour_bracket([("discrete", [*p, *q], rate, float(steps))], forward, False, eps)
+    found = pairs.contour_bracket([("discrete", [*p, *q], rate, float(steps))], forward, False, eps)
     assert found is not None
     with mpmath.workdps(50):
         exact = discrete_delta(above, below, steps, mpmath.mpf(eps))
         assert exact == 0 or contained(found, float(mpmath.log(exact)))
-    back = _core.contour_bracket([("discrete", [*p, *q], rate, float(steps))], forward, True, float(exact))
+    back = pairs.contour_bracket([("discrete", [*p, *q], rate, float(steps))], forward, True, float(exact))
     if 1e-12 < exact < 0.5 and back is not None:
         assert back["lower"] - 1e-12 <= eps * (1 + 1e-12)
         assert back["upper"] + 1e-12 >= eps * (1 - 1e-9) or eps < 1e-9
@@ -95,7 +96,7 @@ def test_discrete_steps_agree_with_the_multinomial_law(weights, steps, share, fo
 )
 def test_a_delta_just_below_the_largest_loss_is_not_zero(p, q, steps, eps):
     """Within rounding of the largest loss the frequencies are beyond the digits of their angles, and the bracket says so."""
-    found = _core.contour_bracket([("discrete", [*p, *q], 1.0, float(steps))], True, False, eps)
+    found = pairs.contour_bracket([("discrete", [*p, *q], 1.0, float(steps))], True, False, eps)
     with mpmath.workdps(50):
         exact = discrete_delta(p, q, steps, mpmath.mpf(eps))
         assert exact > 0
@@ -106,7 +107,7 @@ def test_lower_ends_among_the_subnormal_numbers_are_rounded_down():
     """A lower end is not above delta where doubles are 5e-324 apart."""
     for step in range(60):
         eps = 37.5 + 0.02 * step
-        found = _core.contour_bracket([("gaussian", [1.0], 1.0, 1.0)], True, False, eps)
+        found = pairs.contour_bracket([("gaussian", [1.0], 1.0, 1.0)], True, False, eps)
         with mpmath.workdps(40):
             exact = mpmath.ncdf(0.5 - mpmath.mpf(eps)) - mpmath.exp(eps) * mpmath.ncdf(-0.5 - mpmath.mpf(eps))
             assert found["lower"] <= exact <= found["upper"]
@@ -117,7 +118,7 @@ def test_a_sampling_rate_close_to_one_keeps_the_digits_of_losses(rate):
     """The rarest outcome's loss is log(1 - rate + rate p/q), a sum without cancellation."""
     p, q, steps = [1e-9, 1.0 - 1e-9], [0.4, 0.6], 5
     mixed = [(1 - mpmath.mpf(rate)) * y + mpmath.mpf(rate) * x for x, y in zip(p, q, strict=True)]
-    found = _core.contour_bracket([("discrete", [*p, *q], rate, float(steps))], False, False, 30.0)
+    found = pairs.contour_bracket([("discrete", [*p, *q], rate, float(steps))], False, False, 30.0)
     with mpmath.workdps(50):
         exact = float(mpmath.log(discrete_delta(q, mixed, steps, mpmath.mpf(30))))
     assert contained(found, exact)
@@ -138,7 +139,7 @@ def test_discrete_laws_are_divided_by_their_sums():
 @pytest.mark.parametrize("eps", [0.0, 0.5, 3.0, 9.0])
 def test_smoothed_sums_agree_with_the_closed_form(eps):
     """A Gaussian step that a Laplace step of no account keeps from its own formula: theta, within the brackets."""
-    found = _core.contour_bracket([("gaussian", [2.0], 1.0, 1.0), ("laplace", [1e-9], 1.0, 1.0)], True, False, eps)
+    found = pairs.contour_bracket([("gaussian", [2.0], 1.0, 1.0), ("laplace", [1e-9], 1.0, 1.0)], True, False, eps)
     exact = float(_core.log_theta(eps, 2.0))
     assert found["log_lower"] - 1e-8 <= exact <= found["log_upper"] + 1e-8
 
@@ -147,7 +148,7 @@ def test_smoothing_is_charged_to_the_lower_end_only():
     """At an atom smoothing adds a first-order part, which the lower end gives up and the upper one keeps."""
     p, q = [0.75, 0.25], [0.25, 0.75]
     eps = 3 * math.log(3)  # the largest loss but one of five steps
-    found = _core.contour_bracket([("discrete", [*p, *q], 1.0, 5.0)], True, False, eps)
+    found = pairs.contour_bracket([("discrete", [*p, *q], 1.0, 5.0)], True, False, eps)
     with mpmath.workdps(50):
         exact = float(mpmath.log(discrete_delta(p, q, 5, mpmath.mpf(eps))))
     assert contained(found, exact)
@@ -158,10 +159,10 @@ def test_smoothing_is_charged_to_the_lower_end_only():
 def test_chernoff_answers_where_the_sum_is_out_of_proportion():
     """No nodes: an upper end that is one, and no more than losses discretised coarsely say; the lower end is 0."""
     delta, ledger = 3e-105, [("gaussian", [1 / 2.31], 4e-9, 7.5e7)]
-    found = _core.contour_bracket(ledger, True, True, delta)
+    found = pairs.contour_bracket(ledger, True, True, delta)
     assert found["nodes"] == 0
     assert found["lower"] == 0.0
-    lower = _core.pld_bracket(ledger, True, True, delta, 0.0, 1e-3)[0]
+    lower = pairs.pld_bracket(ledger, True, True, delta, 0.0, 1e-3)[0]
     assert lower <= found["upper"] < math.inf
-    below = _core.contour_bracket(ledger, True, False, found["upper"])  # delta there is at most the one asked for
+    below = pairs.contour_bracket(ledger, True, False, found["upper"])  # delta there is at most the one asked for
     assert below["upper"] <= delta * (1 + 1e-6)

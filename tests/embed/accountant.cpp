@@ -5,8 +5,8 @@
 
 int main() {
     hockeystick::Accountant training;
-    training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);  // shift: one over the noise multiplier; sampling rate
-    training.compose({"laplace", {1.0 / 20.0}, 1.0});
+    training.compose(hockeystick::poisson_sampled(hockeystick::gaussian(1.1), 0.01), 1000.0);
+    training.compose(hockeystick::laplace(20.0));
     const hockeystick::Interval epsilon = training.epsilon(1e-5), delta = training.delta(2.0);
     std::printf("%.17g %.17g %.17g %.17g\n", epsilon.lower, epsilon.upper, delta.lower, delta.upper);
 }

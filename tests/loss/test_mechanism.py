@@ -10,7 +10,7 @@ import mpmath as mp
 import pytest
 
 import hockeystick as hs
-from hockeystick import _core
+import pairs
 
 mp.mp.dps = 60
 
@@ -68,7 +68,7 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
     parameters = ("gaussian", [shift], rate, forward)
     for eps in [-3.0, -0.3, -1e-3, 0.0, 1e-4, 0.004, 0.1, 1.0, 5.0, 20.0]:
         exact = exact_masses(gaussian_cdf, GaussianCut(shift), rate, forward, eps)
-        got = _core.one_step_masses(*parameters, eps)
+        got = pairs.one_step_masses(*parameters, eps)
         for value, truth in zip(got[:4], exact, strict=True):
             if truth < mp.mpf("1e-250"):
                 assert value < 1e-249
@@ -80,9 +80,9 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
         delta = exact[1] - mp.exp(eps) * exact[3]
         if delta > mp.mpf("1e-250"):
             blur = 1 + abs(math.log(delta)) / (shift * max(rate, 0.01))
-            assert _core.one_step_delta(*parameters, eps) == pytest.approx(float(delta), rel=2e-13 * blur)
+            assert pairs.one_step_delta(*parameters, eps) == pytest.approx(float(delta), rel=2e-13 * blur)
         else:
-            assert _core.one_step_delta(*parameters, eps) < 1e-249
+            assert pairs.one_step_delta(*parameters, eps) < 1e-249
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -91,16 +91,16 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
 def test_laplace_against_distribution_functions(shift, rate, forward):
     """Masses and delta of the (sampled) Laplace agree with 60 digits inside the support, and end with it."""
     parameters = ("laplace", [shift], rate, forward)
-    low, high = _core.one_step_support(*parameters)
+    low, high = pairs.one_step_support(*parameters)
     for share in [0.05, 0.3, 0.5, 0.8, 0.99]:
         eps = low + share * (high - low)
         exact = exact_masses(laplace_cdf, LaplaceCut(shift), rate, forward, eps)
-        assert _core.one_step_masses(*parameters, eps)[:4] == pytest.approx([float(x) for x in exact], rel=1e-12)
+        assert pairs.one_step_masses(*parameters, eps)[:4] == pytest.approx([float(x) for x in exact], rel=1e-12)
         delta = float(exact[1] - mp.exp(eps) * exact[3])
-        assert _core.one_step_delta(*parameters, eps) == pytest.approx(delta, rel=1e-11, abs=1e-16)
-    assert _core.one_step_delta(*parameters, high * (1 + 1e-12)) == pytest.approx(0.0, abs=1e-11)
-    assert _core.one_step_masses(*parameters, high * (1 + 1e-12))[:4] == (1.0, 0.0, 1.0, 0.0)
-    assert _core.one_step_masses(*parameters, low * (1 + 1e-12))[0] == pytest.approx(0.0, abs=1e-300)
+        assert pairs.one_step_delta(*parameters, eps) == pytest.approx(delta, rel=1e-11, abs=1e-16)
+    assert pairs.one_step_delta(*parameters, high * (1 + 1e-12)) == pytest.approx(0.0, abs=1e-11)
+    assert pairs.one_step_masses(*parameters, high * (1 + 1e-12))[:4] == (1.0, 0.0, 1.0, 0.0)
+    assert pairs.one_step_masses(*parameters, low * (1 + 1e-12))[0] == pytest.approx(0.0, abs=1e-300)
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -111,24 +111,24 @@ def test_sampled_discrete_is_the_mixture(forward):
     for eps in [-2.0, -0.25, 0.0, 0.1, 0.25, 0.287, 0.5, 2.0]:
         sampled = ("discrete", [*p, *q], rate, forward, eps)
         direct = ("discrete", [*mixed, *q], 1.0, forward, eps)
-        assert _core.one_step_delta(*sampled) == pytest.approx(_core.one_step_delta(*direct), rel=1e-13, abs=1e-16)
-        assert _core.one_step_masses(*sampled) == pytest.approx(_core.one_step_masses(*direct), rel=1e-13, abs=1e-16)
+        assert pairs.one_step_delta(*sampled) == pytest.approx(pairs.one_step_delta(*direct), rel=1e-13, abs=1e-16)
+        assert pairs.one_step_masses(*sampled) == pytest.approx(pairs.one_step_masses(*direct), rel=1e-13, abs=1e-16)
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 2.0712e-4), (0.5, 2.03254e-3)])
 def test_fixed_size_published_values(eps, delta):
     """One round at rate 0.1 and shift 1 has the values computed independently when the curve was derived."""
-    kind, parameters, rate = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 1, replacement=False)._core("replace")
-    assert _core.one_step_delta(kind, parameters, rate, True, eps) == pytest.approx(delta, rel=5e-5)
+    pair = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 1, replacement=False)._pair("replace")
+    assert pair.delta(True, eps) == pytest.approx(delta, rel=5e-5)
 
 
 def test_fixed_size_is_the_larger_poisson_curve():
     """The fixed-size curve is the maximum of the two Poisson directions, and its own reverse."""
     for eps in [-2.0, -0.5, -0.05, 0.0, 0.05, 0.5, 2.0]:
-        fixed = _core.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, eps)
-        both = [_core.one_step_delta("gaussian", [1.0], 0.1, forward, eps) for forward in (True, False)]
+        fixed = pairs.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, eps)
+        both = [pairs.one_step_delta("gaussian", [1.0], 0.1, forward, eps) for forward in (True, False)]
         assert fixed == pytest.approx(max(both), rel=1e-13)
-        mirrored = _core.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, -eps)
+        mirrored = pairs.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, -eps)
         assert fixed == pytest.approx(-math.expm1(eps) + math.exp(eps) * mirrored, rel=1e-9)
 
 

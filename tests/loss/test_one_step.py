@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import high_precision as exact
-from hockeystick import _core
+import pairs
 
 
 def ends(kind, parameters, rate, *, forward=True, eps=None, delta=None):
     """Return both ends of delta at eps, or of epsilon at delta."""
     value = eps if delta is None else delta
-    return _core.one_step_bracket(kind, parameters, rate, forward, delta is not None, value)
+    return pairs.one_step_bracket(kind, parameters, rate, forward, delta is not None, value)
 
 
 def sampled_gaussian_delta(shift, rate, eps, *, forward):

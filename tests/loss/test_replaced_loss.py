@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import hockeystick as hs
-from hockeystick import _core
+import pairs
 from slow_values import committed
 
 noises, rates = st.floats(0.3, 8.0), st.floats(1e-6, 0.999)
@@ -20,7 +20,7 @@ noises, rates = st.floats(0.3, 8.0), st.floats(1e-6, 0.999)
 
 def one_step(noise, rate, eps):
     """Return the bracket of delta of one step."""
-    return _core.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, True, False, eps)
+    return pairs.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, True, False, eps)
 
 
 @pytest.mark.parametrize("noise", [0.4, 1.0, 5.0])
@@ -59,9 +59,9 @@ def test_between_the_closed_forms(noise, rate, eps):
     """At most rate times a Gaussian of shift 2/noise at rate 1, at least the removal of a record; reflection is exact."""
     upper = one_step(noise, rate, eps)[1]
     assert upper <= float(hs.theta(eps, 2 / noise)) * (1 + 1e-11) + 1e-300
-    removed = _core.one_step_bracket("gaussian", [1 / noise], rate, True, False, eps)[0]
+    removed = pairs.one_step_bracket("gaussian", [1 / noise], rate, True, False, eps)[0]
     assert upper >= removed
-    reverse = _core.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, False, False, eps)
+    reverse = pairs.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, False, False, eps)
     assert reverse == one_step(noise, rate, eps)
     mirrored = -math.expm1(-eps) + math.exp(-eps) * upper  # delta(-eps), by P and Q exchanged
     assert one_step(noise, rate, -eps)[1] == pytest.approx(mirrored, rel=1e-9)

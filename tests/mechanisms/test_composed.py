@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick import _core
-from hockeystick.mechanisms.composed import discrete_pair
+import pairs
+from hockeystick.mechanisms.composed import merge_discrete
 
 MIXED = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
 
@@ -43,14 +43,14 @@ def test_pairs_enclose_gaussians(shift, count):
     """Composed on a grid, Gaussian steps lie between pairs that are laws and close: against the closed form, at any depth."""
     mu = shift * math.sqrt(count)
     entries = [("gaussian", [shift], 1.0, count)]
-    pairs = {upper: discrete_pair(entries, forward=True, upper=upper) for upper in (False, True)}
-    for pair in pairs.values():
+    bounds = {upper: merge_discrete(pairs.steps(entries), forward=True, upper=upper) for upper in (False, True)}
+    for pair in bounds.values():
         for law in pair:
             assert min(law) >= 0
             assert math.fsum(law) == pytest.approx(1.0, abs=1e-13)
     for deviations in (-3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 15.0):
         eps = mu * mu / 2 + deviations * mu
-        lower, upper = (_core.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in pairs.values())
+        lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in bounds.values())
         truth = float(hs.theta(eps, mu))
         assert lower <= truth <= upper
         if deviations <= 3.0:
@@ -68,8 +68,8 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
         (False, divergence(without, with_record, eps)),
     ):
         lower, upper = (
-            _core.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps)
-            for pair in (discrete_pair(entries, forward=forward, upper=above) for above in (False, True))
+            pairs.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps)
+            for pair in (merge_discrete(pairs.steps(entries), forward=forward, upper=above) for above in (False, True))
         )
         assert lower <= truth * (1 + 1e-12) + 1e-13
         assert truth * (1 - 1e-12) - 1e-13 <= upper

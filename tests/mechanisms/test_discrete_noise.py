@@ -40,12 +40,12 @@ def pair(mechanism, moved):
 def test_one_step_agrees_with_the_sum(mechanism, adjacency, rate):
     """Delta of one step, whole or sampled, in both directions, lies between ends that are close."""
     moved = mechanism.sensitivity * (2 if adjacency == "replace" else 1)
-    kind, parameters, _ = mechanism._core(adjacency)
+    pair = _core.poisson_sampled(mechanism._pair(adjacency), rate)
     with mp.workdps(50):
         for forward in (True, False):
             for eps in slow_values.DISCRETE_EPS:
                 truth = slow_values.committed("discrete_noise_delta", *described(mechanism), moved, rate, forward, eps)
-                lower, upper = _core.one_step_bracket(kind, parameters, rate, forward, False, eps)
+                lower, upper = pair.one_step(forward, False, eps)
                 assert lower <= truth <= upper
                 assert upper - lower <= 1e-11 * (1 + abs(mp.log(truth + mp.mpf("1e-300")))) * truth + mp.mpf("1e-300")
 
@@ -74,8 +74,8 @@ def test_moving_less_leaks_less(sigma, less, more, eps):
     for of in (hs.DiscreteGaussian, lambda x, s: hs.DiscreteLaplace(1 / x, s)):
         deltas = []
         for sensitivity in (less, less + more):
-            entry = of(sigma, sensitivity)._core("add_or_remove")
-            deltas.append(_core.one_step_bracket(*entry, True, False, eps))
+            pair = of(sigma, sensitivity)._pair("add_or_remove")
+            deltas.append(pair.one_step(True, False, eps))
         assert deltas[0][0] <= deltas[1][1]
 
 

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from hockeystick import _core
 
 
 def hockey_stick(p, q, eps):
@@ -23,7 +22,7 @@ def hockey_stick(p, q, eps):
 
 def bounds(profile, eps):
     """Return the upper ends of one step in both directions."""
-    return [_core.one_step_bracket(*profile._core("replace"), forward, False, eps)[1] for forward in (True, False)]
+    return [profile._pair("replace").one_step(forward, False, eps)[1] for forward in (True, False)]
 
 
 def normal_tail(x):
@@ -62,7 +61,7 @@ def test_any_falling_numbers_are_a_pair(deltas, gaps):
     deltas = sorted(deltas, reverse=True)
     epsilons = np.concatenate([[0.0], np.cumsum(gaps)])[: len(deltas)]
     profile = hs.PrivacyProfile(epsilons, deltas)
-    _, parameters, _ = profile._core("replace")
+    parameters = profile._pair("replace").parameters
     p, q = np.split(np.array(parameters), 2)
     assert p.min() >= 0.0
     assert q.min() >= 0.0
@@ -102,7 +101,7 @@ def test_two_directions_of_a_sampled_gaussian():
     base = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
 
     def curve(forward):
-        return lambda eps: _core.one_step_bracket(*base._core("add_or_remove"), forward, False, eps)[1]
+        return lambda eps: base._pair("add_or_remove").one_step(forward, False, eps)[1]
 
     profile = hs.PrivacyProfile.from_function(curve(True), curve(False))
     for count in (1, 50):

@@ -13,7 +13,6 @@ from scipy import stats
 from scipy.special import ndtr
 
 import hockeystick as hs
-from hockeystick import _core
 from hockeystick._numeric.binomial import group_in_batch
 from hockeystick.mechanisms.copies_in_batch import drawn_copies
 
@@ -67,8 +66,8 @@ def attained(p, q, eps):
 
 def upper_ends(mechanism, adjacency, eps):
     """Return the upper ends of both directions."""
-    entries = mechanism._entries(adjacency)
-    return [_core.one_step_bracket(*entries[0][:3], forward, False, eps)[1] for forward in (True, False)]
+    pair, _ = mechanism._pairs(adjacency)[0]
+    return [pair.one_step(forward, False, eps)[1] for forward in (True, False)]
 
 
 NOISES = {
@@ -185,7 +184,7 @@ def test_published_values():
         assert hs.Accountant("replace").compose(step, steps).epsilon(delta) == pytest.approx(upper, abs=2e-3)
         removed = hs.Accountant().compose(step, steps).epsilon(delta)
         assert removed == pytest.approx(lower, abs=2e-3)
-    once = [hs.FixedSizeSampled(GAUSSIAN, 50, 1, replacement)._entries("replace") for replacement in (False, True)]
+    once = [hs.FixedSizeSampled(GAUSSIAN, 50, 1, replacement)._pairs("replace") for replacement in (False, True)]
     assert once[0] == once[1]
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import hockeystick as hs
-from hockeystick import _core
 from hockeystick._numeric.binomial import binomial_tail
 
 STEP = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 18)
@@ -53,13 +52,13 @@ def test_no_algorithm_leaks_more(noise, rate, most, others, changed, eps):  # no
         ("replace", True, with_mine, with_instead),
     ):
         attained = np.sum(np.maximum(p - math.exp(eps) * q, 0.0))
-        assert attained <= _core.one_step_bracket(*step._core(adjacency), forward, False, eps)[1] + 1e-12
+        assert attained <= step._pair(adjacency).one_step(forward, False, eps)[1] + 1e-12
 
 
 @pytest.mark.parametrize("eps", [0.2, 1.0, 3.0])
 def test_labels(eps):
     """One step and two steps are sums over what was truncated, by the accountants of Poisson samples."""
-    truncation = STEP._core("add_or_remove")[1][2]
+    truncation = STEP._pair("add_or_remove").parameters[2]
     whole, cut = hs.PoissonSampled(hs.Gaussian(1.0), 0.05), hs.PoissonSampled(hs.Gaussian(0.5), 0.05)
     for steps in (1, 2):
         found = hs.Accountant().compose(STEP, steps).explain(eps=eps).directions["remove"]
@@ -81,7 +80,7 @@ def test_large_batches_are_poisson_samples(adjacency):
     """A batch for everybody is Poisson sampling; smaller ones leak more and more; nobody sampled leaks nothing."""
     poisson = hs.PoissonSampled(hs.Gaussian(1.0), 0.05)
     everybody = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 200)
-    assert everybody._core(adjacency) == poisson._core(adjacency)
+    assert everybody._pair(adjacency) == poisson._pair(adjacency)
     bounds = [
         hs.Accountant(adjacency)
         .compose(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, most), 20)

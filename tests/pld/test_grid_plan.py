@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import pairs
 from distributions import assert_inside, compose
 from hockeystick import _core
 
@@ -78,7 +79,7 @@ def random_cell(generator, widest):
 def both_directions(noise, rate, steps, delta, interval=0.0):
     """Return the bracket of epsilon and the work of both directions."""
     ledger = [("gaussian", [1 / noise], rate, steps)]
-    ends = [_core.pld_bracket(ledger, forward, True, delta, interval, 1e-3) for forward in (True, False)]
+    ends = [pairs.pld_bracket(ledger, forward, True, delta, interval, 1e-3) for forward in (True, False)]
     return max(end[0] for end in ends), max(end[1] for end in ends), sum(end[4] for end in ends)
 
 
@@ -113,7 +114,7 @@ def test_finer_and_coarser_brackets_overlap():
         noise, rate, steps, delta = random_cell(generator, {"noise": (0.3, 50.0), "rate": 1e-5, "steps": 1e4})
         ledger = [("gaussian", [1 / noise], rate, steps)]
         for forward in (True, False):
-            ends = [_core.pld_bracket(ledger, forward, True, delta, 0.0, tolerance) for tolerance in (3e-2, 3e-3, 7e-4)]
+            ends = [pairs.pld_bracket(ledger, forward, True, delta, 0.0, tolerance) for tolerance in (3e-2, 3e-3, 7e-4)]
             assert max(end[0] for end in ends) <= min(end[1] for end in ends), (noise, rate, steps, delta)
 
 
@@ -125,7 +126,7 @@ def test_long_query_is_interrupted():
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with pytest.raises(KeyboardInterrupt):
-            _core.pld_bracket(ledger, True, True, 1e-8, 0.0, 1e-4)
+            pairs.pld_bracket(ledger, True, True, 1e-8, 0.0, 1e-4)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)

@@ -29,13 +29,14 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
     "cli": "show",
     "cumulant": "contour",
     "last_iterate": "hidden_state",
+    "mechanism": "mechanisms",
     "plot": "show",
     "report": "show",
     "simd": "contour",
 }
 TESTED_BY = {  # files of tests, and the headers of their room that they test, beside the one of the same name
-    "accounting/test_accounting": "accountant",
-    "accounting/test_dpsgd": "dpsgd_engine",
+    "accounting/test_accounting": "accountant closed_forms steps",
+    "accounting/test_engine": "directed_contours question",
     "allocation/test_random_allocation": "ratio_grid ratio_law",
     "chain/test_markov": (
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
@@ -45,7 +46,7 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
         "alias_error chernoff ledger_contour line_bracket line_choice line_grid line_sum result strategy truncated_ledger "
         "truncations"
     ),
-    "contour/test_idle_contours": "contour_cache node_cache",
+    "contour/test_contour_cache": "node_cache",
     "contour/test_sliced_contour": "slice_bounds slice_errors slice_plan slice_sum",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_last_iterate": "loss_curve projected_sgd",
@@ -64,6 +65,7 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "divergence/chernoff": "contour/test_contour: tails that no line reaches",
     "federated/published_fedavg": "published/test_published: printed formulas",
     "federated/trusted_aggregator_bounds": "hidden_state/test_repeated: chains by quadrature",
+    "mechanism/*": "mechanisms/test_specification: what must be true of each; each has a file of its own there, or in loss",
     "numeric/binomial": "hidden_state/test_repeated: records drawn at random",
     "numeric/blocked_dot": "chain/test_markov: chains against quadrature",
     "numeric/coefficients": "project/test_codebase: the script that writes them writes the same",
@@ -74,7 +76,8 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/gauss_legendre": "chain/test_markov: integrals by its nodes",
     "numeric/interval": "contour/test_contour and pld/test_composition: brackets",
     "numeric/log_arithmetic": "divergence/test_hockey_stick: logarithms of theta",
-    "numeric/parallel": "contour/test_idle_contours: threads, and hidden_state/test_extremes: Ctrl-C",
+    "numeric/parallel": "contour/test_contour_cache: threads, and hidden_state/test_extremes: Ctrl-C",
+    "numeric/require": "accounting/test_state: arguments that are refused, by name",
     "numeric/root": "divergence/test_hockey_stick_inverse: roots, judged by the function at them",
     "numeric/rounding": "loss/test_one_step: ends that enclose exact values, closely",
     "numeric/work_budget": "accounting/test_fuzz: bounded work on every cell",

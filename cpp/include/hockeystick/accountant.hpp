@@ -1,12 +1,24 @@
-// A door: the accountant (accounting/accountant.hpp), as hockeystick::Accountant. Needs pocketfft on the include path.
+// A door: the accountant, and the mechanisms to compose. Needs pocketfft on the include path.
+//
+//   hockeystick::Accountant training;
+//   training.compose(hockeystick::poisson_sampled(hockeystick::gaussian(1.1), 0.01), 1000);
+//   const hockeystick::Interval epsilon = training.epsilon(1e-5);  // .lower, .upper
 #pragma once
 
 #include <hockeystick/accounting/accountant.hpp>
+#include <hockeystick/mechanism/registry.hpp>
 
 namespace hockeystick {
 
 using accounting::Accountant;
-using loss::Mechanism;
+using mechanism::approximate_dp;
+using mechanism::bounded_range;
+using mechanism::discrete;
+using mechanism::discrete_gaussian;
+using mechanism::gaussian;
+using mechanism::laplace;
+using mechanism::PairPointer;
+using mechanism::poisson_sampled;
 using numeric::Interval;
 
 }  // namespace hockeystick

@@ -82,10 +82,29 @@ HS_API hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, doubl
                                                 double sampling_rate, double count);
 HS_API hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
                                                double count);
+/* On a batch of fixed size, drawn without replacement from dataset_size records. */
+HS_API hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, double noise_multiplier,
+                                                   double dataset_size, double batch_size, double count);
+HS_API hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier,
+                                                  double dataset_size, double batch_size, double count);
+/* Noise on integers; query_sensitivity is that of adding or removing a record, a whole number. */
+HS_API hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double sigma, double query_sensitivity,
+                                                 double count);
+HS_API hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double parameter, double query_sensitivity,
+                                                double count);
+/* Under HS_REPLACE only. */
+HS_API hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_parameter,
+                                                   double num_buckets, double count);
+HS_API hs_status hs_accountant_exponential(hs_accountant* accountant, double epsilon, double count);
+HS_API hs_status hs_accountant_permute_and_flip(hs_accountant* accountant, double epsilon, double count);
 HS_API hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon, double delta, double count);
 /* Two distributions over n outcomes, each summing to 1 within 1e-12. */
 HS_API hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, const double* q, size_t n,
                                         double count);
+/* A pair for removing a record and one for adding it. */
+HS_API hs_status hs_accountant_discrete_pairs(hs_accountant* accountant, const double* p, const double* q, size_t n,
+                                              const double* added_p, const double* added_q, size_t added_n,
+                                              double count);
 /* Brackets of delta at n eps >= 0, and of epsilon at n deltas in [0, 1). */
 HS_API hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out);
 HS_API hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out);

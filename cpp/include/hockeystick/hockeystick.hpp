@@ -1,5 +1,7 @@
-// The front door: everything that an embedder may include without pocketfft. accounting/accountant.hpp and pld/composition.hpp, which need pocketfft on
-// the include path, are doors of their own. A room's further names are found in its namespace, such as hockeystick::chain.
+// The front door: everything that an embedder may include without pocketfft.
+// accounting/accountant.hpp and pld/composition.hpp, which need pocketfft on the include path, are
+// doors of their own. A room's further names are found in its namespace, such as
+// hockeystick::chain.
 #pragma once
 
 #include <hockeystick/allocation/random_allocation.hpp>
@@ -7,7 +9,6 @@
 #include <hockeystick/divergence/gaussian_dp.hpp>
 #include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
-#include <hockeystick/dpsgd.hpp>
 #include <hockeystick/federated/fedavg.hpp>
 #include <hockeystick/federated/published_fedavg.hpp>
 #include <hockeystick/federated/trusted_aggregator.hpp>
@@ -21,7 +22,6 @@
 #include <hockeystick/hidden_state/projected_sgd_bounds.hpp>
 #include <hockeystick/hidden_state/random_participation_bounds.hpp>
 #include <hockeystick/hidden_state/shifted_interpolation.hpp>
-#include <hockeystick/loss/mechanism.hpp>
 #include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/numeric/gaussian_tail.hpp>
 #include <hockeystick/numeric/parallel.hpp>
@@ -56,8 +56,6 @@ using hidden_state::pnsgd_gaussian_random_stop;
 using hidden_state::pnsgd_laplace;
 using hidden_state::pnsgd_rdp;
 
-using loss::make_loss;
-using loss::Mechanism;
 using loss::OneStep;
 
 }  // namespace hockeystick

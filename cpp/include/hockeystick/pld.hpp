@@ -1,12 +1,11 @@
-// A door: compositions of discretised privacy losses (pld/composition.hpp). Needs pocketfft on the include path.
+// A door: compositions of discretised privacy losses (pld/composition.hpp). Needs pocketfft on the
+// include path.
 #pragma once
 
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick {
 
-using loss::make_loss;
-using loss::Mechanism;
 using pld::Composition;
 using pld::PldBracket;
 using pld::PldSettings;

@@ -11,7 +11,7 @@ from hockeystick._checks import Array, Grid
 from hockeystick._hidden_states.best import METHODS
 from hockeystick._numeric.rounding import DOWN
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
 __all__ = ["sampled_bounds"]
@@ -24,11 +24,8 @@ class _Sampled(Mechanism):
     noise_multiplier: float
     sampling_rate: float
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        kind, parameters, _ = Gaussian(self.noise_multiplier)._core(adjacency)
-        if self.sampling_rate == 1.0:
-            return kind, parameters, 1.0
-        return "fixed_size_gaussian", [*parameters, self.sampling_rate], 1.0
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.fixed_size_sampled(Gaussian(self.noise_multiplier)._pair(adjacency), self.sampling_rate)
 
 
 def sampled_bounds(cells: list[Array], grid: Grid, *, convex: bool = True) -> Array:

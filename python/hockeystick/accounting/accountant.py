@@ -24,6 +24,7 @@ from hockeystick._checks import (
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting import engines
 from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
@@ -344,17 +345,16 @@ class Accountant(Ledger):
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
         most = LARGEST_COUNT - self._ledger.get(mechanism, 0)
-        if epsilon == math.inf or not engines.Composition({mechanism: 1}, self._adjacency).entries(upper=True):
+        if epsilon == math.inf or engines.leaks_nothing(mechanism, self._adjacency):
             return most if self._upper_epsilon(delta) <= epsilon else 0
         return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
 
     def _ask(self, question: engines.Question) -> tuple[list[engines.Answer], str]:
-        composition = engines.Composition(self._ledger, self._adjacency)
+        composition = self._composition()
         return engines.answers(composition, question, self._engine, upper_only=False), composition.status
 
     def _upper(self, *, for_epsilon: bool, value: float) -> float:
-        composition = engines.Composition(self._ledger, self._adjacency)
-        return engines.upper_end(composition, engines.Question(for_epsilon, value), self._engine)
+        return engines.upper_end(self._composition(), engines.Question(for_epsilon, value), self._engine)
 
     def _upper_delta(self, eps: float) -> float:
         return self._upper(for_epsilon=False, value=eps)
@@ -363,12 +363,11 @@ class Accountant(Ledger):
         return self._upper(for_epsilon=True, value=delta)
 
     def _log_delta(self, eps: float) -> float:
-        composition = engines.Composition(self._ledger, self._adjacency)
-        return engines.log_delta(composition, eps, self._engine)
+        return engines.log_delta(self._composition(), eps, self._engine)
 
     def _epsilon_with(self, mechanism: Mechanism, count: int, delta: float) -> float:
         total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        composition = engines.Composition({**self._ledger, mechanism: total}, self._adjacency)
+        composition = Composition({**self._ledger, mechanism: total}, self._adjacency)
         return engines.upper_end(composition, engines.Question(True, delta), self._engine)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import Array, broadcast, thread_count
 from hockeystick.accounting import engines
+from hockeystick.accounting.composition import Composition
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
@@ -54,6 +55,6 @@ def _one_by_one(
     for mechanism, count in runs:
         for _ in range(count):
             ledger[mechanism] = ledger.get(mechanism, 0) + 1
-            composition = engines.Composition(ledger, adjacency)
+            composition = Composition(ledger, adjacency)
             curve.append(engines.upper_end(composition, engines.Question(True, delta), engine))
     return np.array(curve)

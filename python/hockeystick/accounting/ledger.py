@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import choice, count_scalar
 from hockeystick.accounting import engines
-from hockeystick.accounting.renyi.divergence import require_bound
+from hockeystick.accounting.composition import Composition
+from hockeystick.accounting.renyi.divergence import require_supported
 from hockeystick.accounting.state import dump, load
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism
 
@@ -47,8 +48,7 @@ class Steps:
         require_mechanism(mechanism)
         count = count_scalar("count", count)
         if mechanism not in self._ledger:
-            mechanism._entries(self._adjacency)  # refuses here rather than at a query
-            require_bound(mechanism, self._adjacency)
+            require_supported(mechanism, self._adjacency)  # here rather than at a query
         return count
 
 
@@ -60,6 +60,7 @@ class Ledger(Steps):
         super().__init__(adjacency)
         self._engine: engines.Engine = choice("engine", engine, engines.ENGINES)
         self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
+        self._composed: Composition | None = None  # of the ledger as it is, kept warm between questions
 
     @property
     def engine(self) -> engines.Engine:
@@ -95,12 +96,20 @@ class Ledger(Steps):
         """
         count = self._checked(mechanism, count)
         total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
+        self._composed = None
         self._ledger[mechanism] = total
         if self._runs and self._runs[-1][0] == mechanism:
             self._runs[-1] = (mechanism, self._runs[-1][1] + count)
         else:
             self._runs.append((mechanism, count))
         return self
+
+    def _composition(self) -> Composition:
+        """Return the ledger as the core sees it."""
+        composed = self._composed
+        if composed is None:
+            composed = self._composed = Composition(self._ledger, self._adjacency)
+        return composed
 
     def state_dict(self) -> dict[str, Any]:
         """Return the accountant as plain JSON values, with a version.

@@ -67,7 +67,7 @@ class PrivacyLossDistribution:
             interval = positive_scalar("interval", interval)
         adjacency = choice("adjacency", adjacency, ADJACENCIES)
         require_pairs(mechanism)
-        mechanism._entries(adjacency)  # refuses here rather than at a query
+        mechanism._pairs(adjacency)  # refuses here rather than at a query
         return cls({mechanism: 1}, interval, adjacency)
 
     @property

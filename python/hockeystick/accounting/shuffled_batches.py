@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.kernels import log_q
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 from hockeystick.mechanisms.random_allocation import MOST_STEPS, NOISE, RandomAllocation
 
@@ -117,7 +118,7 @@ class _LargestOutput(Mechanism):
     noise_multiplier: float
     num_batches: int
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
         r = 1.0 / self.noise_multiplier
         at = np.linspace(r - 37.0, 2.0 * r + 37.0, CELLS + 1)
@@ -126,7 +127,7 @@ class _LargestOutput(Mechanism):
             [np.where(law > LEAST_MASS, law * (1.0 - MASS_ERROR), 0.0) for law in (p, q)],
             [np.maximum(law * (1.0 + MASS_ERROR), LEAST_MASS) for law in (p, q)],
         )
-        return "discrete_pairs", [float(CELLS), *np.concatenate([less[0], more[1], less[1], more[0]]).tolist()], 1.0
+        return core.discrete_pairs(*(law.tolist() for law in (less[0], more[1], less[1], more[0])))
 
 
 def _masses(at: Array, moved: float, num_batches: int) -> Array:

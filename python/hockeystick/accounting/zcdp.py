@@ -153,24 +153,15 @@ def zcdp_rho(accountant: Accountant) -> float:
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
     if isinstance(mechanism, ZeroConcentratedDP):
         return mechanism.rho
-    releases = mechanism._entries(adjacency)
-    distances = [_gaussian_distance(*release[:3]) for release in releases]
-    if None not in distances:
-        return math.fsum(
-            0.5 * count * (distance or 0.0) ** 2 for distance, (*_, count) in zip(distances, releases, strict=True)
-        )
+    if mechanism._has_pair:
+        terms = [0.5 * count * pair.concentrated_shift**2 for pair, count in mechanism._pairs(adjacency)]
+        if not any(map(math.isnan, terms)):
+            return math.fsum(terms)
     bound = float(Accountant(adjacency).compose(mechanism).epsilon(0.0))
     if bound == np.inf:
         msg = f"accountant must hold what is rho-zCDP, which is not known of {mechanism!r}"
         raise ValueError(msg)
     return 0.5 * bound * bound
-
-
-def _gaussian_distance(kind: str, parameters: list[float], rate: float) -> float | None:
-    """Return how far (discrete) Gaussian noise is moved, in standard deviations; None for all else."""
-    if kind == "gaussian" and rate in {0.0, 1.0}:
-        return rate * parameters[0]
-    return parameters[1] / parameters[0] if kind == "discrete_gaussian" and rate == 1.0 else None
 
 
 def _delta(cells: list[Array], _threads: int) -> Array:

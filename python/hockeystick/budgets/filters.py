@@ -116,11 +116,15 @@ class GaussianFilter(Filter):
         return float(_of_mu(self._mu).epsilon(delta))
 
     def _cost(self, mechanism: Mechanism) -> float:
-        entries = [entry for entry in mechanism._entries(self._adjacency) if entry[2] > 0.0]
-        if any(kind != "gaussian" or rate != 1.0 for kind, _, rate, _ in entries):
+        pairs = (
+            [(pair, count) for pair, count in mechanism._pairs(self._adjacency) if pair.leaks]
+            if mechanism._has_pair
+            else []
+        )
+        if not mechanism._has_pair or not all(pair.is_gaussian for pair, _ in pairs):
             msg = f"mechanism must be Gaussian noise without sampling, not {mechanism!r}; RenyiFilter takes others"
             raise ValueError(msg)
-        return math.fsum(count * parameters[0] * parameters[0] for _, parameters, _, count in entries)
+        return math.fsum(count * pair.gaussian_shift * pair.gaussian_shift for pair, count in pairs)
 
 
 def _of_mu(mu: float) -> Accountant:

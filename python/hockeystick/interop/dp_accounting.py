@@ -18,10 +18,10 @@ from hockeystick._checks import Array, count_scalar, positive_scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.composition import Composition
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
-from hockeystick.mechanisms.base import Core
 
 NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
 
@@ -160,42 +160,42 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     if pld_pmf is None:
         raise ImportError(NEED)
     h = positive_scalar("value_discretization_interval", value_discretization_interval)
-    composition = engines.Composition(accountant.ledger, accountant.adjacency)
+    composition = Composition(accountant.ledger, accountant.adjacency)
     engines.require_certified(composition)
-    symmetric = len(composition.directions()) == 1
+    steps = composition.steps(upper=True)
+    symmetric = all(pair.symmetric for pair, _ in steps)
     total = None
-    for kind, parameters, rate, count in composition.entries(upper=True):
-        mechanism = (kind, parameters, rate)
+    for pair, count in steps:
         directions = (True,) if symmetric else (True, False)
-        step = privacy_loss_distribution.PrivacyLossDistribution(*(_dots(mechanism, up, h) for up in directions))
+        step = privacy_loss_distribution.PrivacyLossDistribution(*(_dots(pair, up, h) for up in directions))
         repeated = step.self_compose(int(count)) if count > 1 else step
         total = repeated if total is None else total.compose(repeated)
     return privacy_loss_distribution.identity(h) if total is None else total
 
 
-def _dots(mechanism: Core, forward: bool, h: float) -> Any:
+def _dots(pair: core.Pair, forward: bool, h: float) -> Any:
     """Return one direction of one step on the grid."""
-    bottom, top = (-_highest(mechanism, not forward), _highest(mechanism, forward))
+    bottom, top = (-_highest(pair, not forward), _highest(pair, forward))
     if (top - bottom) / h > LARGEST_GRID:
         msg = f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
         raise ValueError(msg)
     first, last = math.floor(bottom / h), math.ceil(top / h)
-    deltas = [_delta(mechanism, forward, i * h) for i in range(first, last + 1)]
+    deltas = [_delta(pair, forward, i * h) for i in range(first, last + 1)]
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(h, first, last, np.minimum.accumulate(deltas))
 
 
-def _highest(mechanism: Core, forward: bool) -> float:
+def _highest(pair: core.Pair, forward: bool) -> float:
     """Return a loss beyond which there is nothing, or next to nothing."""
-    _, most, _, infinite = core.one_step_limits(*mechanism, forward)
+    _, most, _, infinite = pair.limits(forward)
     spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
-    return max(min(most, core.one_step_bracket(*mechanism, forward, True, spared)[1]), 0.0)
+    return max(min(most, pair.one_step(forward, True, spared)[1]), 0.0)
 
 
-def _delta(mechanism: Core, forward: bool, eps: float) -> float:
+def _delta(pair: core.Pair, forward: bool, eps: float) -> float:
     """Return the upper end of delta, at a negative eps by that of the other direction."""
     if eps >= 0:
-        return float(core.one_step_bracket(*mechanism, forward, False, eps)[1])
-    other = core.one_step_bracket(*mechanism, not forward, False, -eps)[1]
+        return float(pair.one_step(forward, False, eps)[1])
+    other = pair.one_step(not forward, False, -eps)[1]
     return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from hockeystick._checks import count_scalar
 from hockeystick._numeric.rounding import DOWN
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.renyi.divergence import require_bound
+from hockeystick.accounting.renyi.divergence import require_supported
 from hockeystick.interop import event_noise
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps
 from hockeystick.mechanisms import (
@@ -126,8 +126,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
     try:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
-            mechanism._entries(adjacency_of(relation))
-            require_bound(mechanism, adjacency_of(relation))
+            require_supported(mechanism, adjacency_of(relation))
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, TypeAlias
+
+from hockeystick._core import Pair
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 Status: TypeAlias = Literal["certified", "estimate"]
 ADJACENCIES = ("add_or_remove", "replace")
-Core: TypeAlias = tuple[str, list[float], float]  # kind, parameters, Poisson sampling rate
-Entry: TypeAlias = tuple[str, list[float], float, float]  # the same, and a count
+CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
 
 class Mechanism:
@@ -19,14 +19,14 @@ class Mechanism:
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        """Return the pair as the compiled core names it, or raise ValueError if there is none for this adjacency."""
+    def _pair(self, adjacency: Adjacency) -> Pair:
+        """Return the pair that dominates one step, or raise ValueError if none is known for this adjacency."""
         raise NotImplementedError
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         """Return the releases of one step, for the upper or the lower end of what it leaks."""
         del upper  # most pairs are exact
-        return [(*self._core(adjacency), 1.0)]
+        return [(self._pair(adjacency), 1.0)]
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step for its numbers to hold, in words; what it is made of says its own."""
@@ -68,29 +68,11 @@ def require_pairs(mechanism: Mechanism) -> None:
             raise ValueError(msg)
 
 
-def shift(noise_multiplier: float, adjacency: Adjacency) -> float:
-    """Return the sensitivity of a query over its noise."""
-    return (2.0 if adjacency == "replace" else 1.0) / noise_multiplier
-
-
-def symmetric(kind: str, parameters: list[float], rate: float) -> bool:
-    """Say whether the pair and its reverse have one privacy loss."""
-    if kind == "discrete":
-        half = len(parameters) // 2
-        pair = list(zip(parameters[:half], parameters[half:], strict=True))
-        return rate == 1.0 and sorted(pair) == sorted((q, p) for p, q in pair)
-    if kind in ("gaussian_mixture", "truncated_gaussian", "discrete_pairs"):
-        return False
-    return rate == 1.0  # reflection exchanges the pair; the curve of a fixed-size sample is symmetric
+def sensitivity(adjacency: Adjacency) -> float:
+    """Return by how much a query moves, in units of its add-or-remove sensitivity."""
+    return 2.0 if adjacency == "replace" else 1.0
 
 
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
     """Return the error to raise where no pair is proven."""
     return ValueError(f"{mechanism!r} is not supported under adjacency={adjacency!r}: {reason}")
-
-
-def approximate_pair(epsilon: float, delta: float) -> Core:
-    """Return the pair that dominates all (epsilon, delta)-DP mechanisms (Kairouz, Oh and Viswanath 2015)."""
-    small = math.exp(-epsilon)
-    high, low = (1.0 - delta) / (1.0 + small), (1.0 - delta) * small / (1.0 + small)
-    return "discrete", [delta, high, low, 0.0, 0.0, low, high, delta], 1.0

@@ -12,7 +12,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import Array, count_scalar
 from hockeystick._numeric.rounding import DOWN, UP
-from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, require_pairs
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_pairs
 
 POINTS = {
     True: 8192.0,
@@ -20,7 +20,7 @@ POINTS = {
 }  # of the grid of losses, for upper and lower ends: lowering errs by more a point
 MOST_RELEASES = 10**4  # smaller losses are lost on the grid
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
-NOTHING: Core = ("discrete", [1.0, 1.0], 0.0)
+NOTHING = core.nothing()
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ class Composed(Mechanism):
     def _parts(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.steps)
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         return [
-            (kind, parameters, rate, count * times)
+            (pair, count * times)
             for mechanism, times in self.steps
-            for kind, parameters, rate, count in mechanism._entries(adjacency, upper=upper)
+            for pair, count in mechanism._pairs(adjacency, upper=upper)
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        return as_one(self._entries(adjacency), upper=True)
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return as_one(self._pairs(adjacency), upper=True)
 
 
 def _step(step: object) -> tuple[Mechanism, int]:
@@ -85,54 +85,55 @@ def _step(step: object) -> tuple[Mechanism, int]:
     return step[0], count_scalar("count", step[1])
 
 
-def as_one(entries: Sequence[Entry], *, upper: bool) -> Core:
+def as_one(steps: Sequence[CountedPair], *, upper: bool) -> core.Pair:
     """Return a composition as one release: exactly if it is a single one or Gaussian, else a pair above or below it."""
-    whole = simplest(entries, upper=upper)
+    whole = closed_form(steps, upper=upper)
     if whole is not None:
         return whole
-    forward, reverse = (discrete_pair(entries, forward=way, upper=upper) for way in (True, False))
-    return "discrete_pairs", [float(len(forward[0])), *forward[0], *forward[1], *reverse[0], *reverse[1]], 1.0
+    remove, add = (merge_discrete(steps, forward=way, upper=upper) for way in (True, False))
+    return core.discrete_pairs(*remove, *add)
 
 
-def simplest(entries: Sequence[Entry], *, upper: bool) -> Core | None:
+def closed_form(steps: Sequence[CountedPair], *, upper: bool) -> core.Pair | None:
     """Return a composition that has a closed form, or None; the shift of several Gaussians is rounded to the safe side."""
-    leaking = [entry for entry in entries if entry[2] > 0.0]
+    leaking = [(pair, count) for pair, count in steps if pair.leaks]
     if not leaking:
         return NOTHING
-    if len(leaking) == 1 and leaking[0][3] == 1.0:
-        return leaking[0][:3]
-    if any(kind != "gaussian" or rate != 1.0 for kind, _, rate, _ in leaking):
+    if len(leaking) == 1 and leaking[0][1] == 1.0:
+        return leaking[0][0]
+    if not all(pair.is_gaussian for pair, _ in leaking):
         return None
-    shift = math.hypot(*(math.sqrt(count) * parameters[0] for _, parameters, _, count in leaking))
-    return "gaussian", [shift * (UP if upper else DOWN)], 1.0
+    shift = math.hypot(*(math.sqrt(count) * pair.gaussian_shift for pair, count in leaking))
+    return core.gaussian_of_shift(shift * (UP if upper else DOWN))
 
 
-def discrete_pair(entries: Sequence[Entry], *, forward: bool, upper: bool) -> tuple[list[float], list[float]]:
+def merge_discrete(steps: Sequence[CountedPair], *, forward: bool, upper: bool) -> tuple[list[float], list[float]]:
     """Return the masses of a discrete pair that is above, or below, one direction of a composition at every epsilon."""
-    gaussians = [entry for entry in entries if entry[0] == "gaussian" and entry[2] == 1.0]
-    others = [entry for entry in entries if entry not in gaussians and entry[2] > 0.0]
-    together = simplest(gaussians, upper=upper) if gaussians else None
-    leaking = [*others, *([] if together is None else [(*together, 1.0)])]
-    releases_of_all = sum(count for *_, count in leaking)
-    if releases_of_all > MOST_RELEASES:
-        msg = f"a sample's releases other than Gaussian must be at most {MOST_RELEASES}, not {releases_of_all:.0f}"
+    gaussians = [(pair, count) for pair, count in steps if pair.is_gaussian]
+    leaking = [(pair, count) for pair, count in steps if pair.leaks and not pair.is_gaussian]
+    together = closed_form(gaussians, upper=upper) if gaussians else None
+    if together is not None:
+        leaking.append((together, 1.0))
+    num_releases = sum(count for _, count in leaking)
+    if num_releases > MOST_RELEASES:
+        msg = f"a sample's releases other than Gaussian must be at most {MOST_RELEASES}, not {num_releases:.0f}"
         raise ValueError(msg)
-    key = sorted((kind, tuple(parameters), rate, count) for kind, parameters, rate, count in leaking)
-    p, q = _discrete_pair(tuple(key), forward, upper)
-    return p, q
+    return _merge_discrete(tuple(sorted(leaking, key=_place)), forward, upper)
 
 
 @lru_cache(maxsize=64)
-def _discrete_pair(
-    key: tuple[tuple[str, tuple[float, ...], float, float], ...],
-    forward: bool,
-    upper: bool,
-) -> tuple[list[float], list[float]]:
-    entries = [(kind, list(parameters), rate, count) for kind, parameters, rate, count in key]
-    return core.composed_pair(entries, forward, upper, POINTS[upper])
+def _merge_discrete(steps: tuple[CountedPair, ...], forward: bool, upper: bool) -> tuple[list[float], list[float]]:
+    return core.composed_pair(list(steps), forward, upper, POINTS[upper])
 
 
-def replaced_pair(p: Sequence[float], q: Sequence[float], rate: float) -> Core:
+def _place(step: CountedPair) -> tuple[list[float], ...]:
+    """Return what steps are sorted by, so that their order does not change a result."""
+    pair, count = step
+    base = pair.base
+    return ([count, *pair.parameters], *(_place((base, 1.0)) if base else ()))
+
+
+def replaced_pair(p: Sequence[float], q: Sequence[float], rate: float) -> core.Pair:
     """Return the pair of a Poisson sample, one record replaced, of a mechanism that has (p, q) for removing a record.
 
     Proof. Let B be the output without the record, A with it and A' with what replaces it, given the other records of the sample: an
@@ -161,4 +162,4 @@ def replaced_pair(p: Sequence[float], q: Sequence[float], rate: float) -> Core:
     ends = [infinite, 0.0] if infinite > 0.0 else []
     law = [*ends, *high.tolist(), *low.tolist()]
     other = [*ends[::-1], *low.tolist(), *high.tolist()]
-    return "discrete", [*law, *other], 1.0
+    return core.discrete(law, other)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import hockeystick._core as core
 from hockeystick._checks import count_scalar, distribution, probability_scalar, scalar
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, approximate_pair, refuse
+from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
 
 __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
 
@@ -41,13 +42,10 @@ class RandomizedResponse(Mechanism):
         object.__setattr__(self, "noise_parameter", probability_scalar("noise_parameter", self.noise_parameter))
         object.__setattr__(self, "num_buckets", count_scalar("num_buckets", self.num_buckets, 2))
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
             raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
-        other = self.noise_parameter / self.num_buckets
-        true = (1.0 - self.noise_parameter) + other
-        rest = other * (self.num_buckets - 2)
-        return "discrete", [true, other, rest, other, true, rest], 1.0
+        return core.randomized_response(self.noise_parameter, float(self.num_buckets))
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,9 @@ class ApproximateDP(Mechanism):
         """Return what must be true of the step, in words."""
         return ["the guarantee of ApproximateDP holds for this adjacency"]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the guarantee is taken to be for the one in use
-        return approximate_pair(self.epsilon, self.delta)
+        return core.approximate_dp(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True)
@@ -120,13 +118,13 @@ class Discrete(Mechanism):
         """Return what must be true of the step, in words."""
         return ["the guarantee of Discrete holds for this adjacency"]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
-        return "discrete", self._pair(), 1.0
+        return core.discrete(*self._normalised())
 
-    def _pair(self) -> list[float]:
-        """Return p, then q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
-        return [mass / math.fsum(law) for law in (self.p, self.q) for mass in law]
+    def _normalised(self) -> tuple[list[float], ...]:
+        """Return p and q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
+        return tuple([mass / math.fsum(law) for mass in law] for law in (self.p, self.q))
 
 
 @dataclass(frozen=True)
@@ -165,6 +163,6 @@ class DiscretePairs(Mechanism):
         """Return what must be true of the step, in words."""
         return ["the guarantee of DiscretePairs holds for this adjacency"]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
-        return "discrete_pairs", [float(len(self.remove.p)), *self.remove._pair(), *self.add._pair()], 1.0
+        return core.discrete_pairs(*self.remove._normalised(), *self.add._normalised())

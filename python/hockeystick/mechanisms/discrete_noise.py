@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+import hockeystick._core as core
 from hockeystick._checks import count_scalar, positive_scalar, scalar
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
 
@@ -43,8 +43,8 @@ class DiscreteGaussian(Mechanism):
         object.__setattr__(self, "sigma", sigma)
         object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, 10**9))
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        return "discrete_gaussian", [self.sigma, float(_moved(self.sensitivity, adjacency))], 1.0
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.discrete_gaussian(self.sigma, float(_moved(self.sensitivity, adjacency)))
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,8 @@ class DiscreteLaplace(Mechanism):
             msg = f"parameter times sensitivity must be at most 300, not {self.parameter * self.sensitivity}"
             raise ValueError(msg)
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        moved = _moved(self.sensitivity, adjacency)
-        end = 1.0 / (1.0 + math.exp(-self.parameter))  # of 0 and all below
-        middle = -math.expm1(-self.parameter) * end
-        inner = [middle * math.exp(-self.parameter * k) for k in range(1, moved)]
-        q = [end, *inner, end * math.exp(-self.parameter * moved)]
-        return "discrete", [*q[::-1], *q], 1.0
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.discrete_laplace(self.parameter, float(_moved(self.sensitivity, adjacency)))
 
 
 def _sensitivity(value: int, most: int) -> int:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import hockeystick._core as core
 from hockeystick._checks import count_scalar
-from hockeystick.mechanisms.base import (
-    Adjacency,
-    Core,
-    Entry,
-    Mechanism,
-    refuse,
-    require_mechanism,
-    require_pairs,
-    symmetric,
-)
-from hockeystick.mechanisms.composed import NOTHING, ONE_SAMPLE, Composed, discrete_pair, simplest
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
+from hockeystick.mechanisms.composed import NOTHING, ONE_SAMPLE, Composed, closed_form, merge_discrete
 from hockeystick.mechanisms.copies_in_batch import drawn_copies
 
 MOST_COPIES = 100  # of a record on average
@@ -106,63 +98,66 @@ class FixedSizeSampled(Mechanism):
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         return self._batched(adjacency, upper=True)
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
-            return self.mechanism._entries(adjacency, upper=upper)
-        return [(*self._batched(adjacency, upper=upper), 1.0)]
+            return self.mechanism._pairs(adjacency, upper=upper)
+        return [(self._batched(adjacency, upper=upper), 1.0)]
 
-    def _batched(self, adjacency: Adjacency, *, upper: bool) -> Core:
+    def _batched(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency == "add_or_remove" and any(part._for_one_adjacency for part in self.mechanism._within()):
             raise refuse(self, adjacency, "its mechanism must have a pair for replacing a record as well")
         if self.replacement and self.batch_size > 1:
             return self._with_replacement(adjacency, upper=upper)
-        kind, parameters, rate = self._base(adjacency, upper=upper)
+        pair = self._base(adjacency, upper=upper)
         if self.batch_size == self.dataset_size:
             if adjacency == "add_or_remove":
                 raise refuse(self, adjacency, "a batch of all records does not exist where one is missing")
-            return kind, parameters, rate
+            return pair
         drawn = self.batch_size / self.dataset_size
-        if rate == 0.0:
+        if not pair.leaks:
             return NOTHING
-        return (
-            (kind, parameters, drawn)
-            if adjacency == "add_or_remove" or not upper
-            else (f"fixed_size_{kind}", [*parameters, drawn], 1.0)
-        )
+        return self._drawn(pair, drawn, adjacency, upper=upper)
 
-    def _base(self, adjacency: Adjacency, *, upper: bool) -> Core:
+    @staticmethod
+    def _drawn(pair: core.Pair, rate: float, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        """Return what a batch leaks that has the record with a probability: attained by Poisson's pair, dominated by ours."""
+        if adjacency == "add_or_remove" or not upper:
+            return core.poisson_sampled(pair, rate, upper)
+        return core.fixed_size_sampled(pair, rate)
+
+    def _base(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         """Return the mechanism's pair for replacement, which must be the same in either order."""
-        entries = self.mechanism._entries("replace", upper=upper)
-        if not all(symmetric(kind, parameters, rate) for kind, parameters, rate, _ in entries if rate > 0.0):
+        steps = self.mechanism._pairs("replace", upper=upper)
+        if not all(pair.symmetric for pair, _ in steps):
             raise refuse(self, adjacency, "its mechanism must have the same pair in either order, under replacement")
-        whole = simplest(entries, upper=upper)
+        whole = closed_form(steps, upper=upper)
         if whole is not None:
             return whole
-        p, q = discrete_pair(entries, forward=True, upper=upper)
-        return "discrete", [*p, *q], 1.0
+        return core.discrete(*merge_discrete(steps, forward=True, upper=upper))
 
-    def _with_replacement(self, adjacency: Adjacency, *, upper: bool) -> Core:
-        kind, parameters, rate = simplest(self.mechanism._entries("replace", upper=upper), upper=upper) or NOTHING
-        if kind not in ("gaussian", "laplace") or rate != 1.0:
+    def _with_replacement(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        pair = closed_form(self.mechanism._pairs("replace", upper=upper), upper=upper) or NOTHING
+        gaussian = pair.is_gaussian
+        shift = pair.shift if isinstance(pair, core.LaplacePair) else pair.gaussian_shift
+        if not (gaussian or isinstance(pair, core.LaplacePair)):
             raise refuse(
                 self, adjacency, "with replacement only noise is supported whose sum for several records is known"
             )
-        if not SHIFTS[0] <= parameters[0] <= SHIFTS[1]:
-            msg = f"2/noise_multiplier must lie in [{SHIFTS[0]}, {SHIFTS[1]}] with replacement, not {parameters[0]}"
+        if not SHIFTS[0] <= shift <= SHIFTS[1]:
+            msg = f"2/noise_multiplier must lie in [{SHIFTS[0]}, {SHIFTS[1]}] with replacement, not {shift}"
             raise ValueError(msg)
         if self.dataset_size == 1:  # drawn every time
             if adjacency == "add_or_remove":
                 raise refuse(self, adjacency, "there is nothing to draw from where the record is missing")
-            return kind, [parameters[0] * self.batch_size], 1.0
+            return (core.gaussian_of_shift if gaussian else core.laplace_of_shift)(shift * self.batch_size)
         copies, weights, drawn = drawn_copies(self.batch_size, self.dataset_size, upper=upper)
-        mixture = [*(parameters[0] * m for m in copies), *weights]
-        if kind == "gaussian" and (adjacency == "add_or_remove" or not upper):
-            return "gaussian_mixture", mixture, drawn
+        mixture = [shift * m for m in copies], weights
+        if gaussian and (adjacency == "add_or_remove" or not upper):
+            return core.poisson_sampled(core.gaussian_mixture(*mixture), drawn, upper)
         if not upper:
-            return kind, parameters, drawn
-        if adjacency == "add_or_remove":
-            return f"labelled_{kind}", mixture, drawn
-        return f"fixed_size_labelled_{kind}", [*mixture, drawn], 1.0
+            return core.poisson_sampled(pair, drawn, upper)
+        labelled = core.labelled_gaussian if gaussian else core.labelled_laplace
+        return self._drawn(labelled(*mixture), drawn, adjacency, upper=upper)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -156,7 +157,7 @@ class MixtureOfGaussians(Mechanism):
             "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "add_or_remove":
             raise refuse(
                 self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
@@ -168,9 +169,11 @@ class MixtureOfGaussians(Mechanism):
                 merged[shift] = merged.get(shift, 0.0) + probability
         moves = math.fsum(merged.values())
         rate = self._moving()
-        if len(merged) < 2:
-            return "gaussian", [*merged, 1.0][:1], rate
-        return "gaussian_mixture", [*merged, *(p / moves for p in merged.values())], rate
+        if not merged:
+            return core.nothing()
+        if len(merged) == 1:
+            return core.poisson_sampled(core.gaussian_of_shift(*merged), rate)
+        return core.poisson_sampled(core.gaussian_mixture(list(merged), [p / moves for p in merged.values()]), rate)
 
     def _moving(self) -> float:
         """Return the share of the choices that move the sum: a rate of Poisson sampling, rounded up as it leaks more then."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import hockeystick._core as core
 from hockeystick._checks import positive_scalar
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, shift
+from hockeystick.mechanisms.base import Adjacency, Mechanism, sensitivity
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Gaussian(Mechanism):
         """Check the arguments."""
         object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        return "gaussian", [shift(self.noise_multiplier, adjacency)], 1.0
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.gaussian(self.noise_multiplier / sensitivity(adjacency))
 
 
 @dataclass(frozen=True)
@@ -56,5 +57,5 @@ class Laplace(Mechanism):
         """Check the arguments."""
         object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        return "laplace", [shift(self.noise_multiplier, adjacency)], 1.0
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.laplace(self.noise_multiplier / sensitivity(adjacency))

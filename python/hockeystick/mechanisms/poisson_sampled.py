@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+import hockeystick._core as core
 from hockeystick._checks import probability_scalar
-from hockeystick.mechanisms.base import (
-    Adjacency,
-    Core,
-    Entry,
-    Mechanism,
-    refuse,
-    require_mechanism,
-    require_pairs,
-)
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import (
     NOTHING,
     ONE_SAMPLE,
     Composed,
     as_one,
-    discrete_pair,
+    closed_form,
+    merge_discrete,
     replaced_pair,
-    simplest,
 )
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 
@@ -42,7 +34,7 @@ class PoissonSampled(Mechanism):
 
     Notes
     -----
-    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/sampled_loss.hpp.
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/poisson_sampled.hpp.
 
     A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
@@ -78,60 +70,44 @@ class PoissonSampled(Mechanism):
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         return self._sampled(adjacency, upper=True)
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if self.sampling_rate == 1.0:
-            return self.mechanism._entries(adjacency, upper=upper)
-        return [(*self._sampled(adjacency, upper=upper), 1.0)]
+            return self.mechanism._pairs(adjacency, upper=upper)
+        return [(self._sampled(adjacency, upper=upper), 1.0)]
 
-    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> Core:
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
             return self._replaced(upper=upper)
-        entries = self.mechanism._entries(adjacency, upper=upper)
+        steps = self.mechanism._pairs(adjacency, upper=upper)
         if self.sampling_rate == 0.0:
             return NOTHING
-        return _sampled(as_one(entries, upper=upper), self.sampling_rate, upper=upper)
+        return core.poisson_sampled(as_one(steps, upper=upper), self.sampling_rate, upper)
 
-    def _replaced(self, *, upper: bool) -> Core:
+    def _replaced(self, *, upper: bool) -> core.Pair:
         """Return the pair where a record is replaced, from that of a record that is removed."""
         if any(part._for_one_adjacency for part in self.mechanism._within()):
             raise refuse(self, "replace", "its mechanism must have a pair for removing a record as well")
         try:
-            entries = self.mechanism._entries("add_or_remove", upper=upper)
+            steps = self.mechanism._pairs("add_or_remove", upper=upper)
         except ValueError as reason:
             raise refuse(
                 self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
             ) from None
-        whole = simplest(entries, upper=upper)
+        whole = closed_form(steps, upper=upper)
         if whole is None:
-            return replaced_pair(*discrete_pair(entries, forward=True, upper=upper), self.sampling_rate)
-        kind, parameters, rate = _sampled(whole, self.sampling_rate, upper=upper)
-        if kind == "gaussian":
-            return "replaced_gaussian", [*parameters, rate], 1.0
-        if kind == "truncated_gaussian":
-            return "truncated_replaced_gaussian", parameters, 1.0
-        if kind == "discrete":
-            half = len(parameters) // 2
-            return replaced_pair(parameters[:half], parameters[half:], rate)
-        pair = discrete_pair([(kind, parameters, 1.0, 1.0)], forward=True, upper=upper)
-        return replaced_pair(*pair, rate)
-
-
-def _sampled(core: Core, sampling_rate: float, *, upper: bool) -> Core:
-    """Return what a Poisson sample of a release leaks; sampled twice is sampled at the product of the rates."""
-    kind, parameters, rate = core
-    if rate == 0.0:
-        return NOTHING
-    if kind == "truncated_gaussian":  # the truncation being shown, the sampling is that of either case
-        shift, inner, truncation = parameters
-        return kind, [shift, _product(inner, sampling_rate, upper=upper), truncation], rate
-    return kind, parameters, _product(rate, sampling_rate, upper=upper)
-
-
-def _product(rate: float, other: float, *, upper: bool) -> float:
-    """Return the product, rounded to the safe side unless it is exact."""
-    if 1.0 in (rate, other):
-        return rate * other
-    return math.nextafter(rate * other, 1.0 if upper else 0.0)
+            return replaced_pair(*merge_discrete(steps, forward=True, upper=upper), self.sampling_rate)
+        if not whole.leaks:
+            return NOTHING
+        exact = whole.sampled_and_replaced(self.sampling_rate, upper)
+        if exact is not None:
+            return exact
+        sampled = core.poisson_sampled(whole, self.sampling_rate, upper)
+        if not sampled.leaks:  # the product of two sampling rates may underflow
+            return NOTHING
+        removed, (rate,) = sampled.base, sampled.parameters
+        if isinstance(removed, core.DiscretePair):
+            return replaced_pair(removed.p, removed.q, rate)
+        return replaced_pair(*merge_discrete([(removed, 1.0)], forward=True, upper=upper), rate)

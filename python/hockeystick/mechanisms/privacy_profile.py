@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import STRICT, choice, real, vector
 from hockeystick._numeric.rounding import MASSES
 from hockeystick.mechanisms import profile_sampling
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, Status
+from hockeystick.mechanisms.base import Adjacency, Mechanism, Status
 from hockeystick.mechanisms.discrete_pair import widen
 
 if TYPE_CHECKING:
@@ -189,12 +190,12 @@ class PrivacyProfile(Mechanism):
             return [numbers]
         return [numbers, "a privacy profile is an estimate by quadrature, with no proof of its error"]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the numbers are taken to be for the one in use
-        return "discrete", self._parameters, 1.0
+        return self._dominating
 
     @cached_property
-    def _parameters(self) -> list[float]:
+    def _dominating(self) -> core.Pair:
         points = _hull(_points(self.epsilons, self.remove, self.remove if self.add is None else self.add))
         losses, p, q = [], [], []
         for before, point, after in zip([None, *points], points, [*points[1:], None]):  # noqa: B905
@@ -205,8 +206,7 @@ class PrivacyProfile(Mechanism):
         losses, p, q = [-math.inf, *losses, math.inf], [0.0, *p, points[-1].delta], [points[0].delta, *q, 0.0]
         kept = [i for i in range(len(p)) if p[i] > 0.0 or q[i] > 0.0]
         pair = widen(np.array(losses)[kept], np.array(p)[kept], np.array(q)[kept], MASSES)
-        parameters: list[float] = np.concatenate(pair).tolist()
-        return parameters
+        return core.discrete(*(law.tolist() for law in pair))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers alone, without the pair."""

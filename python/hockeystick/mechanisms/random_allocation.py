@@ -9,7 +9,7 @@ from functools import lru_cache
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
 from hockeystick._numeric.rounding import DOWN
-from hockeystick.mechanisms.base import Adjacency, Entry, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 from hockeystick.mechanisms.noise import Gaussian
 
 MOST_STEPS = 10**6
@@ -80,21 +80,21 @@ class RandomAllocation(Mechanism):
             )
         ]
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if adjacency != "add_or_remove":
             raise refuse(self, adjacency, "a dominating pair is known for a record added or removed only")
         shift, selected = 1.0 / self.mechanism.noise_multiplier, self.num_selected  # type: ignore[attr-defined]
         if not upper and 1 < selected < self.num_steps:
             moved = shift * selected / math.sqrt(self.num_steps) * DOWN
-            return [("gaussian", [moved], 1.0, 1.0)]
+            return [(core.gaussian_of_shift(moved), 1.0)]
         size, longer = divmod(self.num_steps, selected)
         blocks = {size: selected - longer, size + 1: longer}
-        return [(*_one_of(shift, size, upper=upper), 1.0, float(count)) for size, count in blocks.items() if count]
+        return [(_one_of(shift, size, upper=upper), float(count)) for size, count in blocks.items() if count]
 
 
 @lru_cache(maxsize=16)  # a pair has thousands of atoms, and every query asks for it
-def _one_of(shift: float, num_steps: int, *, upper: bool) -> tuple[str, list[float]]:
-    """Return kind and parameters of a pair that dominates one of `num_steps` steps, or is dominated by it."""
+def _one_of(shift: float, num_steps: int, *, upper: bool) -> core.Pair:
+    """Return a pair that dominates one of `num_steps` steps, or is dominated by it."""
     if num_steps == 1:
-        return "gaussian", [shift]
-    return "discrete_pairs", core.random_allocation_pairs(shift, num_steps, upper)
+        return core.gaussian_of_shift(shift)
+    return core.random_allocation(shift, num_steps, upper)

@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick._checks import STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms import cumulant_bound
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism, require_mechanism
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ class RenyiMechanism(Mechanism):
 
     _has_pair: ClassVar[bool] = False
 
-    def _core(self, adjacency: Adjacency) -> Core:
-        del adjacency
-        return "renyi", [], 1.0
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        del adjacency, upper
+        msg = f"only Renyi divergences are known of {self!r}. This is a bug in hockeystick."
+        raise TypeError(msg)
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         """Return an upper bound of the divergence of an order >= 1 in both directions."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import hockeystick._core as core
 from hockeystick._checks import scalar
-from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, approximate_pair
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
 LARGEST_EPSILON = 600.0
 
@@ -49,16 +50,16 @@ class ExponentialMechanism(Mechanism):
             "exponential mechanism: no score moves by more than the sensitivity used; the bracket is that of its dominating pair"
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the sensitivity is taken to be for the one in use
-        return "bounded_range", [self.epsilon], 1.0
+        return core.bounded_range(self.epsilon)
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if upper:
-            return super()._entries(adjacency)
+            return super()._pairs(adjacency)
         return [
-            (*approximate_pair(0.5 * self.epsilon, 0.0), 1.0)
-        ]  # of two candidates, each score moved by the sensitivity
+            (core.approximate_dp(0.5 * self.epsilon, 0.0), 1.0)
+        ]  # two candidates, each score moved by the sensitivity
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class PermuteAndFlip(Mechanism):
             "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of all epsilon-DP mechanisms"
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
-        return approximate_pair(self.epsilon, 0.0)
+        return core.approximate_dp(self.epsilon, 0.0)
 
 
 def _range(epsilon: float) -> float:

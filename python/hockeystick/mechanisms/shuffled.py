@@ -24,10 +24,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import Array, at_most, choice, count_scalar, scalar
 from hockeystick._numeric.binomial import binomial_bulk
 from hockeystick._numeric.rounding import HANDFUL
-from hockeystick.mechanisms.base import Adjacency, Core, Entry, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 from hockeystick.mechanisms.discrete_pair import connect_the_dots, widen
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
@@ -89,20 +90,20 @@ class Shuffled(Mechanism):
             )
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
             raise refuse(self, adjacency, "a report is replaced, not added or removed")
         ratio = math.exp(self.epsilon0)
         rate = 1.0 / ratio if self.randomizer == "any" else 2.0 / (ratio + 1.0)
-        return "discrete", list(_pair(self.epsilon0, self.num_users, rate)), 1.0
+        return _dominating_pair(self.epsilon0, self.num_users, rate)
 
-    def _entries(self, adjacency: Adjacency, *, upper: bool = True) -> list[Entry]:
-        return super()._entries(adjacency) if upper else []
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return super()._pairs(adjacency) if upper else []
 
 
 @lru_cache(maxsize=64)
-def _pair(epsilon0: float, num_users: int, rate: float) -> tuple[float, ...]:
-    """Return P, then Q, on the grid."""
+def _dominating_pair(epsilon0: float, num_users: int, rate: float) -> core.Pair:
+    """Return P and Q on the grid."""
     levels, weights, none = _levels(num_users - 1, rate)
     outcomes = [_outcomes(epsilon0, int(level)) for level in levels]
     spread = [weight * float(q @ (loss * loss)) for weight, (loss, q) in zip(weights, outcomes, strict=True)]
@@ -116,7 +117,7 @@ def _pair(epsilon0: float, num_users: int, rate: float) -> tuple[float, ...]:
     q[[0, -1]] += none / (1.0 + np.exp([-epsilon0, epsilon0]))
     rounding = HANDFUL * (sum(loss.size for loss, _ in outcomes) + 64)
     q = widen(nodes, q[::-1], q, rounding)[1]
-    return (*q[::-1].tolist(), *q.tolist())
+    return core.discrete(q[::-1].tolist(), q.tolist())
 
 
 def _levels(trials: int, rate: float) -> tuple[Array, Array, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import hockeystick._core as core
 from hockeystick._checks import count_scalar, probability_scalar
 from hockeystick._numeric.binomial import binomial_tail
-from hockeystick.mechanisms.base import Adjacency, Core, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
 
@@ -68,14 +69,13 @@ class TruncatedPoissonSampled(Mechanism):
             )
         ]
 
-    def _core(self, adjacency: Adjacency) -> Core:
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
         shift, rate = 1.0 / self.mechanism.noise_multiplier, self.sampling_rate  # type: ignore[attr-defined]
         truncation = binomial_tail(self.dataset_size - 1, rate, self.max_batch_size)
         replaced = adjacency == "replace"
         if 0.0 < truncation < 1.0:
-            kind = "truncated_replaced_gaussian" if replaced else "truncated_gaussian"
-            return kind, [shift, rate, truncation], 1.0
+            return core.truncated_poisson(shift, rate, truncation, replaced)
         moved = shift * (1.0 + truncation)
         if replaced and 0.0 < rate < 1.0:
-            return "replaced_gaussian", [moved, rate], 1.0
-        return "gaussian", [moved * (1.0 + replaced)], rate
+            return core.replaced_gaussian(moved, rate)
+        return core.poisson_sampled(core.gaussian_of_shift(moved * (1.0 + replaced)), rate)

@@ -1,184 +1,89 @@
-// What a ledger of mechanisms leaks in all, between certified ends, both directions: the accountant for C++ and C.
+// What a ledger of mechanisms leaks in all, between certified ends: the accountant of C++ and C,
+// and the core of Python's.
 //
-// The engines are asked in the order of the Python package, whose answers these brackets overlap: all Gaussian steps are one
-// (their mu rounded up for upper ends, down for lower ones); a single step has its exact formula (loss/one_step.hpp); then the
-// contour (contour/ledger_contour.hpp), where every step has a cumulant, and discretised losses (pld/composition.hpp) where its bracket is not
-// narrow; what holds without composing where neither is. The larger of both directions counts. Total variations, which
-// compose to at most 1 - prod (1 - delta_j(0))^{T_j}, decide where epsilon is 0.
-//
-// Needs pocketfft on the include path, as pld/composition.hpp does. Throws std::invalid_argument, std::bad_alloc.
+// Needs pocketfft on the include path. Throws std::invalid_argument, std::bad_alloc.
 #pragma once
 
-#include <hockeystick/contour/ledger_contour.hpp>
+#include <memory>
+#include <mutex>
+
+#include <hockeystick/accounting/engine.hpp>
 #include <hockeystick/numeric/domain.hpp>
-#include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace numeric;
-using namespace contour;
-using namespace pld;
-
-// Queries change nothing, and may be asked by several threads at once.
+// Queries change no answer, and may be asked by several threads at once; composing may not.
 class Accountant {
   public:
-    // `kernels` are the contour's loops; a program that is compiled once has its own.
-    explicit Accountant(const simd::Kernels& kernels = simd::own_kernels) : kernels_(&kernels) {}
+    explicit Accountant(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
+                        const LongJob& long_job = {})
+        : make_engine_(
+              [&kernels, cache, long_job] { return std::make_unique<Engine>(kernels, cache, nullptr, long_job); }) {}
 
-    // Adds `count` equal steps. The caller checks the mechanism's parameters.
-    void compose(const Mechanism& mechanism, double count = 1.0) {
-        require(numeric::count(count), "count must be an integer in [1, 2^53], not ", count);
-        if (mechanism.rate == 0.0) return;
-        for (LedgerEntry& entry : ledger_) {
-            const Mechanism& other = entry.mechanism;
-            if (other.kind != mechanism.kind || other.parameters != mechanism.parameters ||
-                other.rate != mechanism.rate)
-                continue;
-            if (entry.count + count > 0x1p53) throw std::invalid_argument("counts must sum to at most 2^53");
-            entry.count += count;
-            return;
-        }
-        ledger_.push_back({mechanism, count});
+    // Adds `count` equal steps.
+    void compose(const PairPointer& pair, double count = 1.0) {
+        compose_for(End::upper, pair, count);
+        compose_for(End::lower, pair, count);
+    }
+
+    // Adds steps of a mechanism that lies between two pairs, to one of the ends.
+    void compose_for(End end, const PairPointer& pair, double count) {
+        require(numeric::count(count), "count", "be an integer in [1, 2^53]", count);
+        (end == End::upper ? above_ : below_).add(pair, count);
     }
 
     // delta(eps), eps >= 0.
-    Interval delta(double eps) const {
-        require(eps >= 0.0, "eps must be non-negative, not ", eps);
-        return both({false, eps});
-    }
+    Interval delta(double eps) const { return bracket({false, eps}); }
 
     // The smallest epsilon >= 0 at which delta(epsilon) <= delta, 0 <= delta < 1.
-    Interval epsilon(double delta) const {
-        require(delta >= 0.0 && delta < 1.0, "delta must lie in [0, 1), not ", delta);
-        return both({true, delta});
-    }
+    Interval epsilon(double delta) const { return bracket({true, delta}); }
 
-  private:
-    static void require(bool holds, const char* rule, double value) {
-        if (holds) return;
-        char text[32];
-        std::snprintf(text, sizeof text, "%.17g", value);
-        throw std::invalid_argument(std::string(rule) + text);
-    }
-
-    static constexpr double nearly_one = 1.0 + 1e-9;  // far more than the rounding of tails
-    static constexpr double tolerance = 1e-3, least_width = 1e-9;
-
-    static bool narrow(const Interval& found, const Question& question) {
-        const double least = question.for_epsilon ? least_width : 0.0;
-        return found.upper < infinity && found.upper - found.lower <= max(tolerance * found.upper, least);
-    }
-
-    Interval both(const Question& question) const {
-        if (ledger_.empty()) return {0.0, 0.0};
-        const Interval one = one_direction(true, question), other = one_direction(false, question);
-        return {max(one.lower, other.lower), max(one.upper, other.upper)};
-    }
-
-    Interval one_direction(bool forward, const Question& question) const {
-        const std::vector<LedgerEntry> above = entries(1.0 + 0x1p-50);
-        Interval found = ask(above, forward, question);
-        if (above.size() == ledger_.size() && !rounds()) return found;
-        const Interval below = ask(entries(1.0 - 0x1p-50), forward, question);
-        return {min(below.lower, found.upper), found.upper};
-    }
-
-    static bool is_gaussian(const LedgerEntry& entry) {
-        return entry.mechanism.kind == "gaussian" && entry.mechanism.rate == 1.0;
-    }
-
-    // Whether the shift of all Gaussian steps in one is rounded.
-    bool rounds() const {
-        return std::any_of(ledger_.begin(), ledger_.end(),
-                           [](const LedgerEntry& entry) { return is_gaussian(entry) && entry.count > 1.0; });
-    }
-
-    // The ledger with all Gaussian steps in one, its shift times `rounding` where it is rounded.
-    std::vector<LedgerEntry> entries(double rounding) const {
-        std::vector<LedgerEntry> result;
-        double shift = 0.0;
-        for (const LedgerEntry& entry : ledger_) {
-            if (!is_gaussian(entry)) result.push_back(entry);
-            else shift = std::hypot(shift, std::sqrt(entry.count) * entry.mechanism.parameters.at(0));
-        }
-        if (shift > 0.0) {
-            const bool exact = ledger_.size() == result.size() + 1 && !rounds();
-            // hypot errs by an ulp for each entry
-            const double sum = 1.0 + (rounding - 1.0) * static_cast<double>(ledger_.size());
-            result.push_back({{"gaussian", {exact ? shift : shift * sum}, 1.0}, 1.0});
-        }
-        return result;
-    }
-
-    Interval ask(const std::vector<LedgerEntry>& steps, bool forward, const Question& question) const {
-        if (steps.size() == 1 && steps[0].count == 1.0) {
-            const OneStep step(steps[0].mechanism, forward);
-            return question.for_epsilon ? step.epsilon(question.value) : step.delta(question.value);
-        }
-        if (question.for_epsilon && question.value > 0.0 && question.value >= total_variation(steps, forward))
-            return {0.0, 0.0};
-        Interval found{0.0, question.for_epsilon ? infinity : 1.0};
-        const bool inside = question.for_epsilon ? question.value > 0.0 : question.value < infinity;
-        if (inside && has_contour(steps)) {
-            Contour contour = make_contour(steps, forward, *kernels_);
-            const ContourResult r =
-                question.for_epsilon ? contour.epsilon(1.0, question.value) : contour.delta(1.0, question.value);
-            if (r.usable) found = {r.lower, r.upper};
-        }
-        if (narrow(found, question)) return found;
-        std::vector<Step> losses;
-        for (const LedgerEntry& entry : steps) losses.push_back({make_loss(entry.mechanism, forward), entry.count});
-        const Composition composition(std::move(losses), PldSettings{});
-        const PldBracket grid =
-            question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
-        found = {max(found.lower, grid.lower), min(found.upper, grid.upper)};
-        if (narrow(found, question)) return found;
-        found.upper = min(found.upper, unsampled(steps, forward, question));
-        found.upper = min(found.upper, near_the_largest_loss(steps, forward, question));
+    // What is known of each direction, the larger one first.
+    std::vector<Answer> answers(const Question& question, const Options& options = {}) const {
+        if (question.for_epsilon)
+            require(question.value >= 0.0 && question.value < 1.0, "delta", "lie in [0, 1)", question.value);
+        else require(question.value >= 0.0, "eps", "be non-negative", question.value);
+        std::unique_ptr<Engine> engine = acquire();
+        std::vector<Answer> found = engine->answers(steps(), question, options);
+        release(std::move(engine));
         return found;
     }
 
-    // Upper end for Gaussian steps as if none were sampled: sampling is a post-processing of that pair.
-    static double unsampled(const std::vector<LedgerEntry>& steps, bool forward, const Question& question) {
-        double shift = 0.0;
-        for (const LedgerEntry& entry : steps) {
-            if (entry.mechanism.kind != "gaussian") return infinity;
-            shift = std::hypot(shift, std::sqrt(entry.count) * entry.mechanism.parameters.at(0) * (1.0 + 0x1p-50));
-        }
-        const OneStep one({"gaussian", {shift * (1.0 + 0x1p-50)}, 1.0}, forward);
-        return (question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value)).upper;
+    // The steps for both ends, all Gaussian ones in one.
+    StepsBetween steps() const {
+        StepsBetween both{with_one_gaussian(above_.steps(), End::upper), with_one_gaussian(below_.steps(), End::lower),
+                          false};
+        both.exact = equal(both.above, both.below);
+        return both;
     }
 
-    // Upper end of delta just below the largest loss, where no grid is fine enough: each step must be as near to its own.
-    static double near_the_largest_loss(const std::vector<LedgerEntry>& steps, bool forward, const Question& question) {
-        double most = 0.0, size = 0.0, log_finite = 0.0, near = 1.0;
-        for (const LedgerEntry& entry : steps) {
-            const OneStep one(entry.mechanism, forward);
-            most += entry.count * one.highest().upper;
-            size += entry.count * std::fabs(one.highest().upper);
-            log_finite += entry.count * std::log1p(-one.infinite_mass().upper);
-        }
-        most += 1e-13 * size;
-        if (question.for_epsilon || !(question.value <= most && most < infinity)) return infinity;
-        const double gap = (most - question.value) * (1.0 + 0x1p-50);
-        for (const LedgerEntry& entry : steps) {
-            const Loss loss = make_loss(entry.mechanism, forward);
-            const double from = OneStep(loss).highest().lower - gap;
-            near *= std::pow(min(loss->masses(from - 1e-13 * std::fabs(from)).p_above * nearly_one, 1.0), entry.count);
-        }
-        return -std::expm1(-gap) * near * nearly_one - std::expm1(log_finite) * nearly_one;
+  private:
+    // An engine at rest, with its contours warm.
+    struct Warm {
+        std::mutex mutex;
+        std::unique_ptr<Engine> engine;
+    };
+
+    Interval bracket(const Question& question) const {
+        const std::vector<Answer> found = answers(question);
+        Interval result{0.0, found[0].upper};
+        for (const Answer& answer : found) result.lower = max(result.lower, answer.lower);
+        return result;
     }
 
-    static double total_variation(const std::vector<LedgerEntry>& steps, bool forward) {
-        double log_rest = 0.0;
-        for (const LedgerEntry& entry : steps)
-            log_rest += entry.count * std::log1p(-OneStep(entry.mechanism, forward).delta(0.0).upper);
-        return min(-std::expm1(log_rest) * (1.0 + 1e-12), 1.0);
+    std::unique_ptr<Engine> acquire() const {
+        const std::unique_lock<std::mutex> lock(warm_->mutex, std::try_to_lock);
+        return lock && warm_->engine ? std::move(warm_->engine) : make_engine_();
+    }
+    void release(std::unique_ptr<Engine> engine) const {
+        const std::unique_lock<std::mutex> lock(warm_->mutex, std::try_to_lock);
+        if (lock) std::swap(warm_->engine, engine);
     }
 
-    std::vector<LedgerEntry> ledger_;
-    const simd::Kernels* kernels_;
+    std::function<std::unique_ptr<Engine>()> make_engine_;
+    StepList above_, below_;
+    std::unique_ptr<Warm> warm_ = std::make_unique<Warm>();
 };
 
 }  // namespace HOCKEYSTICK_ISA

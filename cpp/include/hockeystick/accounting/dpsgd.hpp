@@ -1,90 +1,55 @@
-// DP-SGD, from five numbers each: Gaussian noise on a Poisson sample, add-or-remove adjacency, a count of equal steps.
+// DP-SGD, from five numbers each: Gaussian noise on a Poisson sample, add-or-remove adjacency, a
+// count of equal steps.
 //
-// An Engine gives certified upper ends of a composition, both directions, for 0 < sigma < inf, 0 < q < 1, steps >= 2:
+// Delta and epsilon are the upper ends of the accountant's own engine (accounting/engine.hpp). They
+// rise in the rate and in the steps, and fall in sigma.
 //
-//   double delta(double sigma, double q, double steps, double eps) const;      rises in q and steps, falls in sigma
-//   double epsilon(double sigma, double q, double steps, double delta) const;
-//   double slack() const;  the noise of log delta: how much of it is not worth a search
-//
-// It is asked only where no exact formula answers: q = 1 (one Gaussian, mu = sqrt(steps)/sigma), one step, q = 0, no
-// step, no end of noise. Two bounds cap it: sampling is a post-processing of the pair without, so q = 1 is an upper
-// bound; and total variations, q theta(0, 1/sigma) a step, compose to at most 1 - (1 - q theta(0, 1/sigma))^steps.
-//
-// Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do not exceed the
-// targets. They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which
-// only chooses where to look, and take secants of log delta. Cost: about 8 deltas and one epsilon; steps are exact
-// integers. Functions return NaN outside their domains.
+// Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do
+// not exceed the targets. They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1)
+// (Bu, Dong, Long and Su 2020), which only chooses where to look, and take secants of log delta.
+// Cost: about 8 deltas and one epsilon; steps are exact integers. Functions return NaN outside
+// their domains.
 #pragma once
 
 #include <limits>
 
+#include <hockeystick/accounting/engine.hpp>
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
-#include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/numeric/domain.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-using namespace numeric;
 using namespace divergence;
-using namespace loss;
 
 inline bool probability(double x) { return x >= 0.0 && x <= 1.0; }
 inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
-// 1 - (1 - q theta(0, 1/sigma))^steps, rounded up; theta(0, r) = erf(r/2 sqrt 2).
-inline double total_variation(double sigma, double rate, double steps) {
-    constexpr double least = 4.0 * std::numeric_limits<double>::denorm_min();
-    const double step = min(rate * std::erf(0.3535533905932738 / sigma) * (1.0 + 0x1p-46) + least, 1.0);
-    return min(-std::expm1(steps * std::log1p(-step)) * (1.0 + 0x1p-48), 1.0);
+// By how much log delta may vary without any meaning: how much of it is not worth a search.
+inline constexpr double noise_of_log_delta = 1e-9;
+
+inline Steps dpsgd_ledger(double sigma, double rate, double steps) {
+    const Steps each{{poisson_sampled(gaussian(sigma), rate), steps}};
+    return rate == 1.0 ? with_one_gaussian(each, End::upper) : each;
 }
 
-inline OneStep unsampled(double sigma, double steps) {
-    return gaussian_step(std::sqrt(steps) / sigma * (1.0 + 0x1p-50));
-}
+inline double log_target(double delta) { return std::log(delta) * up; }  // rounded down
 
-// Whether theta(eps, sqrt(steps)/sigma) is at least 0.3 for certain: for mu >= 2 and eps <= mu^2/2 it is at least
-// 1/2 - e^{mu^2/2} Q(mu) >= 1/2 - 1/(mu sqrt(2 pi)) > 0.3005. Most cells need no more of it.
-inline bool unsampled_is_large(double sigma, double steps, double eps) {
-    const double square = steps / (sigma * sigma);
-    return square >= 4.01 && eps <= 0.499 * square;
-}
-
-inline OneStep sampled_step(double sigma, double rate, bool forward) {
-    return OneStep({"gaussian", {1.0 / sigma}, rate}, forward);
-}
-
-inline double log_target(double delta) { return std::log(delta) * (1.0 + 0x1p-50); }  // rounded down
-
-template <class Engine> double dpsgd_delta(const Engine& engine, double sigma, double rate, double steps, double eps) {
+inline double dpsgd_delta(Engine& engine, double sigma, double rate, double steps, double eps) {
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;
-    const auto full = [&] { return unsampled(sigma, steps).delta(eps).upper; };
-    if (rate == 1.0) return full();
-    const bool large = unsampled_is_large(sigma, steps, eps);
-    const double varied = total_variation(sigma, rate, steps), cap = large ? varied : min(full(), varied);
-    if (cap < 1e-320) return cap;  // the rounding of a 0
-    const auto one_step = [&](bool forward) { return sampled_step(sigma, rate, forward).delta(eps).upper; };
-    const double found = steps > 1.0 ? engine.delta(sigma, rate, steps, eps) : max(one_step(true), one_step(false));
-    return min(large && found > 0.3 ? min(full(), cap) : cap, found);
+    return engine.upper_end(dpsgd_ledger(sigma, rate, steps), {false, eps});
 }
 
-template <class Engine>
-double dpsgd_epsilon(const Engine& engine, double sigma, double rate, double steps, double delta) {
+inline double dpsgd_epsilon(Engine& engine, double sigma, double rate, double steps, double delta) {
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || delta == 1.0) return 0.0;
     if (delta == 0.0) return infinity;
-    if (rate == 1.0) return unsampled(sigma, steps).epsilon(delta).upper;
-    if (total_variation(sigma, rate, steps) <= delta) return 0.0;
-    const auto one_step = [&](bool forward) { return sampled_step(sigma, rate, forward).epsilon(delta).upper; };
-    const double found = steps > 1.0 ? engine.epsilon(sigma, rate, steps, delta) : max(one_step(true), one_step(false));
-    const bool below =
-        (delta < 0.3 && unsampled_is_large(sigma, steps, found)) || unsampled(sigma, steps).delta(found).lower > delta;
-    return below ? found : min(unsampled(sigma, steps).epsilon(delta).upper, found);
+    return engine.upper_end(dpsgd_ledger(sigma, rate, steps), {true, delta});
 }
 
-// Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which `low` and `high`
-// have opposite known verdicts. model(delta) is where x is expected for a delta.
+// Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which
+// `low` and `high` have opposite known verdicts. model(delta) is where x is expected for a delta.
 template <class Function, class Model, class Tolerance>
 double last_feasible(const Function& log_delta, const Model& model, double delta, const Evaluation& low,
                      const Evaluation& high, const Tolerance& tolerance, bool whole, double slack) {
@@ -93,7 +58,8 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     const double guess = model(delta);
     const double x = inside(guess) ? guess : 0.5 * (low.x + high.x);
     const Evaluation start{whole ? std::floor(x) : x, log_delta(whole ? std::floor(x) : x)};
-    // The model is off by a factor in delta that changes slowly: correct it by that, and a little more.
+    // The model is off by a factor in delta that changes slowly: correct it by that, and a little
+    // more.
     const double corrected = model(min(std::exp(2.0 * level - start.f), 0.5 * (1.0 + delta)));
     double stride = inside(corrected) ? 1.3 * std::fabs(corrected - start.x) : 0.0;
     stride = max(stride, 2.0 * tolerance(start.x));
@@ -103,8 +69,8 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
-// Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which differs from that of
-// delta by the width of the engine's brackets.
+// Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which
+// differs from that of delta by the width of the engine's brackets.
 template <class Solve, class Epsilon>
 double settle(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe) {
     double strict_eps = eps, strict_delta = delta, margin = 1e-9;
@@ -118,13 +84,18 @@ double settle(const Solve& solve, const Epsilon& epsilon, double eps, double del
     return safe;
 }
 
+// Whether delta(0) of the samples themselves is allowed: 1 - (1 - rate)^steps, that of no noise at
+// all.
+inline bool any_noise_will_do(double rate, double steps, double delta) {
+    return min(-std::expm1(steps * std::log1p(-rate)) * up, 1.0) <= delta;
+}
+
 inline double limit_variance(double sigma) { return std::expm1(min(1.0 / (sigma * sigma), 700.0)); }
 
 // The least noise multiplier: 0 where any will do, infinity where none will.
-template <class Engine>
-double dpsgd_noise_multiplier(const Engine& engine, double rate, double steps, double eps, double delta) {
+inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, double eps, double delta) {
     if (!(probability(rate) && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
-    if (rate == 0.0 || steps == 0.0 || eps == infinity || total_variation(0.0, rate, steps) <= delta) return 0.0;
+    if (rate == 0.0 || steps == 0.0 || eps == infinity || any_noise_will_do(rate, steps, delta)) return 0.0;
     if (delta == 0.0) return infinity;
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
@@ -136,15 +107,16 @@ double dpsgd_noise_multiplier(const Engine& engine, double rate, double steps, d
         };
         const double x = last_feasible(
             log_delta, model, delta_target, {-700.0, 0.0}, {709.0, -infinity}, [](double) { return 1e-9; }, false,
-            rate == 1.0 ? 0.0 : engine.slack());
+            rate == 1.0 ? 0.0 : noise_of_log_delta);
         return x < 709.0 ? std::exp(x) : infinity;
     };
     const auto epsilon = [&](double sigma) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     return settle(solve, epsilon, eps, delta, infinity);
 }
 
-// The largest number of steps: 0 if not even one, infinity where there is no limit; 2^53 - 1 at most otherwise.
-template <class Engine> double dpsgd_steps(const Engine& engine, double sigma, double rate, double eps, double delta) {
+// The largest number of steps: 0 if not even one, infinity where there is no limit; 2^53 - 1 at
+// most otherwise.
+inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps, double delta) {
     if (!(sigma > 0.0 && probability(rate) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || sigma == infinity || eps == infinity || delta == 1.0) return infinity;
     if (delta == 0.0) return 0.0;
@@ -159,18 +131,17 @@ template <class Engine> double dpsgd_steps(const Engine& engine, double sigma, d
         };
         return last_feasible(
             log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
-            rate == 1.0 ? 0.0 : engine.slack());
+            rate == 1.0 ? 0.0 : noise_of_log_delta);
     };
     return settle(solve, epsilon, eps, delta, 0.0);
 }
 
 // The largest sampling rate, 1 where there is no limit, 0 where none will do.
-template <class Engine>
-double dpsgd_sampling_rate(const Engine& engine, double sigma, double steps, double eps, double delta) {
+inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, double eps, double delta) {
     if (!(sigma > 0.0 && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (dpsgd_epsilon(engine, sigma, 1.0, steps, delta) <= eps) return 1.0;
     if (delta == 0.0) return 0.0;
-    const double always = delta / steps * (1.0 - 0x1p-40);  // 1 - (1-q)^steps <= q steps
+    const double always = delta / steps * (1.0 - 1e-12);  // 1 - (1-q)^steps <= q steps, with room for rounding
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
             return std::log(dpsgd_delta(engine, sigma, std::exp(x), steps, eps_target));
@@ -180,7 +151,7 @@ double dpsgd_sampling_rate(const Engine& engine, double sigma, double steps, dou
         };
         const double x = last_feasible(
             log_delta, model, delta_target, {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; },
-            false, engine.slack());
+            false, noise_of_log_delta);
         return x > std::log(always) ? std::exp(x) : always;
     };
     const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };

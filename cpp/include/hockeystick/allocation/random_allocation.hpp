@@ -98,7 +98,7 @@ inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool bo
             both ? weighted_sum(half, more, share, points, spread, budget) : RatioLaw{}};
 }
 
-// The pairs of the two directions, as "discrete_pairs" of loss/mechanism.hpp: dominating, or
+// The pairs of the two directions, for mechanism/discrete.hpp: dominating, or
 // dominated. noise in [0.25, 1000], num_steps in [2, 10^6]; checked by the caller. A query whose
 // `stop` is set throws Stopped.
 inline std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,

@@ -6,7 +6,8 @@
 // (two-point characterisation: Asoodeh, Diaz and Calmon 2020, Theorem 1). For two means m > m' the
 // likelihood ratio increases, so the best set is {y > t} or {y >= t} with t in [-R, R]. Its value
 // Q((t - m)/s) - gamma Q((t - m')/s) increases in m and decreases in m': the supremum is at the
-// ends of [low, high]. The best t is the unprojected (m + m')/2 + eps s^2/(m - m') brought into [-R, R].
+// ends of [low, high]. The best t is the unprojected (m + m')/2 + eps s^2/(m - m') brought into
+// [-R, R].
 //
 // Laplace noise of scale b has t = (m + m' + eps b)/2, for the same reason. The case m < m' is the
 // mirror image.

@@ -177,8 +177,8 @@ class Contour {
     // Errors are allowed in proportion to delta. The first guess of delta, e^{log_value}, comes
     // from Chernoff's bound; where the sum says that delta is much smaller, a sharper line is
     // chosen.
-    ContourResult delta_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double eps,
-                                double log_value, const Strategy& strategy) {
+    ContourResult delta_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double eps, double log_value,
+                                const Strategy& strategy) {
         const double width = strategy.smoothing_width;
         const auto make_line = [&](int index) {
             const Repeated repeated{times, smoothing_for(ledger.at(index).c, width)};

@@ -4,8 +4,8 @@
 //   F_k = phi(k h)^T e^{-i k h eps}/(s_k (s_k + 1)),
 //   s_k = c + i k h,   phi(omega) = M(c + i omega)/M(c),
 //
-// in units of e^{K(c) - c eps}. But for these two errors, S is an upper bound of delta (c > 0) or of
-// 1 - delta (c < 0). docs/core/contour.md has the theorems.
+// in units of e^{K(c) - c eps}. But for these two errors, S is an upper bound of delta (c > 0) or
+// of 1 - delta (c < 0). docs/core/contour.md has the theorems.
 #pragma once
 
 #include <cmath>

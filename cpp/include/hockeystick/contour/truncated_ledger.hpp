@@ -104,8 +104,7 @@ class TruncatedLedger {
 
     // The positive tilt of the smallest Chernoff bound of delta(eps), or one where enough(log of
     // the bound) holds.
-    template <class Enough = bool (*)(double)>
-    int best_tilt(double times, double eps, const Enough& enough = never) {
+    template <class Enough = bool (*)(double)> int best_tilt(double times, double eps, const Enough& enough = never) {
         const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
         const double spread = times * variance_, guess = max(eps / spread, 1.0 / std::sqrt(spread));
         return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
@@ -207,7 +206,8 @@ class TruncatedLedger {
     void set_factors(LineNodes& line, double smoothing) const {
         line.kernel = LineNodes::Factors(line.padded);
         LineNodes::Factors alone(line.padded);
-        kernels_.smoothing_factors({line.c, line.h, smoothing * smoothing, line.n}, alone.pointers(), line.kernel.pointers());
+        kernels_.smoothing_factors({line.c, line.h, smoothing * smoothing, line.n}, alone.pointers(),
+                                   line.kernel.pointers());
         if (smoothing > 0.0) line.density = std::move(alone);
     }
 

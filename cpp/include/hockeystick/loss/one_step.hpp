@@ -17,7 +17,7 @@
 
 #include <limits>
 
-#include <hockeystick/loss/mechanism.hpp>
+#include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
 #include <hockeystick/numeric/interval.hpp>
 
@@ -29,7 +29,6 @@ using namespace numeric;
 class OneStep {
   public:
     explicit OneStep(Loss loss) : loss_(std::move(loss)), errors_(loss_->errors()) {}
-    OneStep(const Mechanism& mechanism, bool forward) : OneStep(make_loss(mechanism, forward)) {}
 
     Interval delta(double eps) const {
         const Interval infinite = infinite_mass();
@@ -111,7 +110,7 @@ class OneStep {
 };
 
 // A step whose delta is theta(eps, shift), for a shift known up to rounding.
-inline OneStep gaussian_step(double shift) { return OneStep({"gaussian", {shift}, 1.0}, true); }
+inline OneStep gaussian_step(double shift) { return OneStep(std::make_shared<GaussianLoss>(shift)); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::loss

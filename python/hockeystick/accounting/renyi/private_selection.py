@@ -19,7 +19,8 @@ import numpy as np
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._numeric.rounding import DOWN
 from hockeystick._numeric.search import halve
-from hockeystick.accounting.engines import Composition, Question, upper_end
+from hockeystick.accounting.composition import Composition
+from hockeystick.accounting.engines import Question, upper_end
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection

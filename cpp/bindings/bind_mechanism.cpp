@@ -1,0 +1,194 @@
+#include <hockeystick/allocation/random_allocation.hpp>
+#include <hockeystick/loss/one_step.hpp>
+#include <hockeystick/mechanism/registry.hpp>
+
+#include "bind.hpp"
+#include "grid.hpp"
+#include "steps.hpp"
+
+namespace {
+
+namespace hs = hockeystick;
+namespace mechanism = hockeystick::mechanism;
+
+using mechanism::Pair;
+using steps::Held;
+using Vector = std::vector<double>;
+
+hs::loss::OneStep one_step(const Pair& pair, bool forward) {
+    return hs::loss::OneStep(pair.loss(steps::direction_of(forward)));
+}
+
+// (lower, upper) of one direction.
+std::pair<double, double> bracket(const Pair& pair, bool forward, bool for_epsilon, double value) {
+    const hs::loss::OneStep step = one_step(pair, forward);
+    const hs::numeric::Interval found = for_epsilon ? step.epsilon(value) : step.delta(value);
+    return {found.lower, found.upper};
+}
+
+// (lower, upper) of the largest finite loss, then of the mass with an infinite one.
+std::tuple<double, double, double, double> limits(const Pair& pair, bool forward) {
+    const hs::loss::OneStep step = one_step(pair, forward);
+    const hs::numeric::Interval highest = step.highest(), infinite = step.infinite_mass();
+    return {highest.lower, highest.upper, infinite.lower, infinite.upper};
+}
+
+// (p_below, p_above, q_below, q_above, p_infinite)
+std::tuple<double, double, double, double, double> masses(const Pair& pair, bool forward, double eps) {
+    const hs::loss::Loss loss = pair.loss(steps::direction_of(forward));
+    const hs::loss::LossMasses m = loss->masses(eps);
+    return {m.p_below, m.p_above, m.q_below, m.q_above, loss->p_infinite()};
+}
+
+std::pair<double, double> support(const Pair& pair, bool forward) {
+    const hs::loss::Loss loss = pair.loss(steps::direction_of(forward));
+    return {loss->lowest(), loss->highest()};
+}
+
+// The pairs that dominate, or are dominated by, a random allocation to one of several steps.
+Held random_allocation(double shift, std::int64_t num_steps, bool upper) {
+    Vector all;
+    grid::run_in_worker([&](const std::atomic<bool>& stop) {
+        all = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
+    });
+    const auto outcomes = static_cast<std::ptrdiff_t>(all.at(0));
+    const auto part = [&](std::ptrdiff_t k) {  // the rest has as many outcomes as it has
+        const std::ptrdiff_t first = 1 + 2 * outcomes;
+        const std::ptrdiff_t others = (static_cast<std::ptrdiff_t>(all.size()) - first) / 2;
+        const auto from = all.begin() + (k < 2 ? 1 + k * outcomes : first + (k - 2) * others);
+        return Vector(from, from + (k < 2 ? outcomes : others));
+    };
+    return std::make_shared<mechanism::DiscretePairs>(mechanism::Masses{part(0), part(1)},
+                                                      mechanism::Masses{part(2), part(3)});
+}
+
+void bind_queries(py::class_<Pair, Held>& pair) {
+    pair.def("one_step", bracket, py::arg("forward"), py::arg("for_epsilon"), py::arg("value"))
+        .def("limits", limits, py::arg("forward"))
+        .def("masses", masses, py::arg("forward"), py::arg("eps"))
+        .def("support", support, py::arg("forward"))
+        .def(
+            "delta",
+            [](const Pair& self, bool forward, double eps) {
+                return self.loss(steps::direction_of(forward))->delta(eps);
+            },
+            py::arg("forward"), py::arg("eps"))
+        .def(
+            "renyi",
+            [](const Pair& self, double order, bool forward) {
+                hs::numeric::require(order >= 1.0 && order < hs::numeric::infinity, "order", "lie in [1, inf)", order);
+                return self.renyi(order, 1.0, steps::direction_of(forward));
+            },
+            py::arg("order"), py::arg("forward"));
+}
+
+}  // namespace
+
+void bind_mechanism(py::module_& m) {
+    py::class_<Pair, Held> pair(m, "Pair");
+    pair.def_property_readonly("symmetric", &Pair::symmetric)
+        .def_property_readonly("leaks", &Pair::leaks)
+        .def_property_readonly("is_gaussian", &Pair::is_gaussian)
+        .def_property_readonly("gaussian_shift", [](const Pair& self) { return self.gaussian_noise().shift; })
+        .def_property_readonly("concentrated_shift", &Pair::concentrated_shift)
+        .def_property_readonly("parameters", &Pair::parameters)
+        .def_property_readonly("base", [](const Pair& self) { return steps::held(self.base()); })
+        .def("__eq__",
+             [](const Pair& self, const py::object& other) {
+                 return py::isinstance<Pair>(other) && self.equals(*other.cast<Held>());
+             })
+        .def("__hash__", &Pair::hash)
+        .def(
+            "sampled_and_replaced",
+            [](const Pair& self, double rate, bool upper) {
+                hs::numeric::require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
+                return steps::held(self.sampled_and_replaced(rate, steps::end_of(upper)));
+            },
+            py::arg("sampling_rate"), py::arg("upper"));
+    bind_queries(pair);
+    py::class_<mechanism::Laplace, Pair, std::shared_ptr<mechanism::Laplace>>(m, "LaplacePair")
+        .def_property_readonly("shift", &mechanism::Laplace::shift);
+    py::class_<mechanism::Discrete, Pair, std::shared_ptr<mechanism::Discrete>>(m, "DiscretePair")
+        .def_property_readonly("p", [](const mechanism::Discrete& self) { return self.masses().p; })
+        .def_property_readonly("q", [](const mechanism::Discrete& self) { return self.masses().q; });
+    const auto make = [&m](const char* name, auto function, auto... arguments) { m.def(name, function, arguments...); };
+    make("nothing", [] { return steps::held(mechanism::nothing()); });
+    make("gaussian", [](double x) { return steps::held(mechanism::gaussian(x)); }, py::arg("noise_multiplier"));
+    make(
+        "gaussian_of_shift", [](double x) -> Held { return steps::held(mechanism::Gaussian::of_shift(x)); },
+        py::arg("shift"));
+    make("laplace", [](double x) { return steps::held(mechanism::laplace(x)); }, py::arg("noise_multiplier"));
+    make(
+        "laplace_of_shift", [](double x) -> Held { return steps::held(mechanism::Laplace::of_shift(x)); },
+        py::arg("shift"));
+    make(
+        "discrete", [](Vector p, Vector q) { return steps::held(mechanism::discrete(std::move(p), std::move(q))); },
+        py::arg("p"), py::arg("q"));
+    make(
+        "discrete_pairs",
+        [](Vector p, Vector q, Vector added_p, Vector added_q) -> Held {
+            return std::make_shared<mechanism::DiscretePairs>(
+                mechanism::Masses{std::move(p), std::move(q)},
+                mechanism::Masses{std::move(added_p), std::move(added_q)});
+        },
+        py::arg("p"), py::arg("q"), py::arg("added_p"), py::arg("added_q"));
+    make(
+        "approximate_dp",
+        [](double epsilon, double delta) { return steps::held(mechanism::approximate_dp(epsilon, delta)); },
+        py::arg("epsilon"), py::arg("delta"));
+    make(
+        "discrete_gaussian",
+        [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
+        py::arg("sigma"), py::arg("sensitivity"));
+    make(
+        "discrete_laplace",
+        [](double parameter, double moved) { return steps::held(mechanism::discrete_laplace(parameter, moved)); },
+        py::arg("parameter"), py::arg("sensitivity"));
+    make(
+        "randomized_response",
+        [](double noise, double buckets) { return steps::held(mechanism::randomized_response(noise, buckets)); },
+        py::arg("noise_parameter"), py::arg("num_buckets"));
+    make("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
+    make(
+        "gaussian_mixture",
+        [](Vector shifts, Vector weights) -> Held {
+            return std::make_shared<mechanism::GaussianMixture>(
+                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
+        },
+        py::arg("shifts"), py::arg("weights"));
+    make(
+        "labelled_gaussian",
+        [](Vector shifts, Vector weights) -> Held {
+            return std::make_shared<mechanism::LabelledGaussian>(
+                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
+        },
+        py::arg("shifts"), py::arg("weights"));
+    make(
+        "labelled_laplace",
+        [](Vector shifts, Vector weights) -> Held {
+            return std::make_shared<mechanism::LabelledLaplace>(
+                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
+        },
+        py::arg("shifts"), py::arg("weights"));
+    make(
+        "replaced_gaussian",
+        [](double shift, double rate) -> Held { return std::make_shared<mechanism::ReplacedGaussian>(shift, rate); },
+        py::arg("shift"), py::arg("sampling_rate"));
+    make(
+        "truncated_poisson",
+        [](double shift, double rate, double truncation, bool replaced) -> Held {
+            return std::make_shared<mechanism::TruncatedPoisson>(shift, rate, truncation, replaced);
+        },
+        py::arg("shift"), py::arg("sampling_rate"), py::arg("truncation"), py::arg("replaced"));
+    make(
+        "poisson_sampled",
+        [](const Held& base, double rate, bool upper) {
+            return steps::held(mechanism::poisson_sampled(base, rate, steps::end_of(upper)));
+        },
+        py::arg("pair").none(false), py::arg("sampling_rate"), py::arg("upper") = true);
+    make(
+        "fixed_size_sampled",
+        [](const Held& base, double rate) -> Held { return std::make_shared<mechanism::FixedSizeSampled>(base, rate); },
+        py::arg("pair").none(false), py::arg("rate"));
+    make("random_allocation", random_allocation, py::arg("shift"), py::arg("num_steps"), py::arg("upper"));
+}

@@ -1,0 +1,40 @@
+// Steps as the facade hands them over: pairs, each with its count.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <hockeystick/mechanism/pair.hpp>
+
+#include "pybind.hpp"
+
+namespace steps {
+
+// pybind11 holds what it did not make by a pointer to a non-constant; pairs are immutable all the
+// same.
+using Held = std::shared_ptr<hockeystick::mechanism::Pair>;
+using Counted = std::vector<std::pair<Held, double>>;
+
+inline Held held(const hockeystick::mechanism::PairPointer& pair) {
+    return std::const_pointer_cast<hockeystick::mechanism::Pair>(pair);
+}
+
+inline hockeystick::mechanism::Direction direction_of(bool forward) {
+    return forward ? hockeystick::mechanism::Direction::remove : hockeystick::mechanism::Direction::add;
+}
+
+inline hockeystick::mechanism::End end_of(bool upper) {
+    return upper ? hockeystick::mechanism::End::upper : hockeystick::mechanism::End::lower;
+}
+
+inline hockeystick::mechanism::Steps counted(const Counted& steps) {
+    hockeystick::mechanism::Steps result;
+    for (const auto& [pair, count] : steps) {
+        if (!pair) throw std::invalid_argument("steps must hold pairs, not None");
+        hockeystick::numeric::require(hockeystick::numeric::count(count), "count", "be an integer in [1, 2^53]", count);
+        result.push_back({pair, count});
+    }
+    return result;
+}
+
+}  // namespace steps

@@ -1,0 +1,91 @@
+// What is known of one direction of a composition without composing: limits and simple bounds.
+//
+// Total variation   delta(0) <= 1 - prod_j (1 - delta_j(0))^{T_j}, by coupling the steps one by
+// one. No sampling       sampled Gaussian steps leak no more than the noise without sampling:
+// mixing is jointly convex. Largest loss      the total loss is at most sum_j T_j l_j, l_j the
+// largest finite loss of a step; just below that sum
+//                   every single step must be near its own largest loss.
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/accounting/question.hpp>
+#include <hockeystick/accounting/steps.hpp>
+#include <hockeystick/loss/one_step.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+inline OneStep one_step(const PairPointer& pair, Direction direction) { return OneStep(pair->loss(direction)); }
+
+// log prod_j (1 - mass_j)^{T_j}
+template <class Mass> double log_complement_of(const Steps& steps, const Mass& mass) {
+    CompensatedSum sum;
+    for (const CountedPair& step : steps) {
+        const double lost = mass(step.pair);
+        if (lost >= 1.0) return -infinity;
+        sum.add(step.count * std::log1p(-lost));
+    }
+    return sum.value();
+}
+
+// An upper bound of delta(0), hence of delta at every epsilon.
+inline double total_variation(const Steps& steps, Direction direction) {
+    const auto mass = [&](const PairPointer& pair) { return one_step(pair, direction).delta(0.0).upper; };
+    return min(-std::expm1(log_complement_of(steps, mass)) * up, 1.0);
+}
+
+struct Limits {
+    Interval largest_loss;   // of the composition, among the finite losses
+    Interval infinite_mass;  // probability under P of an infinite loss
+};
+
+inline Limits limits(const Steps& steps, Direction direction) {
+    CompensatedSum low, high, size;
+    Limits result{{infinity, infinity}, {0.0, 0.0}};
+    bool bounded = true;
+    for (const CountedPair& step : steps) {
+        const Interval largest = one_step(step.pair, direction).highest();
+        bounded = bounded && largest.upper < infinity;
+        low.add(step.count * largest.lower), high.add(step.count * largest.upper);
+        size.add(step.count * std::fabs(largest.upper));
+    }
+    const double error = eight_roundings * size.value();
+    if (bounded) result.largest_loss = {low.value() - error, high.value() + error};
+    const auto surely = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().lower; };
+    const auto at_most = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().upper; };
+    result.infinite_mass.lower = max(-std::expm1(log_complement_of(steps, surely)) * down, 0.0);
+    result.infinite_mass.upper = min(0.0 - std::expm1(log_complement_of(steps, at_most)) * up, 1.0);
+    return result;
+}
+
+// The Gaussian step that dominates the composition, if all of it is Gaussian noise, sampled or not;
+// else infinity.
+inline double dominating_shift(const Steps& steps) {
+    Steps gaussians;
+    for (const CountedPair& step : steps) {
+        const double shift = step.pair->dominating_shift();
+        if (!(shift < infinity)) return infinity;
+        if (shift > 0.0) gaussians.push_back({Gaussian::of_shift(shift), step.count});
+    }
+    return gaussian_shift(gaussians) * up;
+}
+
+// An upper end of delta just below the largest loss, where no grid is fine enough.
+inline double near_largest_loss(const Steps& steps, Direction direction, double eps) {
+    constexpr double rounding_of_tails = 1.0 + 1e-9;  // far more than that
+    const Limits all = limits(steps, direction);
+    if (!(eps <= all.largest_loss.upper && all.largest_loss.upper < infinity)) return infinity;
+    const double gap = (all.largest_loss.upper - eps) * up;
+    double near = 1.0;
+    for (const CountedPair& step : steps) {
+        const Loss loss = step.pair->loss(direction);
+        const double highest = OneStep(loss).highest().lower;
+        const double from = highest - gap - eight_roundings * std::fabs(highest);
+        near *= std::pow(min(loss->masses(from).p_above * rounding_of_tails, 1.0), step.count);
+    }
+    return min(-std::expm1(-gap) * near * rounding_of_tails + all.infinite_mass.upper, 1.0);
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting

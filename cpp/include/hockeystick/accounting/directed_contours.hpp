@@ -1,0 +1,86 @@
+// The contours of both directions of one composition, kept warm between questions.
+//
+// Equal sampled Gaussian steps share their contours with all who ask about the same noise and rate,
+// by a ContourCache: acquired here, released when this ends. Other compositions have their own.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <hockeystick/accounting/question.hpp>
+#include <hockeystick/accounting/steps.hpp>
+#include <hockeystick/contour/contour_cache.hpp>
+#include <hockeystick/contour/ledger_contour.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+// Both directions of a composition by contours, repeated `times`.
+class DirectedContours {
+  public:
+    DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache)
+        : steps_(steps), cache_(cache) {
+        const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
+        if (steps.size() == 1 && noise.rate < 1.0) {
+            times_ = steps[0].count;
+            if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate);
+            if (!shared_)
+                shared_ = std::make_unique<contour::SampledContours>(noise.noise_multiplier, noise.rate, kernels);
+            return;
+        }
+        for (const Direction direction : {Direction::remove, Direction::add})
+            own_.push_back(std::make_unique<contour::Contour>(contour::make_contour(steps, direction, kernels)));
+    }
+    ~DirectedContours() { release(); }
+    DirectedContours(const DirectedContours&) = delete;
+    DirectedContours& operator=(const DirectedContours&) = delete;
+
+    // Whether the contours serve these steps too: the same ones, or another count of the same
+    // sampled Gaussian.
+    bool serve(const Steps& steps) {
+        if (!shared_) return equal(steps, steps_);
+        if (steps.size() != 1 || !steps[0].pair->equals(*steps_[0].pair)) return false;
+        times_ = steps[0].count;
+        return true;
+    }
+
+    contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log) {
+        contour::Contour& contour = of(direction);
+        broken_ = true;  // until the answer is there: an exception may leave a contour half made
+        const contour::ContourResult found = question.for_epsilon ? contour.epsilon(times_, question.value, log)
+                                                                  : contour.delta(times_, question.value, log);
+        broken_ = false;
+        return found;
+    }
+
+    // Whether a direction certainly leaks no more than `upper`, the answer for the other direction.
+    bool certainly_below(Direction direction, const Question& question, double upper) {
+        const double eps = question.for_epsilon ? upper : question.value;
+        const double delta = question.for_epsilon ? question.value : upper;
+        return of(direction).certainly_below(times_, eps, std::log(delta));
+    }
+
+    double work() const { return shared_ ? shared_->work() : own_[0]->work() + own_[1]->work(); }
+
+  private:
+    contour::Contour& of(Direction direction) {
+        const bool remove = direction == Direction::remove;
+        if (shared_) return remove ? shared_->remove : shared_->add;
+        return *own_[remove ? 0 : 1];
+    }
+    void release() {
+        if (cache_ && shared_ && !broken_) cache_->release(std::move(shared_));
+    }
+
+    Steps steps_;
+    double times_ = 1.0;
+    contour::ContourCache* cache_;
+    std::unique_ptr<contour::SampledContours> shared_;
+    std::vector<std::unique_ptr<contour::Contour>> own_;
+    bool broken_ = false;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting

@@ -1,0 +1,266 @@
+// Which engine answers for a composition: the only place that chooses, for Python, C, C++ and the
+// grids of DP-SGD alike.
+//
+// In this order: nothing composed; one step, by its exact formula (all Gaussian steps are one);
+// what lies beyond the largest loss, or below the total variation; the contour engine, where every
+// pair has a cumulant; discretised privacy losses, where the contour's bracket is not narrow. At
+// the end the closed forms of closed_forms.hpp cap the upper end. Each direction is answered alone,
+// and the larger one counts; of the second one, no more is found out than whether it is larger than
+// the first.
+//
+// The contours of equal sampled Gaussian steps come from a ContourCache, if there is one, and go
+// back to it; those of other compositions stay here, so that a second question about the same
+// composition finds them warm. No answer depends on what was asked before.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <hockeystick/accounting/closed_forms.hpp>
+#include <hockeystick/accounting/directed_contours.hpp>
+#include <hockeystick/pld/composition.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+// Runs a body that may take seconds, and that stops soon after the flag it is given becomes true.
+using LongJob = std::function<void(const std::function<void(const std::atomic<bool>& stop)>& body)>;
+
+// Not for several threads at once.
+class Engine {
+  public:
+    // `kernels` are the loops of an instruction set; a program that is compiled once has its own.
+    // Queries throw Stopped soon after the flag `stop`, if there is one, becomes true.
+    explicit Engine(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
+                    const std::atomic<bool>* stop = nullptr, LongJob long_job = {})
+        : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)) {}
+
+    // What is known of each direction, the largest upper end first. Both kinds of steps have all
+    // their Gaussians in one.
+    std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
+        if (stop_ && *stop_) throw Stopped();
+        if (steps.above.empty()) {
+            Answer none;
+            none.method = Method::nothing_composed, none.both_directions = true;
+            return {none};
+        }
+        const auto is_symmetric = [](const CountedPair& step) { return step.pair->symmetric(); };
+        const bool one_direction = std::all_of(steps.above.begin(), steps.above.end(), is_symmetric);
+        std::vector<Answer> found;
+        for (const Direction direction : {Direction::remove, Direction::add}) {
+            const double known = found.empty() ? 0.0 : found[0].upper;
+            if (known > 0.0 && (one_direction || is_below(steps.above, direction, question, options, known))) break;
+            if (!found.empty() && one_direction) break;
+            Answer answer = of_direction(steps, direction, question, options, known);
+            answer.direction = direction, answer.both_directions = one_direction;
+            if (options.upper_only) answer.lower = 0.0;
+            found.push_back(answer);
+        }
+        std::stable_sort(found.begin(), found.end(),
+                         [](const Answer& x, const Answer& y) { return x.upper > y.upper; });
+        return found;
+    }
+
+    double upper_end(const Steps& steps, const Question& question) {
+        return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
+    }
+
+    // Points visited so far by either engine: a measure of time that does not depend on the
+    // machine.
+    double work() const {
+        double sum = work_;
+        for (const auto& contours : warm_) sum += contours->work();
+        return sum;
+    }
+
+    // Gives the contours back to the cache.
+    void release() { forget(0); }
+
+  private:
+    static constexpr double rough = 1.0;        // a tolerance that any bracket meets
+    static constexpr std::size_t max_warm = 2;  // compositions: one for upper ends, one for lower ends
+
+    Answer of_direction(const StepsBetween& steps, Direction direction, const Question& question,
+                        const Options& options, double known) {
+        Answer best;
+        best.upper = question.largest_answer();
+        if (options.engine != EngineChoice::pld && exact(steps, direction, question, options, best)) return best;
+        const double cap =
+            options.engine == EngineChoice::best ? smallest_cap(steps.above, direction, question) : infinity;
+        if (cap < 1e-320 && !question.for_epsilon) {  // the rounding of a 0
+            best.upper = cap, best.method = Method::total_variation;
+            return best;
+        }
+        if (options.engine != EngineChoice::pld)
+            best = both_ends(best, steps, options,
+                             [&](const Steps& side) { return by_contour(side, direction, question, options); });
+        if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > known)
+            best = by_losses(best, steps, direction, question, options, known);
+        if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
+        if (best.method == Method::none)
+            throw std::invalid_argument("engine='contour' has no answer for this composition at " +
+                                        shortest_text(question.value) + "; use engine='auto'");
+        return best;
+    }
+
+    // Asks an engine; a second time for the lower end, where the upper end's steps leak more than
+    // the true ones.
+    template <class Ask>
+    static Answer both_ends(const Answer& best, const StepsBetween& steps, const Options& options, const Ask& ask) {
+        Answer found = ask(steps.above);
+        if (found.method == Method::none) return best;
+        if (!options.upper_only && !steps.exact)
+            found.lower = steps.below.empty() ? 0.0 : min(ask(steps.below).lower, found.upper);
+        return better(best, found);
+    }
+
+    Answer by_contour(const Steps& steps, Direction direction, const Question& question, const Options& options) {
+        Answer answer;
+        answer.upper = question.largest_answer();
+        if (!contour::has_contour(steps) || !is_inside(question)) return answer;
+        const contour::ContourResult found =
+            contours_of(steps).ask(direction, question, options.upper_only ? nullptr : &answer.tried);
+        if (!found.usable) return answer;
+        answer.method = Method::contour, answer.contour = found;
+        answer.lower = found.lower, answer.upper = found.upper;
+        return answer;
+    }
+
+    // Discretised losses always answer. Where the other direction is known to leak more, a rough
+    // bracket will do.
+    Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
+                     const Options& options, double known) {
+        const auto ask = [&](double tolerance) {
+            return both_ends(best, steps, options,
+                             [&](const Steps& side) { return compose_losses(side, direction, question, tolerance); });
+        };
+        if (known > 0.0) best = ask(rough);
+        return best.upper > known && !best.narrow(question) ? ask(good_enough) : best;
+    }
+
+    Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance) {
+        pld::PldBracket found{};
+        const auto compose = [&](const std::atomic<bool>* stop) {
+            std::vector<pld::Step> losses;
+            for (const CountedPair& step : steps) losses.push_back({step.pair->loss(direction), step.count});
+            pld::PldSettings settings;
+            settings.tolerance = tolerance, settings.stop = stop;
+            const pld::Composition composition(std::move(losses), settings);
+            found = question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
+        };
+        if (long_job_) long_job_([&](const std::atomic<bool>& stop) { compose(&stop); });
+        else compose(stop_);
+        work_ += found.work;
+        Answer answer;
+        answer.method = Method::pld, answer.interval = found.interval, answer.coarsened = found.coarsened;
+        answer.lower = found.lower, answer.upper = found.upper;
+        return answer;
+    }
+
+    // Fills in the answer of a closed form; false where there is none.
+    static bool exact(const StepsBetween& steps, Direction direction, const Question& question, const Options& options,
+                      Answer& answer) {
+        const bool exact_steps = options.upper_only || steps.exact;
+        const auto set = [&](double lower, double upper, Method method) {
+            answer.lower = lower, answer.upper = upper, answer.method = method;
+            return true;
+        };
+        if (options.engine == EngineChoice::best && steps.above.size() == 1 && steps.above[0].count == 1.0) {
+            const auto ask = [&](const PairPointer& pair) {
+                const OneStep one = one_step(pair, direction);
+                return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+            };
+            const Interval above = ask(steps.above[0].pair);
+            double lower = exact_steps ? above.lower : infinity;
+            if (!exact_steps)
+                for (const CountedPair& step : steps.below) lower = min(lower, ask(step.pair).lower);
+            const Method step = exact_steps ? Method::one_step : Method::one_step_between_pairs;
+            return set(lower < infinity || exact_steps ? lower : 0.0, above.upper,
+                       steps.above[0].pair->is_gaussian() ? Method::gaussian : step);
+        }
+        Limits limit = limits(steps.above, direction);
+        if (!exact_steps) {
+            const Limits least = limits(steps.below, direction);
+            limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
+            limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
+        }
+        if (!question.for_epsilon) {
+            if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
+            return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
+        }
+        if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
+        if (question.value == 0.0)
+            return set(max(limit.largest_loss.lower, 0.0),
+                       limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
+                       Method::largest_loss);
+        if (question.value < total_variation(steps.above, direction)) return false;
+        return set(0.0, 0.0, Method::total_variation);
+    }
+
+    // The smallest upper end of delta that a closed form gives.
+    static double smallest_cap(const Steps& steps, Direction direction, const Question& question) {
+        if (question.for_epsilon) return infinity;
+        const double varied = total_variation(steps, direction), shift = dominating_shift(steps);
+        return shift < infinity && shift > 0.0 ? min(varied, gaussian_step(shift).delta(question.value).upper) : varied;
+    }
+
+    static Answer capped(Answer best, const Steps& steps, Direction direction, const Question& question, double cap) {
+        const auto lower_to = [&best](double upper, Method method) {
+            if (upper < best.upper) best.upper = upper, best.method = method;
+        };
+        const double shift = dominating_shift(steps);
+        if (!question.for_epsilon) {
+            lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
+            if (!best.narrow(question))
+                lower_to(near_largest_loss(steps, direction, question.value), Method::near_largest_loss);
+        } else if (shift < infinity && shift > 0.0) {
+            const OneStep whole = gaussian_step(shift);
+            const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
+            if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
+        }
+        best.lower = min(best.lower, best.upper);
+        return best;
+    }
+
+    // Whether a direction is certainly no larger than what is `known` of the other one.
+    bool is_below(const Steps& steps, Direction direction, const Question& question, const Options& options,
+                  double known) {
+        if (!options.upper_only || options.engine == EngineChoice::pld || !(known < infinity)) return false;
+        if (!is_inside(question) || !contour::has_contour(steps)) return false;
+        return contours_of(steps).certainly_below(direction, question, known);
+    }
+
+    static bool is_inside(const Question& question) {
+        return question.for_epsilon ? question.value > 0.0 : question.value < infinity;
+    }
+
+    DirectedContours& contours_of(const Steps& steps) {
+        for (const auto& contours : warm_)
+            if (contours->serve(steps)) return *contours;
+        forget(max_warm - 1);
+        warm_.push_back(std::make_unique<DirectedContours>(steps, *kernels_, cache_));
+        work_ -= warm_.back()->work();
+        return *warm_.back();
+    }
+
+    // Keeps the latest few.
+    void forget(std::size_t kept) {
+        while (warm_.size() > kept) {
+            work_ += warm_.front()->work();
+            warm_.erase(warm_.begin());
+        }
+    }
+
+    const simd::Kernels* kernels_;
+    contour::ContourCache* cache_;
+    const std::atomic<bool>* stop_;
+    LongJob long_job_;
+    double work_ = 0.0;
+    std::vector<std::unique_ptr<DirectedContours>> warm_;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting

@@ -1,0 +1,119 @@
+// What an accountant is asked, and what it answers.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include <hockeystick/contour/result.hpp>
+#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/numeric/interval.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace numeric;
+using namespace mechanism;
+
+// A bracket narrower than this, relative to its upper end, is good enough not to ask a second
+// engine.
+inline constexpr double good_enough = 1e-3;
+inline constexpr double good_enough_epsilon = 1e-9;  // absolute, where epsilon is near 0
+
+// Delta at an epsilon >= 0, or the smallest epsilon >= 0 at a delta in [0, 1].
+struct Question {
+    bool for_epsilon;
+    double value;
+
+    double largest_answer() const { return for_epsilon ? infinity : 1.0; }
+};
+
+enum class EngineChoice { best, contour, pld };
+
+inline EngineChoice engine_named(const std::string& name) {
+    if (name == "auto") return EngineChoice::best;
+    if (name == "contour") return EngineChoice::contour;
+    if (name == "pld") return EngineChoice::pld;
+    throw std::invalid_argument("engine must be auto, contour or pld, not '" + name + "'");
+}
+
+struct Options {
+    EngineChoice engine = EngineChoice::best;
+    bool upper_only = false;  // lower ends are not asked for, and are 0
+};
+
+enum class Method {
+    none,
+    nothing_composed,
+    one_step,
+    one_step_between_pairs,
+    gaussian,
+    infinite_mass,
+    largest_loss,
+    total_variation,
+    beyond_largest_loss,
+    contour,
+    pld,
+    gaussian_without_sampling,
+    near_largest_loss,
+};
+
+inline const char* name_of(Method method) {
+    switch (method) {
+    case Method::nothing_composed:
+        return "nothing composed";
+    case Method::one_step:
+        return "exact formula of one step";
+    case Method::one_step_between_pairs:
+        return "formula of one step, by pairs above and below";
+    case Method::gaussian:
+        return "gaussian closed form";
+    case Method::infinite_mass:
+        return "mass of infinite loss";
+    case Method::largest_loss:
+        return "largest loss";
+    case Method::total_variation:
+        return "total variation";
+    case Method::beyond_largest_loss:
+        return "beyond the largest loss";
+    case Method::contour:
+        return "contour";
+    case Method::pld:
+        return "pld";
+    case Method::gaussian_without_sampling:
+        return "gaussian closed form, without the sampling";
+    case Method::near_largest_loss:
+        return "near the largest loss";
+    case Method::none:
+        break;
+    }
+    return "none";
+}
+
+// What is known of one direction: the bracket, and where it comes from.
+struct Answer {
+    double lower = 0.0, upper = 0.0;
+    Method method = Method::none;
+    Direction direction = Direction::remove;
+    bool both_directions = false;    // they leak the same
+    contour::ContourResult contour;  // where method is contour: nodes, tilt, shares of the error, ends of log delta
+    contour::StrategyLog tried;      // by the contour engine, in order, where lower ends were asked for
+    double interval = 0.0;           // where method is pld: the grid's step, 0 if there was no grid
+    bool coarsened = false;          // where method is pld: memory, work or rounding kept it from being narrower
+
+    bool narrow(const Question& question) const {
+        const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
+        return upper < infinity && upper - lower <= max(good_enough * upper, least);
+    }
+};
+
+// The intersection of two brackets, under the name of the one with the smaller upper end.
+inline Answer better(const Answer& one, const Answer& other) {
+    Answer winner = other.upper <= one.upper ? other : one;
+    winner.lower = max(one.lower, other.lower);
+    return winner;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting

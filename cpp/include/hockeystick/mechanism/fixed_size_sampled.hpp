@@ -1,0 +1,33 @@
+// A pair on a batch of fixed size, one record replaced, which is drawn with probability `rate`
+// (loss/fixed_size_sampled.hpp). The base is the pair for replacing a record of the batch, the same
+// in either order.
+#pragma once
+
+#include <hockeystick/loss/fixed_size_sampled.hpp>
+#include <hockeystick/mechanism/poisson_sampled.hpp>
+
+namespace hockeystick::mechanism {
+inline namespace HOCKEYSTICK_ISA {
+
+class FixedSizeSampled final : public Pair {
+  public:
+    FixedSizeSampled(PairPointer base, double rate) : base_(std::move(base)), rate_(rate) {
+        require(rate > 0.0 && rate <= 1.0, "batch_size/dataset_size", "lie in (0, 1]", rate);
+    }
+    Loss loss(Direction) const override {
+        return std::make_shared<FixedSizeLoss>(base_->loss(Direction::remove), base_->loss(Direction::add), rate_);
+    }
+    double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
+    PairPointer sampled(double rate, End) const override {
+        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
+    }
+    std::vector<double> parameters() const override { return {rate_}; }
+    PairPointer base() const override { return base_; }
+
+  private:
+    PairPointer base_;
+    double rate_;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::mechanism

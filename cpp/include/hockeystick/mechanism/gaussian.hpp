@@ -1,0 +1,64 @@
+// Gaussian noise: N(r, 1) against N(0, 1), r = sensitivity/standard deviation (loss/gaussian.hpp).
+//
+// Renyi divergence of order a: a r^2/2. Compositions of Gaussian steps are Gaussian, r^2 being
+// additive.
+#pragma once
+
+#include <hockeystick/cumulant/gaussian.hpp>
+#include <hockeystick/cumulant/sampled_gaussian.hpp>
+#include <hockeystick/loss/gaussian.hpp>
+#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/renyi.hpp>
+#include <hockeystick/mechanism/replaced_gaussian.hpp>
+
+namespace hockeystick::mechanism {
+inline namespace HOCKEYSTICK_ISA {
+
+class Gaussian final : public Pair {
+  public:
+    explicit Gaussian(double noise_multiplier) : noise_{noise_multiplier, 1.0 / noise_multiplier, 1.0} {
+        require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
+    }
+    // Of N(shift, 1) against N(0, 1), where the shift is what is known exactly.
+    static std::shared_ptr<const Gaussian> of_shift(double shift) {
+        require(shift > 0.0, "shift", "be positive", shift);
+        return std::shared_ptr<const Gaussian>(new Gaussian({1.0 / shift, shift, 1.0}));
+    }
+
+    Loss loss(Direction) const override { return std::make_shared<GaussianLoss>(noise_.shift); }
+    bool has_cumulant(double rate) const override {
+        return rate == 1.0 || SampledGaussianCumulant::covers(noise_.noise_multiplier, rate);
+    }
+    std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        if (rate == 1.0) return std::make_unique<GaussianCumulant>(noise_.shift);
+        return std::make_unique<SampledGaussianCumulant>(noise_.noise_multiplier, rate, direction == Direction::remove,
+                                                         cutoff, *tools.kernels, tools.workspace);
+    }
+    double renyi(double order, double rate, Direction) const override {
+        const double half = 0.5 * noise_.shift * noise_.shift, whole = order * half * renyi_up;
+        if (rate == 1.0) return whole;
+        return min(whole, sampled_renyi([half](double k) { return k * (k - 1.0) * half; }, rate, order));
+    }
+    GaussianNoise gaussian_noise() const override { return noise_; }
+    double dominating_shift() const override { return noise_.shift; }
+    double concentrated_shift() const override { return noise_.shift; }
+    PairPointer sampled(double rate, End) const override {
+        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
+    }
+    PairPointer sampled_and_replaced(double rate, End) const override {
+        return std::make_shared<ReplacedGaussian>(noise_.shift, rate);
+    }
+    std::vector<double> parameters() const override { return {noise_.noise_multiplier, noise_.shift}; }
+
+  private:
+    explicit Gaussian(const GaussianNoise& noise) : noise_(noise) {}
+
+    GaussianNoise noise_;
+};
+
+// Noise of standard deviation `noise_multiplier` times the sensitivity.
+inline PairPointer gaussian(double noise_multiplier) { return std::make_shared<Gaussian>(noise_multiplier); }
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::mechanism

@@ -1,0 +1,61 @@
+// Laplace noise of scale 1 at distance r = sensitivity/scale (loss/laplace.hpp).
+//
+// Renyi divergence (Mironov 2017), with A = e^{(a-1) r} and B = e^{-a r}: log((a A + (a - 1) B)/(2a
+// - 1))/(a - 1).
+#pragma once
+
+#include <hockeystick/cumulant/laplace.hpp>
+#include <hockeystick/loss/laplace.hpp>
+#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/renyi.hpp>
+
+namespace hockeystick::mechanism {
+inline namespace HOCKEYSTICK_ISA {
+
+class Laplace final : public Pair {
+  public:
+    explicit Laplace(double noise_multiplier) : shift_(1.0 / noise_multiplier) {
+        require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
+    }
+    static std::shared_ptr<const Laplace> of_shift(double shift) {
+        require(shift > 0.0, "shift", "be positive", shift);
+        auto pair = std::make_shared<Laplace>(1.0);
+        pair->shift_ = shift;
+        return pair;
+    }
+
+    Loss loss(Direction) const override { return std::make_shared<LaplaceLoss>(shift_); }
+    bool has_cumulant(double rate) const override { return rate == 1.0; }
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double, const CumulantTools&) const override {
+        return std::make_unique<LaplaceCumulant>(shift_);
+    }
+    double renyi(double order, double rate, Direction) const override {
+        const double whole = divergence(order);
+        if (rate == 1.0) return whole;
+        return min(whole, sampled_renyi([this](double k) { return (k - 1.0) * divergence(k); }, rate, order));
+    }
+    PairPointer sampled(double rate, End) const override {
+        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
+    }
+    std::vector<double> parameters() const override { return {shift_}; }
+    double shift() const { return shift_; }
+
+  private:
+    double divergence(double order) const {
+        const double r = shift_, less = order - 1.0;
+        if (order == 1.0) return (r + std::expm1(-r)) * renyi_up + sixteen_roundings * r;
+        if (less * r > 500.0)  // the rest is below e^-500
+            return (r + std::log(order / (2.0 * order - 1.0)) / less) * renyi_up;
+        const double grown = std::expm1(less * r), fallen = std::expm1(-order * r), parts = 2.0 * order - 1.0;
+        const double error = sixteen_roundings * (order * grown - less * fallen) / parts;
+        return std::log1p((order * grown + less * fallen) / parts + error) / less * renyi_up;
+    }
+
+    double shift_;
+};
+
+// Noise of scale `noise_multiplier` times the sensitivity.
+inline PairPointer laplace(double noise_multiplier) { return std::make_shared<Laplace>(noise_multiplier); }
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::mechanism

@@ -1,0 +1,67 @@
+// Any pair on a Poisson sample, a record added or removed: P becomes (1 - rate) Q + rate P (Zhu,
+// Dong and Wang 2022). The reverse is sampled on its own: loss/poisson_sampled.hpp.
+#pragma once
+
+#include <hockeystick/loss/poisson_sampled.hpp>
+#include <hockeystick/mechanism/nothing.hpp>
+#include <hockeystick/mechanism/pair.hpp>
+
+namespace hockeystick::mechanism {
+inline namespace HOCKEYSTICK_ISA {
+
+class PoissonSampled final : public Pair {
+  public:
+    PoissonSampled(PairPointer base, double rate) : base_(std::move(base)), rate_(rate) {
+        require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
+    }
+    Loss loss(Direction direction) const override {
+        Loss whole = base_->loss(direction);
+        if (direction == Direction::remove) return std::make_shared<PoissonRemoveLoss>(std::move(whole), rate_);
+        return std::make_shared<PoissonAddLoss>(std::move(whole), rate_);
+    }
+    bool symmetric() const override { return false; }
+    bool has_cumulant(double rate) const override { return rate == 1.0 && base_->has_cumulant(rate_); }
+    std::unique_ptr<Cumulant> cumulant(double, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        return base_->cumulant(rate_, direction, cutoff, tools);
+    }
+    double renyi(double order, double rate, Direction direction) const override {
+        return rate == 1.0 ? base_->renyi(order, rate_, direction) : nan;
+    }
+    GaussianNoise gaussian_noise() const override {
+        GaussianNoise noise = base_->gaussian_noise();
+        noise.rate *= rate_;
+        return noise;
+    }
+    double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
+
+    // A sample of a sample is a sample at the product of the rates.
+    PairPointer sampled(double rate, End end) const override {
+        const double both = product(rate, end);
+        return both > 0.0 ? PairPointer(std::make_shared<PoissonSampled>(base_, both)) : nothing();
+    }
+    PairPointer sampled_and_replaced(double rate, End end) const override {
+        const double both = product(rate, end);
+        return both > 0.0 ? base_->sampled_and_replaced(both, end) : nothing();
+    }
+    std::vector<double> parameters() const override { return {rate_}; }
+    PairPointer base() const override { return base_; }
+    double rate() const { return rate_; }
+
+  private:
+    double product(double rate, End end) const { return std::nextafter(rate_ * rate, end == End::upper ? 1.0 : 0.0); }
+
+    PairPointer base_;
+    double rate_;
+};
+
+// A pair on a Poisson sample, 0 <= rate <= 1, a record added or removed. What a sample of a sample
+// leaks is for `end`.
+inline PairPointer poisson_sampled(const PairPointer& pair, double rate, End end = End::upper) {
+    require_probability("sampling_rate", rate);
+    if (rate == 0.0 || !pair->leaks()) return nothing();
+    return rate == 1.0 ? pair : pair->sampled(rate, end);
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::mechanism

@@ -1,0 +1,87 @@
+// What all functions of the C API share: the handle, errors as codes, checks of pointers.
+#pragma once
+
+#define HOCKEYSTICK_BUILDS_C_API
+#include <hockeystick/c_api.h>
+
+#include <cmath>
+#include <new>
+#include <string>
+
+#include <hockeystick/accounting/accountant.hpp>
+#include <hockeystick/mechanism/registry.hpp>
+
+#include "batch_kernels.hpp"
+
+namespace hs = hockeystick;
+
+struct hs_accountant {
+    hs::accounting::Accountant accountant;
+    int32_t adjacency;
+    double shift() const { return adjacency == HS_REPLACE ? 2.0 : 1.0; }
+};
+
+namespace c_api {
+
+inline thread_local std::string last_error;
+
+inline const hs::batch::Kernels& kernels() {
+    static const hs::batch::Kernels& chosen = hs::batch::choose();
+    return chosen;
+}
+
+inline hs_status failed(hs_status status, const char* what) noexcept {
+    try {
+        last_error = what;
+    } catch (...) {
+        last_error.clear();
+    }
+    return status;
+}
+
+// Runs what may throw, and says how it ended.
+template <class Body> hs_status guarded(const Body& body) noexcept {
+    try {
+        body();
+        return HS_OK;
+    } catch (const std::invalid_argument& error) {
+        return failed(HS_INVALID_ARGUMENT, error.what());
+    } catch (const std::bad_alloc&) {
+        return failed(HS_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::exception& error) {
+        return failed(HS_INTERNAL_ERROR, error.what());
+    } catch (...) {
+        return failed(HS_INTERNAL_ERROR, "unknown exception");
+    }
+}
+
+using hs::numeric::require;
+
+inline void require_pointer(const void* pointer, const char* name) {
+    if (!pointer) throw std::invalid_argument(std::string(name) + " must not be NULL");
+}
+
+inline void require_array(const void* pointer, size_t n, const char* name) {
+    if (n > 0) require_pointer(pointer, name);
+}
+
+inline void require_noise(double x) {
+    require(x > 0.0 && x < hs::numeric::infinity, "noise_multiplier", "be positive and finite", x);
+}
+inline void require_rate(double x) { require(x >= 0.0 && x <= 1.0, "sampling_rate", "lie in [0, 1]", x); }
+inline void require_count(double x, const char* name) {
+    require(x >= 1.0 && x <= 0x1p53 && x == std::floor(x), name, "be an integer in [1, 2^53]", x);
+}
+inline void require_epsilon(double x, const char* name) { require(x >= 0.0, name, "be non-negative", x); }
+inline void require_delta(double x) { require(x >= 0.0 && x < 1.0, "delta", "lie in [0, 1)", x); }
+
+// Composes the pair that `make` returns for the accountant's adjacency.
+template <class Make> hs_status compose(hs_accountant* accountant, double count, const Make& make) noexcept {
+    return guarded([&] {
+        require_pointer(accountant, "accountant");
+        require_count(count, "count");
+        accountant->accountant.compose(make(accountant->adjacency == HS_REPLACE), count);
+    });
+}
+
+}  // namespace c_api

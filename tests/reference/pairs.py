@@ -1,0 +1,61 @@
+"""Pairs of the compiled core by short names, for tests that hold the core itself against a reference."""
+
+from __future__ import annotations
+
+from hockeystick import _core
+
+_MAKERS = {
+    "gaussian": _core.gaussian_of_shift,
+    "laplace": _core.laplace_of_shift,
+    "replaced_gaussian": _core.replaced_gaussian,
+    "discrete_gaussian": _core.discrete_gaussian,
+    "bounded_range": _core.bounded_range,
+}
+
+
+def pair(kind, parameters, rate=1.0):
+    """Return a pair, on a Poisson sample of the given rate."""
+    parameters = list(parameters)
+    if kind.startswith("fixed_size_"):
+        base = pair(kind.removeprefix("fixed_size_"), parameters[:-1])
+        return _core.poisson_sampled(_core.fixed_size_sampled(base, parameters[-1]), rate)
+    if kind in _MAKERS:
+        return _core.poisson_sampled(_MAKERS[kind](*parameters), rate)
+    half = len(parameters) // 2
+    made = getattr(_core, kind)(parameters[:half], parameters[half:])  # masses, or shifts and weights
+    return _core.poisson_sampled(made, rate)
+
+
+def steps(entries):
+    """Return counted pairs from (kind, parameters, rate, count)."""
+    return [(pair(kind, parameters, rate), count) for kind, parameters, rate, count in entries]
+
+
+def contour_bracket(entries, *question):
+    """Return what the contour engine finds for (kind, parameters, rate, count) entries."""
+    return _core.contour_bracket(steps(entries), *question)
+
+
+def pld_bracket(entries, *question):
+    """Return what discretised losses give for (kind, parameters, rate, count) entries."""
+    return _core.pld_bracket(steps(entries), *question)
+
+
+def one_step_bracket(kind, parameters, rate, *question):
+    """Return the ends of one direction of one step; the question is (forward, for_epsilon, value)."""
+    return pair(kind, parameters, rate).one_step(*question)
+
+
+def one_step_delta(kind, parameters, rate, forward, eps):
+    """Return the exact formula of one step."""
+    return pair(kind, parameters, rate).delta(forward, eps)
+
+
+def one_step_masses(kind, parameters, rate, forward, eps):
+    """Return (p_below, p_above, q_below, q_above, p_infinite) of a cut at eps."""
+    return pair(kind, parameters, rate).masses(forward, eps)
+
+
+def one_step_support(kind, parameters, rate, forward):
+    """Return the least and the largest finite loss."""
+    return pair(kind, parameters, rate).support(forward)
