@@ -35,8 +35,8 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
     "simd": "contour",
 }
 TESTED_BY = {  # files of tests, and the headers of their room that they test, beside the one of the same name
-    "accounting/test_accounting": "accountant closed_forms steps",
-    "accounting/test_engine": "directed_contours question",
+    "accounting/test_accounting": "accountant",
+    "accounting/test_engine": "closed_forms directed_contours question steps",
     "allocation/test_random_allocation": "ratio_grid ratio_law",
     "chain/test_markov": (
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
@@ -65,9 +65,9 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "divergence/chernoff": "contour/test_contour: tails that no line reaches",
     "federated/published_fedavg": "published/test_published: printed formulas",
     "federated/trusted_aggregator_bounds": "hidden_state/test_repeated: chains by quadrature",
-    "mechanism/*": "mechanisms/test_specification: what must be true of each; each has a file of its own there, or in loss",
     "numeric/binomial": "hidden_state/test_repeated: records drawn at random",
     "numeric/blocked_dot": "chain/test_markov: chains against quadrature",
+    "mechanism/*": "mechanisms/test_specification: what every mechanism must satisfy; loss: the losses of its pairs",
     "numeric/coefficients": "project/test_codebase: the script that writes them writes the same",
     "numeric/compensated_sum": "pld/test_composition: brackets that hold exact values",
     "numeric/domain": "every test of what is refused",
@@ -77,7 +77,7 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/interval": "contour/test_contour and pld/test_composition: brackets",
     "numeric/log_arithmetic": "divergence/test_hockey_stick: logarithms of theta",
     "numeric/parallel": "contour/test_contour_cache: threads, and hidden_state/test_extremes: Ctrl-C",
-    "numeric/require": "accounting/test_state: arguments that are refused, by name",
+    "numeric/require": "every test of what is refused",
     "numeric/root": "divergence/test_hockey_stick_inverse: roots, judged by the function at them",
     "numeric/rounding": "loss/test_one_step: ends that enclose exact values, closely",
     "numeric/work_budget": "accounting/test_fuzz: bounded work on every cell",

@@ -15,10 +15,12 @@ using mechanism::approximate_dp;
 using mechanism::bounded_range;
 using mechanism::discrete;
 using mechanism::discrete_gaussian;
+using mechanism::discrete_laplace;
 using mechanism::gaussian;
 using mechanism::laplace;
 using mechanism::PairPointer;
 using mechanism::poisson_sampled;
+using mechanism::randomized_response;
 using numeric::Interval;
 
 }  // namespace hockeystick

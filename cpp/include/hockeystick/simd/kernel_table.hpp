@@ -1,6 +1,13 @@
 // The loops of this room as one instruction set has them: a struct of function pointers, which
 // src/batch_kernels.cpp fills once for each. Callers take the struct as an argument; who compiles
 // the headers only once passes `own_kernels`.
+//
+// Which loops earn a pointer: all. 30 epsilons of DP-SGD (sigma 0.6 to 3.5, q 0.003 to 0.05, 500
+// and 5000 steps) take 20 million instructions with the loops of v3 and 46 million with those of
+// the baseline (callgrind, GCC 12). On v3 fill_privacy_losses has 10 % of them, spread_points 9,
+// centred_moment_terms 7, fill_sum_terms and characteristic_sums 6 each, bound_on_path 4,
+// fill_difference_terms and exponentiate 3 each, multiply_powers 2, sum 1.5, smoothing_factors 1;
+// the other nine, 4 % together, would take three times as many without a pointer.
 #pragma once
 
 #include <cstddef>

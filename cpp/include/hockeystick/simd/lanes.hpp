@@ -1,11 +1,12 @@
-// A vector of eight doubles, built on the vector extensions of GCC and Clang.
+// Eight doubles that are worked on together.
 //
-// The width is fixed, so that sums round identically on every instruction set. The compiler maps a
-// vector to whatever registers exist. Other compilers get a plain struct.
+// The width is fixed, so that sums round identically on every instruction set. The doubles are kept
+// in as many registers as the instruction set needs for them: one of AVX-512, two of AVX, four of
+// SSE2. GCC and Clang have the types for that; other compilers work on the doubles one by one. (A
+// vector of 64 bytes does the same on paper, but GCC 12 passes its halves through memory on AVX2.)
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include <hockeystick/version.hpp>
 
@@ -19,29 +20,58 @@ inline constexpr std::size_t padded_to_lanes(std::size_t n) { return (n + lanes 
 
 inline namespace HOCKEYSTICK_ISA {
 
-#if defined(__GNUC__)
-using Lanes = double __attribute__((vector_size(lanes * sizeof(double))));
+#if defined(__GNUC__) && defined(__AVX512F__)
+using Register = double __attribute__((vector_size(64)));
+#elif defined(__GNUC__) && defined(__AVX__)
+using Register = double __attribute__((vector_size(32)));
+#elif defined(__GNUC__)
+using Register = double __attribute__((vector_size(16)));
 #else
-struct Lanes {
-    double x[lanes];
-    double operator[](std::size_t k) const { return x[k]; }
-};
-#define HOCKEYSTICK_LANES(op)                                                                                          \
-    inline Lanes operator op(const Lanes& a, const Lanes& b) {                                                         \
-        Lanes c;                                                                                                       \
-        for (std::size_t k = 0; k < lanes; ++k) c.x[k] = a.x[k] op b.x[k];                                             \
-        return c;                                                                                                      \
-    }
-HOCKEYSTICK_LANES(+)
-HOCKEYSTICK_LANES(-)
-HOCKEYSTICK_LANES(*)
-#undef HOCKEYSTICK_LANES
-inline Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
+using Register = double;
 #endif
 
-inline void load(const double* from, Lanes& to) { std::memcpy(&to, from, sizeof to); }
-inline void store(const Lanes& from, double* to) { std::memcpy(to, &from, sizeof from); }
-inline double total(const Lanes& x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
+struct Lanes {
+    static constexpr std::size_t registers = lanes * sizeof(double) / sizeof(Register);
+    Register part[registers];
+};
+
+inline Lanes operator+(const Lanes& a, const Lanes& b) {
+    Lanes c;
+    for (std::size_t k = 0; k < Lanes::registers; ++k) c.part[k] = a.part[k] + b.part[k];
+    return c;
+}
+inline Lanes operator-(const Lanes& a, const Lanes& b) {
+    Lanes c;
+    for (std::size_t k = 0; k < Lanes::registers; ++k) c.part[k] = a.part[k] - b.part[k];
+    return c;
+}
+inline Lanes operator*(const Lanes& a, const Lanes& b) {
+    Lanes c;
+    for (std::size_t k = 0; k < Lanes::registers; ++k) c.part[k] = a.part[k] * b.part[k];
+    return c;
+}
+inline Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
+
+// A register's doubles wherever they lie in memory.
+#if defined(__GNUC__)
+using Unaligned = Register __attribute__((aligned(8), may_alias));
+#else
+using Unaligned = Register;
+#endif
+
+inline void load(const double* from, Lanes& to) {
+    const Unaligned* parts = reinterpret_cast<const Unaligned*>(from);
+    for (std::size_t k = 0; k < Lanes::registers; ++k) to.part[k] = parts[k];
+}
+inline void store(const Lanes& from, double* to) {
+    Unaligned* parts = reinterpret_cast<Unaligned*>(to);
+    for (std::size_t k = 0; k < Lanes::registers; ++k) parts[k] = from.part[k];
+}
+inline double total(const Lanes& terms) {
+    double x[lanes];
+    store(terms, x);
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::simd

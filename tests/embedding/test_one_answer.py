@@ -1,0 +1,165 @@
+"""One question has one answer: forty ledgers asked through Python, the C library and a C++ program give the same bits."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import math
+import os
+import random
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+import processes
+
+pytestmark = pytest.mark.slow
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+LIBRARIES = sorted(Path(hs.get_include()).parent.glob("lib/libhockeystick_c.*"))
+
+# kind -> (Python, C, C++), each of the numbers of one step; Poisson sampling is a kind of its own.
+DOORS = {
+    "gaussian": ("hs.Gaussian({0})", "hs_accountant_gaussian", "hs::gaussian({0})"),
+    "laplace": ("hs.Laplace({0})", "hs_accountant_laplace", "hs::laplace({0})"),
+    "poisson_gaussian": (
+        "hs.PoissonSampled(hs.Gaussian({0}), {1})",
+        "hs_accountant_poisson_gaussian",
+        "hs::poisson_sampled(hs::gaussian({0}), {1})",
+    ),
+    "poisson_laplace": (
+        "hs.PoissonSampled(hs.Laplace({0}), {1})",
+        "hs_accountant_poisson_laplace",
+        "hs::poisson_sampled(hs::laplace({0}), {1})",
+    ),
+    "discrete_laplace": ("hs.DiscreteLaplace({0})", "hs_accountant_discrete_laplace", "hs::discrete_laplace({0}, 1.0)"),
+    "discrete_gaussian": (
+        "hs.DiscreteGaussian({0})",
+        "hs_accountant_discrete_gaussian",
+        "hs::discrete_gaussian({0}, 1.0)",
+    ),
+    "approximate_dp": ("hs.ApproximateDP({0}, {1})", "hs_accountant_approximate_dp", "hs::approximate_dp({0}, {1})"),
+}
+
+
+def draw(generator):
+    """Return a ledger, as (kind, numbers, count), and a delta."""
+    ledger = []
+    for _ in range(generator.randint(1, 3)):
+        kind = generator.choice(list(DOORS))
+        numbers = [math.exp(generator.uniform(math.log(0.7), math.log(20.0)))]
+        if kind.startswith("poisson"):
+            numbers.append(math.exp(generator.uniform(math.log(1e-4), math.log(0.3))))
+        if kind == "approximate_dp":
+            numbers = [0.05 * numbers[0], generator.choice([0.0, 1e-7])]
+        if kind == "discrete_laplace":
+            numbers = [1.0 / numbers[0]]
+        ledger.append((kind, numbers, generator.choice([1, 3, 40, 700])))
+    return ledger, math.exp(generator.uniform(math.log(1e-10), math.log(1e-3)))
+
+
+GENERATOR = random.Random(7)
+LEDGERS = [draw(GENERATOR) for _ in range(40)]
+
+IN_PYTHON = """
+import json, sys
+import hockeystick as hs
+for steps, delta in json.loads(sys.argv[1]):
+    accountant = hs.Accountant()
+    for text, count in steps:
+        accountant.compose(eval(text), count)
+    epsilon = accountant.epsilon_bracket(delta)
+    print(epsilon.lower.hex(), epsilon.upper.hex())
+"""
+
+IN_CPP = """
+#include <hockeystick/accountant.hpp>
+#include <cstdio>
+namespace hs = hockeystick;
+int main() {{
+{body}
+}}
+"""
+
+ONE_IN_CPP = """    {{
+        hs::Accountant accountant;
+{steps}
+        const hs::Interval epsilon = accountant.epsilon({delta!r});
+        std::printf("%a %a\\n", epsilon.lower, epsilon.upper);
+    }}"""
+
+
+def exact(line):
+    """Return the numbers of a line of hexadecimal doubles."""
+    return tuple(float.fromhex(word) for word in line.split())
+
+
+def by_python(environment):
+    """Return the brackets as Python gives them, in a process of its own."""
+    text = json.dumps(
+        [
+            [[(DOORS[kind][0].format(*numbers), count) for kind, numbers, count in steps], delta]
+            for steps, delta in LEDGERS
+        ]
+    )
+    found = processes.run([sys.executable, "-c", IN_PYTHON, text], limit=300, env=environment)
+    return [exact(line) for line in found.stdout.splitlines()]
+
+
+def by_c():
+    """Return the brackets as the C library gives them, in this process."""
+
+    class Bracket(ctypes.Structure):
+        _fields_ = (("lower", ctypes.c_double), ("upper", ctypes.c_double))
+
+    library = ctypes.CDLL(str(LIBRARIES[0]))
+    found = []
+    for steps, delta in LEDGERS:
+        handle, out = ctypes.c_void_p(), Bracket()
+        assert library.hs_accountant_create(0, ctypes.byref(handle)) == 0
+        for kind, numbers, count in steps:
+            extra = [1.0] if kind.startswith("discrete_") else []
+            arguments = map(ctypes.c_double, [*numbers, *extra, float(count)])
+            assert getattr(library, DOORS[kind][1])(handle, *arguments) == 0
+        asked = (ctypes.c_double * 1)(delta)
+        assert library.hs_accountant_epsilon(handle, asked, ctypes.c_size_t(1), ctypes.byref(out)) == 0
+        found.append((out.lower, out.upper))
+        library.hs_accountant_destroy(handle)
+    return found
+
+
+def by_cpp(folder):
+    """Return the brackets as a C++ program gives them that is compiled for the machine's baseline."""
+    blocks = [
+        ONE_IN_CPP.format(
+            steps="\n".join(
+                f"        accountant.compose({DOORS[kind][2].format(*numbers)}, {count}.0);"
+                for kind, numbers, count in steps
+            ),
+            delta=delta,
+        )
+        for steps, delta in LEDGERS
+    ]
+    source, program = folder / "ledgers.cpp", folder / "ledgers"
+    source.write_text(IN_CPP.format(body="\n".join(blocks)), encoding="utf-8")
+    include = hs.get_include()
+    flags = ["-std=c++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-pthread"]
+    paths = [f"-I{include}", "-isystem", f"{include}/hockeystick/pocketfft"]
+    processes.run([COMPILER, *flags, *paths, source, "-o", program], limit=600)
+    return [exact(line) for line in processes.run([program], limit=300).stdout.splitlines()]
+
+
+@pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
+def test_c_and_python_are_one():
+    """The C library chooses the best instruction set, as Python does."""
+    assert by_c() == by_python(dict(os.environ))
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.skipif(importlib.util.find_spec("pythran") is None, reason="no pocketfft")
+def test_cpp_and_python_are_one(tmp_path):
+    """A program that includes the headers is compiled for the baseline: what Python does where it is told to."""
+    assert by_cpp(tmp_path) == by_python(os.environ | {"HOCKEYSTICK_ISA": "portable"})
