@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+import processes
 
 ROOT = Path(__file__).parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
@@ -19,14 +20,14 @@ def compile_one_line(folder, *flags):
     source = folder / "one_line.cpp"
     source.write_text("#include <hockeystick/version.hpp>\n", encoding="utf-8")
     command = [COMPILER, "-std=c++17", *flags, "-fsyntax-only", f"-I{ROOT / 'cpp' / 'include'}", source]
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    result = processes.run(command, check=False)
     return result.returncode, result.stderr
 
 
 def announces(flag):
     """Whether the compiler tells the preprocessor of a flag; Clang keeps quiet about some."""
     command = [COMPILER, flag, "-dM", "-E", "-x", "c++", os.devnull]
-    macros = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    macros = processes.run(command).stdout
     telling = ["__FAST_MATH__ 1", "__FINITE_MATH_ONLY__ 1", "__ASSOCIATIVE_MATH__ 1", "__RECIPROCAL_MATH__ 1"]
     return any(macro in macros for macro in telling)
 
@@ -74,7 +75,5 @@ def test_unannounced_flags_are_undone(tmp_path):
         flag = "-O2"
     source, program = tmp_path / "sum.cpp", tmp_path / "sum"
     source.write_text(COMPENSATED, encoding="utf-8")
-    subprocess.run(
-        [COMPILER, "-std=c++17", "-O2", flag, f"-I{ROOT / 'cpp' / 'include'}", source, "-o", program], check=True
-    )
-    subprocess.run([program], check=True, timeout=60)
+    processes.run([COMPILER, "-std=c++17", "-O2", flag, f"-I{ROOT / 'cpp' / 'include'}", source, "-o", program])
+    processes.run([program])
