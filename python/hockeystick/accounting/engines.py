@@ -42,6 +42,7 @@ class Answer(NamedTuple):
     shares: Mapping[str, float]  # relative errors of delta by their origin, where the engine tells
     direction: str = ""
     log_delta: float | None = None  # upper end of log delta, where the engine knows it below the doubles
+    tried: tuple[str, ...] = ()  # by the contour engine, in order
 
 
 def answers(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
@@ -117,7 +118,7 @@ def _in_words(answer: core.Answer, question: Question, composition: Composition)
         shares = {"rounding": _width(answer)}
     elif method == BETWEEN_PAIRS:
         shares = {"pairs": _width(answer)}
-    return Answer(answer.lower, answer.upper, method, shares, composition.name_of(answer), log_upper)
+    return Answer(answer.lower, answer.upper, method, shares, composition.name_of(answer), log_upper, _tried(answer))
 
 
 def _contour_method(answer: core.Answer) -> str:
@@ -125,6 +126,10 @@ def _contour_method(answer: core.Answer) -> str:
         return f"Chernoff's bound at tilt {answer.tilt:.3g}" if answer.tilt else "beyond the largest loss"
     where = f"in {answer.slices} slices of the losses" if answer.slices else f"at tilt {answer.tilt:.3g}"
     return f"contour, {answer.nodes} nodes {where}"
+
+
+def _tried(answer: core.Answer) -> tuple[str, ...]:
+    return tuple(f"{name}, {nodes} nodes, [{lower!r}, {upper!r}]" for name, lower, upper, nodes in answer.tried)
 
 
 def _width(answer: core.Answer) -> float:

@@ -36,6 +36,8 @@ class Explanation:
         "missing"), as far as the engine tells them apart.
     assumptions : tuple of str
         What must be true of the algorithm for the number to hold.
+    tried : tuple of str
+        What the contour engine tried in the winning direction, in order, and what each gave; empty where it was not asked.
     """
 
     bracket: Bracket
@@ -44,6 +46,7 @@ class Explanation:
     directions: Mapping[str, Bracket]
     shares: Mapping[str, float]
     assumptions: tuple[str, ...]
+    tried: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return a line for each."""
@@ -53,6 +56,7 @@ class Explanation:
             f"method: {self.method}",
             f"direction: {self.direction}",
             f"shares of the error: {shares or 'not told apart'}",
+            *(f"tried: {strategy}" for strategy in self.tried),
             *(f"assumes: {assumption}" for assumption in self.assumptions),
         ]
         return "\n".join(lines)
@@ -69,6 +73,7 @@ def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: li
         MappingProxyType(directions),
         MappingProxyType(dict(winner.shares)),
         tuple(dict.fromkeys(_assumptions(ledger, adjacency))),
+        winner.tried,
     )
 
 
