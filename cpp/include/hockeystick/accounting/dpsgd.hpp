@@ -1,20 +1,23 @@
-// DP-SGD, from five numbers each: Gaussian noise on a Poisson sample, add-or-remove adjacency, a
-// count of equal steps.
+// DP-SGD: `steps` equal steps of Gaussian noise on a Poisson sample, under add-or-remove adjacency.
+// Five numbers describe a training and its budget: sigma (the noise multiplier), rate (the sampling
+// rate q), steps, eps and delta. Each function computes one of them from the other four.
 //
-// Delta and epsilon are the upper ends of the accountant's own engine (accounting/engine.hpp). They
-// rise in the rate and in the steps, and fall in sigma.
+// Delta and epsilon are upper ends, by the engine that serves accountants (accounting/engine.hpp).
+// They rise with the rate and the steps, and fall with sigma.
 //
-// Inverse problems return the feasible end: delta and epsilon of the answer were evaluated and do
-// not exceed the targets. They start from the Gaussian limit mu^2 = q^2 steps (e^{1/sigma^2} - 1)
-// (Bu, Dong, Long and Su 2020), which only chooses where to look, and take secants of log delta.
-// Cost: about 8 deltas and one epsilon; steps are exact integers. Functions return NaN outside
-// their domains.
+// The other three functions solve for the largest or smallest number whose delta and epsilon meet
+// the budget. The number that they return is feasible: its delta and its epsilon were evaluated and
+// do not exceed the targets. The search starts from the Gaussian limit
+// mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which only chooses where to
+// look, and takes secants of log delta. It costs about 8 deltas and one epsilon. Steps are exact
+// integers. Functions return NaN outside their domains.
 #pragma once
 
 #include <limits>
 
 #include <hockeystick/accounting/engine.hpp>
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
+#include <hockeystick/mechanism/poisson_sampled.hpp>
 #include <hockeystick/numeric/domain.hpp>
 
 namespace hockeystick::accounting {
@@ -25,7 +28,8 @@ using namespace divergence;
 inline bool probability(double x) { return x >= 0.0 && x <= 1.0; }
 inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
-// By how much log delta may vary without any meaning: how much of it is not worth a search.
+// The engine's brackets make log delta vary by about this much from one point to the next. A search
+// stops when log delta is that close to its target.
 inline constexpr double noise_of_log_delta = 1e-9;
 
 inline Steps dpsgd_ledger(double sigma, double rate, double steps) {
@@ -33,7 +37,8 @@ inline Steps dpsgd_ledger(double sigma, double rate, double steps) {
     return rate == 1.0 ? with_one_gaussian(each, End::upper) : each;
 }
 
-inline double log_target(double delta) { return std::log(delta) * up; }  // rounded down
+// log delta, rounded down.
+inline double log_target(double delta) { return std::log(delta) * up; }
 
 inline double dpsgd_delta(Engine& engine, double sigma, double rate, double steps, double eps) {
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
@@ -48,8 +53,10 @@ inline double dpsgd_epsilon(Engine& engine, double sigma, double rate, double st
     return engine.upper_end(dpsgd_ledger(sigma, rate, steps), {true, delta});
 }
 
-// Solves log_delta(x) <= log delta for the last feasible x between `start` and the ends, of which
-// `low` and `high` have opposite known verdicts. model(delta) is where x is expected for a delta.
+// Finds the last x between low.x and high.x with log_delta(x) <= log delta. One of `low` and `high`
+// must be feasible, that is satisfy the inequality, and the other one not. model(delta) is the
+// expected x at a delta. If `whole`, only integers x are evaluated. `slack` is as in
+// numeric/feasible_search.hpp.
 template <class Function, class Model, class Tolerance>
 double last_feasible(const Function& log_delta, const Model& model, double delta, const Evaluation& low,
                      const Evaluation& high, const Tolerance& tolerance, bool whole, double slack) {
@@ -58,8 +65,8 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     const double guess = model(delta);
     const double x = inside(guess) ? guess : 0.5 * (low.x + high.x);
     const Evaluation start{whole ? std::floor(x) : x, log_delta(whole ? std::floor(x) : x)};
-    // The model is off by a factor in delta that changes slowly: correct it by that, and a little
-    // more.
+    // The model is off by a factor in delta that changes slowly with x. Divide by that factor, and
+    // step 30 percent further, so that the first stride usually passes the solution.
     const double corrected = model(min(std::exp(2.0 * level - start.f), 0.5 * (1.0 + delta)));
     double stride = inside(corrected) ? 1.3 * std::fabs(corrected - start.x) : 0.0;
     stride = max(stride, 2.0 * tolerance(start.x));
@@ -69,30 +76,32 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
-// Repeats solve(eps, delta) with a stricter target until epsilon(answer) meets its own, which
-// differs from that of delta by the width of the engine's brackets.
+// Repeats solve(eps, delta) with stricter targets until epsilon(answer) <= eps too. An answer that
+// meets the target of delta may miss that of epsilon, by the width of the engine's brackets.
+// Returns `safe` if twelve attempts fail.
 template <class Solve, class Epsilon>
-double settle(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe) {
+double shrink_until_feasible(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe) {
     double strict_eps = eps, strict_delta = delta, margin = 1e-9;
-    for (int k = 0; k < 12; ++k, margin *= 16.0) {
+    for (int attempt = 0; attempt < 12; ++attempt, margin *= 16.0) {
         const double answer = solve(strict_eps, strict_delta);
         const double reached = epsilon(answer);
         if (reached <= eps) return answer;
-        if (eps > 0.0 && k < 6) strict_eps *= max(eps / reached, 0.5) * (1.0 - margin);
+        if (eps > 0.0 && attempt < 6) strict_eps *= max(eps / reached, 0.5) * (1.0 - margin);
         else strict_delta *= max(1.0 - margin, 0.1);
     }
     return safe;
 }
 
-// Whether delta(0) of the samples themselves is allowed: 1 - (1 - rate)^steps, that of no noise at
-// all.
+// Whether delta allows training without noise. That reveals a record only if one of the samples
+// holds it, which has probability 1 - (1 - rate)^steps.
 inline bool any_noise_will_do(double rate, double steps, double delta) {
     return min(-std::expm1(steps * std::log1p(-rate)) * up, 1.0) <= delta;
 }
 
+// e^{1/sigma^2} - 1, the factor of q^2 steps in the Gaussian limit, capped before it overflows.
 inline double limit_variance(double sigma) { return std::expm1(min(1.0 / (sigma * sigma), 700.0)); }
 
-// The least noise multiplier: 0 where any will do, infinity where none will.
+// The smallest noise multiplier. 0 if every one meets the budget, infinity if none does.
 inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, double eps, double delta) {
     if (!(probability(rate) && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || eps == infinity || any_noise_will_do(rate, steps, delta)) return 0.0;
@@ -111,11 +120,11 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
         return x < 709.0 ? std::exp(x) : infinity;
     };
     const auto epsilon = [&](double sigma) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
-    return settle(solve, epsilon, eps, delta, infinity);
+    return shrink_until_feasible(solve, epsilon, eps, delta, infinity);
 }
 
-// The largest number of steps: 0 if not even one, infinity where there is no limit; 2^53 - 1 at
-// most otherwise.
+// The largest number of steps. 0 if not even one step meets the budget, infinity if every number
+// does, and otherwise at most 2^53 - 1.
 inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps, double delta) {
     if (!(sigma > 0.0 && probability(rate) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || sigma == infinity || eps == infinity || delta == 1.0) return infinity;
@@ -133,15 +142,16 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
             log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
             rate == 1.0 ? 0.0 : noise_of_log_delta);
     };
-    return settle(solve, epsilon, eps, delta, 0.0);
+    return shrink_until_feasible(solve, epsilon, eps, delta, 0.0);
 }
 
-// The largest sampling rate, 1 where there is no limit, 0 where none will do.
+// The largest sampling rate. 1 if every rate meets the budget, 0 if none does.
 inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, double eps, double delta) {
     if (!(sigma > 0.0 && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (dpsgd_epsilon(engine, sigma, 1.0, steps, delta) <= eps) return 1.0;
     if (delta == 0.0) return 0.0;
-    const double always = delta / steps * (1.0 - 1e-12);  // 1 - (1-q)^steps <= q steps, with room for rounding
+    // Feasible for every sigma, because 1 - (1-q)^steps <= q steps; 1e-12 pays for rounding.
+    const double always = delta / steps * (1.0 - 1e-12);
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
             return std::log(dpsgd_delta(engine, sigma, std::exp(x), steps, eps_target));
@@ -155,7 +165,7 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
         return x > std::log(always) ? std::exp(x) : always;
     };
     const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
-    return settle(solve, epsilon, eps, delta, always);
+    return shrink_until_feasible(solve, epsilon, eps, delta, always);
 }
 
 }  // namespace HOCKEYSTICK_ISA

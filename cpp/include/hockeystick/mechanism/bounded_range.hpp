@@ -1,14 +1,15 @@
-// A mechanism of bounded range, the exponential mechanism above all: its losses lie in an interval
-// of the width `range` (Dong, Durfee and Rogers 2020; loss/bounded_range.hpp).
+// A mechanism of bounded range, such as the exponential mechanism: its losses lie in an interval of
+// width `range` (Dong, Durfee and Rogers 2020; loss/bounded_range.hpp).
 //
-// Renyi divergence of order a: the supremum over t of the two-point pairs of
-// loss/bounded_range.hpp, at most a range^2/8 (Cesar and Rogers 2021). With y = e^t and B = (1 -
-// e^{-(a-1) range})/(e^range - 1) the moment of order a is y^{a-1} (1 + B - B y), which is largest
-// where B y = (1 + B)(a - 1)/a.
+// The Renyi divergence of order a is the supremum, over t, of the divergences of the two-point
+// pairs of loss/bounded_range.hpp. It is at most a range^2/8 (Cesar and Rogers 2021). Let y = e^t
+// and B = (1 - e^{-(a-1) range})/(e^range - 1). The pair's moment of order a,
+// E_Q (dP/dQ)^a, is y^{a-1} (1 + B - B y), which is largest where B y = (1 + B)(a - 1)/a. The code
+// adds the four terms of its logarithm there.
 #pragma once
 
 #include <hockeystick/loss/bounded_range.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
@@ -22,17 +23,14 @@ class BoundedRange final : public Pair {
     Loss loss(Direction) const override { return std::make_shared<BoundedRangeLoss>(range_); }
     double renyi(double order, double rate, Direction) const override {
         if (rate < 1.0) return nan;
-        const double a = max(order, 1.0 + 1e-6), less = a - 1.0;  // divergences do not fall
+        const double a = max(order, 1.0 + 1e-6), less = a - 1.0;  // divergences grow with the order
         const double log_b = std::log(-std::expm1(-less * range_)) - std::log(std::expm1(range_));
         const double terms[] = {a * std::log1p(std::exp(log_b)), -a * std::log(a), less * std::log(less),
                                 -less * log_b};
-        double moment = 0.0, size = 0.0;
-        for (const double term : terms) moment += term, size += std::fabs(term);
-        moment += 4.0 * sixteen_roundings * size;
-        return min(min(moment / less, a * range_ * range_ / 8.0), range_) * renyi_up;
-    }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
+        double log_moment = 0.0, size = 0.0;
+        for (const double term : terms) log_moment += term, size += std::fabs(term);
+        log_moment += 4.0 * sixteen_roundings * size;
+        return min(min(log_moment / less, a * range_ * range_ / 8.0), range_) * renyi_up;
     }
     std::vector<double> parameters() const override { return {range_}; }
 

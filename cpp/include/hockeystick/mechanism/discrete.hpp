@@ -1,8 +1,7 @@
-// A pair of discrete distributions, with its reverse for the other direction; or a pair of them for
-// each direction.
+// Pairs of discrete distributions: `Discrete`, which is reversed for the other direction, and
+// `DiscretePairs`, which has a pair of its own for each direction.
 //
-// Every (epsilon, delta)-DP mechanism is dominated by a pair of four outcomes (Kairouz, Oh and
-// Viswanath 2015).
+// `approximate_dp`, `discrete_laplace` and `randomized_response` are such pairs.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +10,19 @@
 
 #include <hockeystick/cumulant/discrete.hpp>
 #include <hockeystick/loss/discrete.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
+// The probabilities of each outcome under P and under Q.
 struct Masses {
     std::vector<double> p, q;
 };
 
-// Throws unless both vectors have one length and probabilities that sum to 1, up to the rounding of
-// their making.
+// Throws unless both vectors have the same length and hold probabilities that sum to 1, up to
+// rounding.
 inline void require_masses(const Masses& masses) {
     constexpr double sum_error = 1e-6;  // far below any mistake in units, far above any rounding
     if (masses.p.size() != masses.q.size() || masses.p.empty())
@@ -38,7 +38,11 @@ inline void require_masses(const Masses& masses) {
     }
 }
 
-// The Renyi divergence of two discrete distributions. `p` and `q` are those of one direction.
+// The Renyi divergence of p from q, rounded up: log(sum_i p_i (p_i/q_i)^{a-1})/(a - 1) at order a.
+//
+// With l_i = log(p_i/q_i), the sum is 1 + sum_i p_i expm1((a-1) l_i), which keeps the digits of a
+// small divergence. Where e^{(a-1) l_i} could overflow, every exponent is lowered by the largest
+// one, `top`. At order 1 the divergence is sum_i p_i l_i.
 inline double discrete_renyi(const std::vector<double>& p, const std::vector<double>& q, double order) {
     std::vector<double> masses, losses;
     double largest = -infinity, logs = 0.0;
@@ -92,9 +96,6 @@ class Discrete final : public Pair {
         return direction == Direction::remove ? discrete_renyi(mixed, masses_.q, order)
                                               : discrete_renyi(masses_.q, mixed, order);
     }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override {
         std::vector<double> both = masses_.p;
         both.insert(both.end(), masses_.q.begin(), masses_.q.end());
@@ -107,7 +108,7 @@ class Discrete final : public Pair {
     bool symmetric_;
 };
 
-// One pair for removing a record, another for adding one: each dominates its own direction.
+// One pair for each direction. Each need only dominate the mechanism in its own direction.
 class DiscretePairs final : public Pair {
   public:
     DiscretePairs(Masses remove, Masses add) : remove_(std::move(remove)), add_(std::move(add)) {
@@ -119,9 +120,6 @@ class DiscretePairs final : public Pair {
         return std::make_shared<DiscreteLoss>(masses.p, masses.q);
     }
     bool symmetric() const override { return false; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override {
         std::vector<double> all{static_cast<double>(remove_.p.size())};
         for (const std::vector<double>* part : {&remove_.p, &remove_.q, &add_.p, &add_.q})
@@ -137,7 +135,8 @@ inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {
     return std::make_shared<Discrete>(Masses{std::move(p), std::move(q)});
 }
 
-// What dominates every (epsilon, delta)-DP mechanism.
+// The pair of four outcomes that dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and
+// Viswanath 2015).
 inline PairPointer approximate_dp(double epsilon, double delta) {
     require(epsilon >= 0.0 && epsilon <= 600.0, "epsilon", "lie in [0, 600]", epsilon);
     require_probability("delta", delta);
@@ -146,21 +145,22 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
     return discrete({delta, high, low, 0.0}, {0.0, low, high, delta});
 }
 
-// Two-sided geometric noise of mass proportional to e^{-parameter |k|}, the query moving by
-// `sensitivity`: all outcomes beyond either end are one (Ghosh, Roughgarden and Sundararajan 2009).
+// Two-sided geometric noise, of mass proportional to e^{-parameter |k|}, on a query that moves by
+// `sensitivity` (Ghosh, Roughgarden and Sundararajan 2009). All outcomes k <= 0 have the same loss,
+// and so have all k >= sensitivity: each of these sets is one outcome of the pair.
 inline PairPointer discrete_laplace(double parameter, double sensitivity) {
     require(positive(parameter), "parameter", "be positive and finite", parameter);
     require(count(sensitivity) && sensitivity <= 2e4, "sensitivity", "be an integer in [1, 20000]", sensitivity);
     require(parameter * sensitivity <= 600.0, "parameter", "be at most 600/sensitivity", parameter);
     const double end = 1.0 / (1.0 + std::exp(-parameter)), middle = -std::expm1(-parameter) * end;
-    std::vector<double> q{end};  // first what lies at 0 and below
+    std::vector<double> q{end};  // the outcomes k <= 0
     for (double k = 1.0; k < sensitivity; ++k) q.push_back(middle * std::exp(-parameter * k));
     q.push_back(end * std::exp(-parameter * sensitivity));
     return discrete({q.rbegin(), q.rend()}, q);
 }
 
-// With probability `noise_parameter` a uniform bucket, else the true one; one answer replaced by
-// another.
+// Answers with a uniform bucket with probability `noise_parameter`, and with the true one
+// otherwise. The pair is for replacing one true answer by another.
 inline PairPointer randomized_response(double noise_parameter, double num_buckets) {
     require_probability("noise_parameter", noise_parameter);
     require(count(num_buckets) && num_buckets >= 2.0, "num_buckets", "be an integer of at least 2", num_buckets);

@@ -1,8 +1,7 @@
-// Discrete Gaussian noise on the integers (loss/discrete_gaussian.hpp), the query moving by
-// `shift`.
+// Discrete Gaussian noise on an integer query that moves by `shift` (loss/discrete_gaussian.hpp).
 //
-// Its Renyi divergences are at most those of the Gaussian of the same sigma and shift, and equal
-// them at every order a for which a shift is an integer (Canonne, Kamath and Steinke 2020).
+// Its Renyi divergences are at most those of Gaussian noise of the same sigma and shift, and equal
+// them at every order a for which a * shift is an integer (Canonne, Kamath and Steinke 2020).
 #pragma once
 
 #include <hockeystick/loss/discrete_gaussian.hpp>
@@ -22,9 +21,6 @@ class DiscreteGaussian final : public Pair {
         return Gaussian::of_shift(concentrated_shift())->renyi(order, rate, direction);
     }
     double concentrated_shift() const override { return shift_ / sigma_; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override { return {sigma_, shift_}; }
 
   private:

@@ -1,10 +1,10 @@
-// A pair on a batch of fixed size, one record replaced, which is drawn with probability `rate`
-// (loss/fixed_size_sampled.hpp). The base is the pair for replacing a record of the batch, the same
-// in either order.
+// A pair on a batch of fixed size, drawn without replacement, where one record is replaced. That
+// record is in the batch with probability `rate` (loss/fixed_size_sampled.hpp). The base is the
+// pair for replacing a record of the batch. It must be symmetric.
 #pragma once
 
 #include <hockeystick/loss/fixed_size_sampled.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -18,9 +18,6 @@ class FixedSizeSampled final : public Pair {
         return std::make_shared<FixedSizeLoss>(base_->loss(Direction::remove), base_->loss(Direction::add), rate_);
     }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
 

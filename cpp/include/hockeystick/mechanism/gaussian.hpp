@@ -1,13 +1,14 @@
-// Gaussian noise: N(r, 1) against N(0, 1), r = sensitivity/standard deviation (loss/gaussian.hpp).
+// Gaussian noise: P = N(r, 1) and Q = N(0, 1), where r = sensitivity/standard deviation is called
+// the shift (loss/gaussian.hpp).
 //
-// Renyi divergence of order a: a r^2/2. Compositions of Gaussian steps are Gaussian, r^2 being
-// additive.
+// The Renyi divergence of order a is a r^2/2. Gaussian steps compose to one Gaussian step, whose
+// r^2 is the sum of theirs.
 #pragma once
 
 #include <hockeystick/cumulant/gaussian.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 #include <hockeystick/loss/gaussian.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
 #include <hockeystick/mechanism/replaced_gaussian.hpp>
 
@@ -19,7 +20,7 @@ class Gaussian final : public Pair {
     explicit Gaussian(double noise_multiplier) : noise_{noise_multiplier, 1.0 / noise_multiplier, 1.0} {
         require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
     }
-    // Of N(shift, 1) against N(0, 1), where the shift is what is known exactly.
+    // The pair of this shift. The constructor would round the shift, as 1/noise_multiplier.
     static std::shared_ptr<const Gaussian> of_shift(double shift) {
         require(shift > 0.0, "shift", "be positive", shift);
         return std::shared_ptr<const Gaussian>(new Gaussian({1.0 / shift, shift, 1.0}));
@@ -43,9 +44,6 @@ class Gaussian final : public Pair {
     GaussianNoise gaussian_noise() const override { return noise_; }
     double dominating_shift() const override { return noise_.shift; }
     double concentrated_shift() const override { return noise_.shift; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     PairPointer sampled_and_replaced(double rate, End) const override {
         return std::make_shared<ReplacedGaussian>(noise_.shift, rate);
     }

@@ -1,9 +1,9 @@
-// Gaussian noise on a sum that moves by a random amount: sum_k w_k N(s_k, 1) against N(0, 1)
-// (loss/gaussian_mixture.hpp proves that the pair dominates). The two directions differ.
+// Gaussian noise on a sum that moves by a random amount: P = sum_k w_k N(s_k, 1) and Q = N(0, 1).
+// loss/gaussian_mixture.hpp proves that the pair dominates. The two directions differ.
 #pragma once
 
 #include <hockeystick/loss/gaussian_mixture.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -40,9 +40,6 @@ class GaussianMixture final : public Pair {
         return std::make_shared<GaussianMixtureLoss>(mixture_.shifts, mixture_.weights, direction == Direction::remove);
     }
     bool symmetric() const override { return false; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 
   private:

@@ -1,12 +1,12 @@
-// Noise at one of several distances, the distance being shown: each pair with its probability
-// (loss/labelled.hpp). What is shown can only add to the divergence, so that this dominates a
-// mechanism that behaves in any of these ways.
+// Noise on a sum that moves by a random shift, where the output reveals the shift: the pair of
+// shift s_k has probability w_k (loss/labelled.hpp). Revealing the shift cannot lower the
+// divergence, so this pair dominates the mechanism that keeps it secret.
 #pragma once
 
+#include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/labelled.hpp>
-#include <hockeystick/mechanism/gaussian.hpp>
+#include <hockeystick/loss/laplace.hpp>
 #include <hockeystick/mechanism/gaussian_mixture.hpp>
-#include <hockeystick/mechanism/laplace.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -18,9 +18,6 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
         std::vector<Loss> losses;
         for (const double shift : mixture_.shifts) losses.push_back(std::make_shared<NoiseLoss>(shift));
         return std::make_shared<LabelledLoss>(std::move(losses), mixture_.weights);
-    }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

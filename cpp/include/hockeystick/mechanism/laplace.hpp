@@ -1,12 +1,14 @@
-// Laplace noise of scale 1 at distance r = sensitivity/scale (loss/laplace.hpp).
+// Laplace noise of scale 1 on a query that moves by the shift r = sensitivity/scale
+// (loss/laplace.hpp).
 //
-// Renyi divergence (Mironov 2017), with A = e^{(a-1) r} and B = e^{-a r}: log((a A + (a - 1) B)/(2a
-// - 1))/(a - 1).
+// The Renyi divergence of order a is (Mironov 2017)
+//
+//   log((a A + (a - 1) B)/(2a - 1))/(a - 1),  A = e^{(a-1) r}, B = e^{-a r}.
 #pragma once
 
 #include <hockeystick/cumulant/laplace.hpp>
 #include <hockeystick/loss/laplace.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
@@ -17,6 +19,7 @@ class Laplace final : public Pair {
     explicit Laplace(double noise_multiplier) : shift_(1.0 / noise_multiplier) {
         require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
     }
+    // The pair of this shift. The constructor would round the shift, as 1/noise_multiplier.
     static std::shared_ptr<const Laplace> of_shift(double shift) {
         require(shift > 0.0, "shift", "be positive", shift);
         auto pair = std::make_shared<Laplace>(1.0);
@@ -34,9 +37,6 @@ class Laplace final : public Pair {
         if (rate == 1.0) return whole;
         return min(whole, sampled_renyi([this](double k) { return (k - 1.0) * divergence(k); }, rate, order));
     }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override { return {shift_}; }
     double shift() const { return shift_; }
 
@@ -44,7 +44,7 @@ class Laplace final : public Pair {
     double divergence(double order) const {
         const double r = shift_, less = order - 1.0;
         if (order == 1.0) return (r + std::expm1(-r)) * renyi_up + sixteen_roundings * r;
-        if (less * r > 500.0)  // the rest is below e^-500
+        if (less * r > 500.0)  // the term of B is below e^-500, relatively
             return (r + std::log(order / (2.0 * order - 1.0)) / less) * renyi_up;
         const double grown = std::expm1(less * r), fallen = std::expm1(-order * r), parts = 2.0 * order - 1.0;
         const double error = sixteen_roundings * (order * grown - less * fallen) / parts;

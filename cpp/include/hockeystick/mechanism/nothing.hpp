@@ -1,4 +1,4 @@
-// A release that does not depend on the record: P = Q.
+// The pair P = Q, of a release that does not depend on the record.
 #pragma once
 
 #include <hockeystick/loss/discrete.hpp>

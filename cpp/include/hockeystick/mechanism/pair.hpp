@@ -1,17 +1,21 @@
-// A dominating pair (P, Q) of one release, and all that is asked of it: the registry of mechanisms.
+// `Pair`, the interface of every mechanism: a dominating pair (P, Q) of one release.
 //
-// A pair dominates a mechanism if its divergence E_{e^eps}(P || Q) is at least that of the
-// mechanism's outputs on any two adjacent data sets, at every eps. Under the direction `remove` the
-// pair is (P, Q), under `add` it is (Q, P); a ledger leaks the larger of both. A new mechanism is
-// one class that derives from Pair, in a file of its own: it must give its privacy loss, and may
-// give its cumulant (then the contour engine serves it), its Renyi divergence, and what stands for
-// it when it runs on a Poisson sample.
+// A pair dominates a mechanism if its hockey-stick divergence E_{e^eps}(P || Q) is, at every eps,
+// at least that of the mechanism's outputs on any two adjacent data sets. Privacy loss means
+// L = log dP/dQ. Each pair is read in two directions: `remove` (a record is removed) compares P
+// with Q, `add` compares Q with P. A mechanism leaks the larger of the two divergences. Where a
+// record is replaced, the same two words stand for the two orders of the data sets.
+//
+// A new mechanism is one class that derives from Pair, in a file of its own. The class must give
+// its privacy loss. It may give its cumulant (the contour engine then serves it), its Renyi
+// divergence, and a closed form of the pair on a Poisson sample.
 //
 // Pairs are immutable and shared. Constructors check their parameters and throw
-// std::invalid_argument, whose text names the argument, its domain and its value; what they check
-// is not checked again.
+// std::invalid_argument, whose text names the argument, its domain and its value. No other function
+// checks those parameters again.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <typeinfo>
@@ -33,14 +37,21 @@ using namespace cumulant;
 
 enum class Direction { remove, add };
 
-// Which end of a bracket a pair is for: a pair for the upper end leaks at least as much as the
-// truth, one for the lower end at most as much.
+// The end of a bracket that a pair is for. A pair for the upper end leaks at least as much as the
+// mechanism, a pair for the lower end at most as much.
 enum class End { lower, upper };
 
+// A positive value of a short formula, such that a pair with this shift serves `end`.
 inline double rounded_to(double value, End end) { return value * (end == End::upper ? up : down); }
 
-// What cumulants need to do their sums: the loops of an instruction set, and scratch that they
-// share.
+// The rate of a Poisson sample of a Poisson sample, one ulp towards `end`. A rate for the lower end
+// may underflow to 0.
+inline double product_of_rates(double one, double other, End end) {
+    return std::nextafter(one * other, end == End::upper ? 1.0 : 0.0);
+}
+
+// What a cumulant needs for its sums: the loops of an instruction set, and scratch memory that all
+// cumulants of one composition share.
 struct CumulantTools {
     const simd::Kernels* kernels;
     std::shared_ptr<FourierWorkspace> workspace;
@@ -53,63 +64,65 @@ class Pair : public std::enable_shared_from_this<Pair> {
   public:
     virtual ~Pair() = default;
 
-    // What one release leaks.
+    // The privacy loss of one release.
     virtual Loss loss(Direction direction) const = 0;
 
-    // Whether both directions leak the same.
+    // Whether both directions have the same divergence at every eps.
     virtual bool symmetric() const { return true; }
 
     // Whether P differs from Q.
     virtual bool leaks() const { return true; }
 
-    // Whether a cumulant is known for the pair on a Poisson sample of this rate; rate 1 is the pair
-    // itself.
+    // Whether the class has a cumulant, log E_P e^{sL} for complex s, of the pair on a Poisson
+    // sample of this rate. Rate 1 means the pair itself.
     virtual bool has_cumulant(double /*rate*/) const { return false; }
 
-    // That cumulant, where there is one. Losses beyond `cutoff` may be left out:
-    // cumulant/cumulant.hpp.
+    // The cumulant where `has_cumulant(rate)` holds, else null. It may leave out losses beyond
+    // `cutoff`; cumulant/cumulant.hpp says how it accounts for them.
     virtual std::unique_ptr<Cumulant> cumulant(double /*rate*/, Direction, double /*cutoff*/,
                                                const CumulantTools&) const {
         return nullptr;
     }
 
-    // The Renyi divergence of an order >= 1 on a Poisson sample of this rate, rounded up; NaN where
-    // no bound is known.
+    // The Renyi divergence, of an order >= 1, of the pair on a Poisson sample of this rate, rounded
+    // up. NaN where no bound is known.
     virtual double renyi(double /*order*/, double /*rate*/, Direction) const { return nan; }
 
-    // Gaussian noise, perhaps on a Poisson sample: its noise multiplier and rate; a noise of 0 for
-    // all other pairs.
+    // Gaussian noise, perhaps on a Poisson sample. The shift is the distance of the two means in
+    // standard deviations, 1/noise_multiplier. Both are 0 for every other pair.
     struct GaussianNoise {
         double noise_multiplier = 0.0, shift = 0.0, rate = 1.0;
     };
     virtual GaussianNoise gaussian_noise() const { return {}; }
 
-    // Whether this is Gaussian noise without sampling: the compositions of such steps are such a
-    // step again.
+    // Whether this is Gaussian noise without sampling. Such steps compose to one such step.
     bool is_gaussian() const {
         const GaussianNoise noise = gaussian_noise();
         return noise.shift > 0.0 && noise.rate == 1.0;
     }
 
-    // The shift of a Gaussian pair that dominates this one, or infinity: mixing is jointly convex,
-    // so that sampled Gaussian noise leaks no more than the noise without sampling.
+    // The shift of a Gaussian pair that dominates this one, or infinity if none is known. Sampled
+    // Gaussian noise is dominated by the same noise without sampling, because a sample's output is
+    // a mixture and the divergence is jointly convex.
     virtual double dominating_shift() const { return infinity; }
 
-    // The distance between two Gaussians whose concentrated divergence (zCDP) bounds this pair's,
-    // or NaN.
+    // The shift of a Gaussian pair whose concentrated divergence (zCDP) is at least that of this
+    // pair, or NaN if none is known.
     virtual double concentrated_shift() const { return nan; }
 
-    // The pair on a Poisson sample, a record added or removed; 0 < rate < 1. A product of rates is
-    // rounded towards `end`.
-    virtual PairPointer sampled(double rate, End end) const = 0;
+    // The pair on a Poisson sample of 0 < rate < 1 where a record is added or removed, if the class
+    // knows a simpler one than PoissonSampled; else null. Callers use `poisson_sampled`
+    // (mechanism/poisson_sampled.hpp), which handles both cases.
+    virtual PairPointer sampled(double /*rate*/, End) const { return nullptr; }
 
-    // The pair on a Poisson sample, a record replaced, where it has a closed form; else null. 0 <
-    // rate < 1.
+    // The pair on a Poisson sample of 0 < rate < 1 where a record is replaced, if the class has a
+    // closed form; else null.
     virtual PairPointer sampled_and_replaced(double /*rate*/, End) const { return nullptr; }
 
-    // All that tells two pairs of one class apart.
+    // Two pairs are equal if their classes, their parameters and their bases are.
     virtual std::vector<double> parameters() const = 0;
-    virtual PairPointer base() const { return nullptr; }  // of a sampled pair
+    // The pair that is sampled, if this one samples another; else null.
+    virtual PairPointer base() const { return nullptr; }
 
     // Equal pairs have equal hashes.
     std::size_t hash() const {
@@ -125,7 +138,7 @@ class Pair : public std::enable_shared_from_this<Pair> {
     }
 };
 
-// `count` equal steps.
+// `count` steps, each of which releases the same pair.
 struct CountedPair {
     PairPointer pair;
     double count;

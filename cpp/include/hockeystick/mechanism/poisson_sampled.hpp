@@ -1,5 +1,8 @@
-// Any pair on a Poisson sample, a record added or removed: P becomes (1 - rate) Q + rate P (Zhu,
-// Dong and Wang 2022). The reverse is sampled on its own: loss/poisson_sampled.hpp.
+// Any pair on a Poisson sample, where a record is added or removed: P becomes (1 - rate) Q + rate P
+// (Zhu, Dong and Wang 2022). loss/poisson_sampled.hpp has the loss of either direction.
+//
+// Where a record is replaced: mechanism/replaced_gaussian.hpp for Gaussian noise, and
+// `sampled_and_replaced` of the class for other pairs.
 #pragma once
 
 #include <hockeystick/loss/poisson_sampled.hpp>
@@ -35,13 +38,13 @@ class PoissonSampled final : public Pair {
     }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
 
-    // A sample of a sample is a sample at the product of the rates.
+    // A Poisson sample of a Poisson sample is a Poisson sample at the product of the rates.
     PairPointer sampled(double rate, End end) const override {
-        const double both = product(rate, end);
+        const double both = product_of_rates(rate_, rate, end);
         return both > 0.0 ? PairPointer(std::make_shared<PoissonSampled>(base_, both)) : nothing();
     }
     PairPointer sampled_and_replaced(double rate, End end) const override {
-        const double both = product(rate, end);
+        const double both = product_of_rates(rate_, rate, end);
         return both > 0.0 ? base_->sampled_and_replaced(both, end) : nothing();
     }
     std::vector<double> parameters() const override { return {rate_}; }
@@ -49,18 +52,18 @@ class PoissonSampled final : public Pair {
     double rate() const { return rate_; }
 
   private:
-    double product(double rate, End end) const { return std::nextafter(rate_ * rate, end == End::upper ? 1.0 : 0.0); }
-
     PairPointer base_;
     double rate_;
 };
 
-// A pair on a Poisson sample, 0 <= rate <= 1, a record added or removed. What a sample of a sample
-// leaks is for `end`.
+// A pair on a Poisson sample of 0 <= rate <= 1, where a record is added or removed. If `pair` is
+// sampled already, the product of both rates is rounded towards `end`.
 inline PairPointer poisson_sampled(const PairPointer& pair, double rate, End end = End::upper) {
     require_probability("sampling_rate", rate);
     if (rate == 0.0 || !pair->leaks()) return nothing();
-    return rate == 1.0 ? pair : pair->sampled(rate, end);
+    if (rate == 1.0) return pair;
+    const PairPointer simpler = pair->sampled(rate, end);
+    return simpler ? simpler : std::make_shared<PoissonSampled>(pair, rate);
 }
 
 }  // namespace HOCKEYSTICK_ISA

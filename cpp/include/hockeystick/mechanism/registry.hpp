@@ -1,4 +1,4 @@
-// All mechanisms, one file each.
+// All mechanisms: one file each, listed here and in bindings/bind_mechanism.cpp.
 #pragma once
 
 #include <hockeystick/mechanism/bounded_range.hpp>

@@ -1,13 +1,16 @@
-// Renyi divergences of Poisson-sampled pairs from those of the pair itself, rounded up.
+// Upper bounds of the Renyi divergences of Poisson-sampled pairs, from those of the pair itself.
 //
-// With g(a) = log E_Q (dP/dQ)^a the divergence of order a is g(a)/(a - 1). Poisson sampling at rate
-// q (Mironov, Talwar and Zhang 2019), at an integer order n, with g0 that of the pair itself:
+// Let g(a) = log E_Q (dP/dQ)^a, so that the divergence of order a is g(a)/(a - 1). Let g0 be the
+// same function of the pair without sampling. At an integer order n, a Poisson sample of rate q has
+// (Mironov, Talwar and Zhang 2019)
 //
-//   e^{g(n)} = 1 + sum_{k=2}^n C(n,k) q^k (1-q)^{n-k} (e^{g0(k)} - 1),
+//   e^{g(n)} = 1 + sum_{k=2}^n C(n,k) q^k (1-q)^{n-k} (e^{g0(k)} - 1).
 //
-// in which nothing cancels. The other direction is smaller (shown there for pairs that a reflection
-// exchanges). g is convex and g(1) = 0, so that chords between integers lie above it. Cost: n terms
-// at order n.
+// All terms are positive, so nothing cancels. The same paper shows that the other direction is
+// smaller, for pairs whose P and Q a reflection exchanges. Between integers, the chord of g is an
+// upper bound, because g is convex; below 2 the chord starts from g(1) = 0.
+//
+// Cost: n terms at order n.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +27,7 @@ using namespace numeric;
 
 inline constexpr double renyi_up = 1.0 + sixteen_roundings;
 
-// log E_Q (dP/dQ)^n of the sampled pair; `log_moment(k)` is that of the pair itself, at integers k
-// >= 2.
+// g(n) of the sampled pair at an integer n >= 2. `log_moment(k)` must return g0(k).
 template <class LogMoment> double sampled_log_moment(const LogMoment& log_moment, double rate, double n) {
     double largest = -infinity, spread = 0.0;
     std::vector<double> terms;
@@ -37,13 +39,14 @@ template <class LogMoment> double sampled_log_moment(const LogMoment& log_moment
         largest = max(largest, terms.back());
         spread = max(spread, std::fabs(weight) + std::fabs(base));
     }
-    if (largest == -infinity) return 0.0;  // a shift that underflows leaks nothing
+    if (largest == -infinity) return 0.0;  // every e^{g0(k)} - 1 underflows
     double sum = 0.0;
     for (const double term : terms) sum += std::exp(term - largest);
     const double error = sixteen_roundings * (4.0 * std::lgamma(n + 2.0) + spread + 64.0 + 0.125 * n);
     return log_sum(0.0, largest + std::log(sum) + error) * renyi_up;
 }
 
+// The divergence g(order)/(order - 1) of the sampled pair, at any order >= 1.
 template <class LogMoment> double sampled_renyi(const LogMoment& log_moment, double rate, double order) {
     if (order <= 2.0) return sampled_log_moment(log_moment, rate, 2.0);  // the slope of the first chord
     const double low = std::floor(order), part = order - low;

@@ -1,10 +1,13 @@
-// Gaussian noise on a Poisson sample, one record replaced: (1-q) N(0,1) + q N(r,1) against (1-q)
-// N(0,1) + q N(-r,1), which dominates and is attained (loss/replaced_gaussian.hpp has the proof). r
-// is the shift of one record.
+// Gaussian noise on a Poisson sample of rate q, where one record is replaced:
+//
+//   P = (1-q) N(0,1) + q N(r,1),  Q = (1-q) N(0,1) + q N(-r,1),
+//
+// with r the shift of one record. loss/replaced_gaussian.hpp proves that the pair dominates and
+// that it is attained.
 #pragma once
 
 #include <hockeystick/loss/replaced_gaussian.hpp>
-#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/pair.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -17,9 +20,6 @@ class ReplacedGaussian final : public Pair {
     }
     Loss loss(Direction) const override { return std::make_shared<ReplacedGaussianLoss>(shift_, rate_); }
     double dominating_shift() const override { return 2.0 * shift_; }
-    PairPointer sampled(double rate, End) const override {
-        return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-    }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 
   private:

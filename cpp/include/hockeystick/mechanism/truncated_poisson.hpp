@@ -1,13 +1,16 @@
-// Gaussian noise on a Poisson sample that is cut to a largest size. A truncated sample drops a
-// record for the new one, which moves the sum by twice the shift; whether the sample was truncated
-// is shown to the attacker.
+// Gaussian noise on a Poisson sample that is truncated to a largest size, where a record is added
+// or removed, or replaced.
 //
-// The pair is that of the sample with probability 1 - truncation, and that of twice the shift with
-// probability `truncation` (loss/labelled.hpp). A record added or removed, or replaced.
+// In a full sample the new record displaces another one, which moves the sum by twice the shift.
+// The pair reveals whether the sample was truncated: with probability 1 - truncation it is the pair
+// of the Poisson sample, with probability `truncation` the same pair at twice the shift
+// (loss/labelled.hpp).
 #pragma once
 
 #include <hockeystick/loss/labelled.hpp>
 #include <hockeystick/mechanism/gaussian.hpp>
+#include <hockeystick/mechanism/poisson_sampled.hpp>
+#include <hockeystick/mechanism/replaced_gaussian.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -23,19 +26,19 @@ class TruncatedPoisson final : public Pair {
     }
     Loss loss(Direction direction) const override {
         return std::make_shared<LabelledLoss>(
-            std::vector{case_of(shift_)->loss(direction), case_of(2.0 * shift_)->loss(direction)},
+            std::vector{at_shift(shift_)->loss(direction), at_shift(2.0 * shift_)->loss(direction)},
             std::vector{1.0 - truncation_, truncation_});
     }
     bool symmetric() const override { return replaced_; }
 
-    // The truncation being shown, a sample of either case is sampled again.
+    // The pair reveals the truncation, so a further sample multiplies the rate in either case.
     PairPointer sampled(double rate, End end) const override {
-        if (replaced_) return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-        return std::make_shared<TruncatedPoisson>(shift_, product(rate, end), truncation_, false);
+        if (replaced_) return nullptr;
+        return std::make_shared<TruncatedPoisson>(shift_, product_of_rates(rate_, rate, end), truncation_, false);
     }
     PairPointer sampled_and_replaced(double rate, End end) const override {
         if (replaced_) return nullptr;
-        return std::make_shared<TruncatedPoisson>(shift_, product(rate, end), truncation_, true);
+        return std::make_shared<TruncatedPoisson>(shift_, product_of_rates(rate_, rate, end), truncation_, true);
     }
     std::vector<double> parameters() const override {
         return {shift_, rate_, truncation_, static_cast<double>(replaced_)};
@@ -43,11 +46,11 @@ class TruncatedPoisson final : public Pair {
     double truncation() const { return truncation_; }
 
   private:
-    PairPointer case_of(double shift) const {
+    // The pair of a sample in which one record moves the sum by `shift`.
+    PairPointer at_shift(double shift) const {
         if (replaced_) return std::make_shared<ReplacedGaussian>(shift, rate_);
         return std::make_shared<PoissonSampled>(Gaussian::of_shift(shift), rate_);
     }
-    double product(double rate, End end) const { return std::nextafter(rate_ * rate, end == End::upper ? 1.0 : 0.0); }
 
     double shift_, rate_, truncation_;
     bool replaced_;
