@@ -1,11 +1,14 @@
-// What a ledger of mechanisms leaks in all, between certified ends: the accountant of C++ and C,
-// and the core of Python's.
+// The accountant: it composes mechanisms into a ledger, and brackets delta and epsilon of their
+// composition between certified ends. C++ and C use it directly; Python's `Accountant` wraps it.
 //
-// Needs pocketfft on the include path. Throws std::invalid_argument, std::bad_alloc.
+// Needs pocketfft on the include path. Throws std::invalid_argument and std::bad_alloc.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include <hockeystick/accounting/engine.hpp>
 #include <hockeystick/numeric/domain.hpp>
@@ -13,7 +16,7 @@
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-// Queries change no answer, and may be asked by several threads at once; composing may not.
+// Several threads may query one accountant at once. No other call may run while one composes.
 class Accountant {
   public:
     explicit Accountant(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
@@ -27,7 +30,8 @@ class Accountant {
         compose_for(End::lower, pair, count);
     }
 
-    // Adds steps of a mechanism that lies between two pairs, to one of the ends.
+    // Adds steps to the ledger of one end only. A mechanism that lies between two pairs composes
+    // the pair above it for the upper end, and the pair below it for the lower end.
     void compose_for(End end, const PairPointer& pair, double count) {
         require(numeric::count(count), "count", "be an integer in [1, 2^53]", count);
         (end == End::upper ? above_ : below_).add(pair, count);
@@ -39,7 +43,8 @@ class Accountant {
     // The smallest epsilon >= 0 at which delta(epsilon) <= delta, 0 <= delta < 1.
     Interval epsilon(double delta) const { return bracket({true, delta}); }
 
-    // What is known of each direction, the larger one first.
+    // One answer for each direction, the largest upper end first. If both directions leak the same,
+    // or the second was shown to leak no more than the first, there is only one answer.
     std::vector<Answer> answers(const Question& question, const Options& options = {}) const {
         if (question.for_epsilon)
             require(question.value >= 0.0 && question.value < 1.0, "delta", "lie in [0, 1)", question.value);
@@ -50,7 +55,7 @@ class Accountant {
         return found;
     }
 
-    // The steps for both ends, all Gaussian ones in one.
+    // The steps for both ends, with all Gaussian steps merged into one.
     StepsBetween steps() const {
         StepsBetween both{with_one_gaussian(above_.steps(), End::upper), with_one_gaussian(below_.steps(), End::lower),
                           false};
@@ -59,8 +64,8 @@ class Accountant {
     }
 
   private:
-    // An engine at rest, with its contours warm.
-    struct Warm {
+    // The engine of the last question. It keeps its contours, which the next question may reuse.
+    struct IdleEngine {
         std::mutex mutex;
         std::unique_ptr<Engine> engine;
     };
@@ -72,18 +77,19 @@ class Accountant {
         return result;
     }
 
+    // The idle engine, or a new one while another thread has it. Neither call waits for a lock.
     std::unique_ptr<Engine> acquire() const {
-        const std::unique_lock<std::mutex> lock(warm_->mutex, std::try_to_lock);
-        return lock && warm_->engine ? std::move(warm_->engine) : make_engine_();
+        const std::unique_lock<std::mutex> lock(idle_->mutex, std::try_to_lock);
+        return lock && idle_->engine ? std::move(idle_->engine) : make_engine_();
     }
     void release(std::unique_ptr<Engine> engine) const {
-        const std::unique_lock<std::mutex> lock(warm_->mutex, std::try_to_lock);
-        if (lock) std::swap(warm_->engine, engine);
+        const std::unique_lock<std::mutex> lock(idle_->mutex, std::try_to_lock);
+        if (lock) std::swap(idle_->engine, engine);
     }
 
     std::function<std::unique_ptr<Engine>()> make_engine_;
     StepList above_, below_;
-    std::unique_ptr<Warm> warm_ = std::make_unique<Warm>();
+    std::unique_ptr<IdleEngine> idle_ = std::make_unique<IdleEngine>();
 };
 
 }  // namespace HOCKEYSTICK_ISA

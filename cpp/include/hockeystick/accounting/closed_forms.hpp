@@ -1,10 +1,12 @@
-// What is known of one direction of a composition without composing: limits and simple bounds.
+// Bounds of one direction of a composition, from each step alone. docs/core/accounting.md has the
+// proofs. Step j is composed T_j times, and delta_j is the divergence of one such step.
 //
-// Total variation   delta(0) <= 1 - prod_j (1 - delta_j(0))^{T_j}, by coupling the steps one by
-// one. No sampling       sampled Gaussian steps leak no more than the noise without sampling:
-// mixing is jointly convex. Largest loss      the total loss is at most sum_j T_j l_j, l_j the
-// largest finite loss of a step; just below that sum
-//                   every single step must be near its own largest loss.
+//   Total variation.  delta(0) <= 1 - prod_j (1 - delta_j(0))^{T_j}, by coupling the steps one by
+//                     one.
+//   No sampling.      Sampled Gaussian steps leak no more than the same noise without sampling,
+//                     because the divergence is jointly convex.
+//   Largest loss.     The total loss is at most sum_j T_j l_j, with l_j the largest finite loss of
+//                     step j. It comes close to that sum only if every step's loss is close to l_j.
 #pragma once
 
 #include <cmath>
@@ -12,13 +14,14 @@
 #include <hockeystick/accounting/question.hpp>
 #include <hockeystick/accounting/steps.hpp>
 #include <hockeystick/loss/one_step.hpp>
+#include <hockeystick/mechanism/gaussian.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
 inline OneStep one_step(const PairPointer& pair, Direction direction) { return OneStep(pair->loss(direction)); }
 
-// log prod_j (1 - mass_j)^{T_j}
+// log prod_j (1 - mass_j)^{T_j}, where mass(pair) is that of one step.
 template <class Mass> double log_complement_of(const Steps& steps, const Mass& mass) {
     CompensatedSum sum;
     for (const CountedPair& step : steps) {
@@ -36,7 +39,7 @@ inline double total_variation(const Steps& steps, Direction direction) {
 }
 
 struct Limits {
-    Interval largest_loss;   // of the composition, among the finite losses
+    Interval largest_loss;   // the largest finite loss of the composition
     Interval infinite_mass;  // probability under P of an infinite loss
 };
 
@@ -52,15 +55,15 @@ inline Limits limits(const Steps& steps, Direction direction) {
     }
     const double error = eight_roundings * size.value();
     if (bounded) result.largest_loss = {low.value() - error, high.value() + error};
-    const auto surely = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().lower; };
+    const auto at_least = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().lower; };
     const auto at_most = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().upper; };
-    result.infinite_mass.lower = max(-std::expm1(log_complement_of(steps, surely)) * down, 0.0);
+    result.infinite_mass.lower = max(-std::expm1(log_complement_of(steps, at_least)) * down, 0.0);
     result.infinite_mass.upper = min(0.0 - std::expm1(log_complement_of(steps, at_most)) * up, 1.0);
     return result;
 }
 
-// The Gaussian step that dominates the composition, if all of it is Gaussian noise, sampled or not;
-// else infinity.
+// The shift of one Gaussian step that dominates the composition, if every step is Gaussian noise,
+// sampled or not. Infinity otherwise.
 inline double dominating_shift(const Steps& steps) {
     Steps gaussians;
     for (const CountedPair& step : steps) {
@@ -71,9 +74,11 @@ inline double dominating_shift(const Steps& steps) {
     return gaussian_shift(gaussians) * up;
 }
 
-// An upper end of delta just below the largest loss, where no grid is fine enough.
+// An upper bound of delta(eps) for eps just below the largest loss, where grids of losses are too
+// coarse; infinity elsewhere. With g = largest loss - eps, it is
+// (1 - e^{-g}) prod_j P(L_j > l_j - g)^{T_j} plus the mass of infinite losses.
 inline double near_largest_loss(const Steps& steps, Direction direction, double eps) {
-    constexpr double rounding_of_tails = 1.0 + 1e-9;  // far more than that
+    constexpr double rounding_of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
     const Limits all = limits(steps, direction);
     if (!(eps <= all.largest_loss.upper && all.largest_loss.upper < infinity)) return infinity;
     const double gap = (all.largest_loss.upper - eps) * up;

@@ -1,7 +1,9 @@
-// The contours of both directions of one composition, kept warm between questions.
+// The contour engines (contour/contour.hpp) of both directions of one composition. They keep what
+// they computed from one question to the next.
 //
-// Equal sampled Gaussian steps share their contours with all who ask about the same noise and rate,
-// by a ContourCache: acquired here, released when this ends. Other compositions have their own.
+// A composition of equal sampled Gaussian steps takes its contours from a ContourCache, and returns
+// them when this object is destroyed, so that every accountant of the same noise and rate shares
+// them. Other compositions make contours of their own.
 #pragma once
 
 #include <cmath>
@@ -17,7 +19,6 @@
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-// Both directions of a composition by contours, repeated `times`.
 class DirectedContours {
   public:
     DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache)
@@ -37,8 +38,8 @@ class DirectedContours {
     DirectedContours(const DirectedContours&) = delete;
     DirectedContours& operator=(const DirectedContours&) = delete;
 
-    // Whether the contours serve these steps too: the same ones, or another count of the same
-    // sampled Gaussian.
+    // Prepares the contours for a question about `steps`; false if they belong to another
+    // composition. They serve the same steps, and for one sampled Gaussian pair any count of it.
     bool serve(const Steps& steps) {
         if (!shared_) return equal(steps, steps_);
         if (steps.size() != 1 || !steps[0].pair->equals(*steps_[0].pair)) return false;
@@ -48,14 +49,14 @@ class DirectedContours {
 
     contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log) {
         contour::Contour& contour = of(direction);
-        broken_ = true;  // until the answer is there: an exception may leave a contour half made
+        broken_ = true;  // until the answer is there: an exception may leave a contour incomplete
         const contour::ContourResult found = question.for_epsilon ? contour.epsilon(times_, question.value, log)
                                                                   : contour.delta(times_, question.value, log);
         broken_ = false;
         return found;
     }
 
-    // Whether a direction certainly leaks no more than `upper`, the answer for the other direction.
+    // Whether this direction certainly leaks no more than `upper`, the other direction's upper end.
     bool certainly_below(Direction direction, const Question& question, double upper) {
         const double eps = question.for_epsilon ? upper : question.value;
         const double delta = question.for_epsilon ? question.value : upper;
@@ -75,10 +76,10 @@ class DirectedContours {
     }
 
     Steps steps_;
-    double times_ = 1.0;
+    double times_ = 1.0;  // how often the contours' steps are repeated
     contour::ContourCache* cache_;
-    std::unique_ptr<contour::SampledContours> shared_;
-    std::vector<std::unique_ptr<contour::Contour>> own_;
+    std::unique_ptr<contour::SampledContours> shared_;    // of equal sampled Gaussian steps
+    std::vector<std::unique_ptr<contour::Contour>> own_;  // of all others: remove, add
     bool broken_ = false;
 };
 

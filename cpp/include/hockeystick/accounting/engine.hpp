@@ -1,22 +1,28 @@
-// Which engine answers for a composition: the only place that chooses, for Python, C, C++ and the
-// grids of DP-SGD alike.
+// Chooses the engine that answers for a composition. No other file chooses: Python, C, C++ and the
+// grids of DP-SGD all ask this one.
 //
-// In this order: nothing composed; one step, by its exact formula (all Gaussian steps are one);
-// what lies beyond the largest loss, or below the total variation; the contour engine, where every
-// pair has a cumulant; discretised privacy losses, where the contour's bracket is not narrow. At
-// the end the closed forms of closed_forms.hpp cap the upper end. Each direction is answered alone,
-// and the larger one counts; of the second one, no more is found out than whether it is larger than
-// the first.
+// It tries, in this order:
 //
-// The contours of equal sampled Gaussian steps come from a ContourCache, if there is one, and go
-// back to it; those of other compositions stay here, so that a second question about the same
-// composition finds them warm. No answer depends on what was asked before.
+//   1. nothing composed: 0;
+//   2. one step: its exact formula (all Gaussian steps are merged into one);
+//   3. an eps beyond the largest loss, or a delta above the total variation: a closed form;
+//   4. the contour engine, if every pair has a cumulant;
+//   5. discretised privacy losses, if the contour's bracket is not narrow.
+//
+// Last, the bounds of closed_forms.hpp cap the upper end. Each direction is answered alone, and the
+// larger upper end counts. For the second direction the engine does only the work that shows
+// whether it exceeds the first.
+//
+// An engine keeps the contours of the last compositions, so that another question about the same
+// composition reuses them. Contours of equal sampled Gaussian steps come from a ContourCache, if
+// there is one, and return to it. No answer depends on what was asked before.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <hockeystick/accounting/closed_forms.hpp>
@@ -26,20 +32,22 @@
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-// Runs a body that may take seconds, and that stops soon after the flag it is given becomes true.
+// A function that runs `body`, which may take seconds and stops soon after `stop` becomes true.
 using LongJob = std::function<void(const std::function<void(const std::atomic<bool>& stop)>& body)>;
 
-// Not for several threads at once.
+// Only one thread at a time may use an engine.
 class Engine {
   public:
-    // `kernels` are the loops of an instruction set; a program that is compiled once has its own.
-    // Queries throw Stopped soon after the flag `stop`, if there is one, becomes true.
+    // `kernels` are the loops of one instruction set. A program that is compiled for one only uses
+    // the default, `own_kernels`. Queries throw Stopped soon after `*stop` becomes true. A
+    // `long_job`, if given, runs the discretised losses, with a flag of its own in place of `stop`.
     explicit Engine(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
                     const std::atomic<bool>* stop = nullptr, LongJob long_job = {})
         : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)) {}
 
-    // What is known of each direction, the largest upper end first. Both kinds of steps have all
-    // their Gaussians in one.
+    // One answer for each direction, the largest upper end first. There is only one if both leak
+    // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
+    // be merged into one (`with_one_gaussian`).
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
         if (steps.above.empty()) {
@@ -51,10 +59,12 @@ class Engine {
         const bool one_direction = std::all_of(steps.above.begin(), steps.above.end(), is_symmetric);
         std::vector<Answer> found;
         for (const Direction direction : {Direction::remove, Direction::add}) {
-            const double known = found.empty() ? 0.0 : found[0].upper;
-            if (known > 0.0 && (one_direction || is_below(steps.above, direction, question, options, known))) break;
+            const double other_upper = found.empty() ? 0.0 : found[0].upper;
+            if (other_upper > 0.0 &&
+                (one_direction || is_below(steps.above, direction, question, options, other_upper)))
+                break;
             if (!found.empty() && one_direction) break;
-            Answer answer = of_direction(steps, direction, question, options, known);
+            Answer answer = of_direction(steps, direction, question, options, other_upper);
             answer.direction = direction, answer.both_directions = one_direction;
             if (options.upper_only) answer.lower = 0.0;
             found.push_back(answer);
@@ -68,37 +78,39 @@ class Engine {
         return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
     }
 
-    // Points visited so far by either engine: a measure of time that does not depend on the
+    // The points that both engines visited so far: a measure of time that does not depend on the
     // machine.
     double work() const {
         double sum = work_;
-        for (const auto& contours : warm_) sum += contours->work();
+        for (const auto& contours : contours_) sum += contours->work();
         return sum;
     }
 
     // Gives the contours back to the cache.
-    void release() { forget(0); }
+    void release() { evict(0); }
 
   private:
-    static constexpr double rough = 1.0;        // a tolerance that any bracket meets
-    static constexpr std::size_t max_warm = 2;  // compositions: one for upper ends, one for lower ends
+    static constexpr double rough = 1.0;        // a relative width that any bracket meets
+    static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
+
+    // `other_upper` is the upper end of the other direction, 0 if this direction is the first.
 
     Answer of_direction(const StepsBetween& steps, Direction direction, const Question& question,
-                        const Options& options, double known) {
+                        const Options& options, double other_upper) {
         Answer best;
         best.upper = question.largest_answer();
         if (options.engine != EngineChoice::pld && exact(steps, direction, question, options, best)) return best;
         const double cap =
             options.engine == EngineChoice::best ? smallest_cap(steps.above, direction, question) : infinity;
-        if (cap < 1e-320 && !question.for_epsilon) {  // the rounding of a 0
+        if (cap < 1e-320 && !question.for_epsilon) {  // 0 up to rounding: engines add nothing
             best.upper = cap, best.method = Method::total_variation;
             return best;
         }
         if (options.engine != EngineChoice::pld)
             best = both_ends(best, steps, options,
                              [&](const Steps& side) { return by_contour(side, direction, question, options); });
-        if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > known)
-            best = by_losses(best, steps, direction, question, options, known);
+        if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
+            best = by_losses(best, steps, direction, question, options, other_upper);
         if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
         if (best.method == Method::none)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
@@ -106,8 +118,8 @@ class Engine {
         return best;
     }
 
-    // Asks an engine; a second time for the lower end, where the upper end's steps leak more than
-    // the true ones.
+    // Asks an engine about steps.above. If they leak more than the true steps, their lower end is
+    // not one of the true steps, so the engine is asked about steps.below for it.
     template <class Ask>
     static Answer both_ends(const Answer& best, const StepsBetween& steps, const Options& options, const Ask& ask) {
         Answer found = ask(steps.above);
@@ -129,16 +141,16 @@ class Engine {
         return answer;
     }
 
-    // Discretised losses always answer. Where the other direction is known to leak more, a rough
-    // bracket will do.
+    // Discretised losses always answer. A first, rough bracket may show that the other direction
+    // leaks more; then it suffices.
     Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
-                     const Options& options, double known) {
+                     const Options& options, double other_upper) {
         const auto ask = [&](double tolerance) {
             return both_ends(best, steps, options,
                              [&](const Steps& side) { return compose_losses(side, direction, question, tolerance); });
         };
-        if (known > 0.0) best = ask(rough);
-        return best.upper > known && !best.narrow(question) ? ask(good_enough) : best;
+        if (other_upper > 0.0) best = ask(rough);
+        return best.upper > other_upper && !best.narrow(question) ? ask(good_enough) : best;
     }
 
     Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance) {
@@ -160,7 +172,7 @@ class Engine {
         return answer;
     }
 
-    // Fills in the answer of a closed form; false where there is none.
+    // Fills in the answer by a closed form; false if none applies.
     static bool exact(const StepsBetween& steps, Direction direction, const Question& question, const Options& options,
                       Answer& answer) {
         const bool exact_steps = options.upper_only || steps.exact;
@@ -200,13 +212,16 @@ class Engine {
         return set(0.0, 0.0, Method::total_variation);
     }
 
-    // The smallest upper end of delta that a closed form gives.
+    // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
+    // of epsilon are left to `capped`.
     static double smallest_cap(const Steps& steps, Direction direction, const Question& question) {
         if (question.for_epsilon) return infinity;
-        const double varied = total_variation(steps, direction), shift = dominating_shift(steps);
-        return shift < infinity && shift > 0.0 ? min(varied, gaussian_step(shift).delta(question.value).upper) : varied;
+        const double by_variation = total_variation(steps, direction), shift = dominating_shift(steps);
+        if (!(shift < infinity && shift > 0.0)) return by_variation;
+        return min(by_variation, gaussian_step(shift).delta(question.value).upper);
     }
 
+    // `best` with its upper end lowered to the closed forms' bounds; `cap` is that of delta.
     static Answer capped(Answer best, const Steps& steps, Direction direction, const Question& question, double cap) {
         const auto lower_to = [&best](double upper, Method method) {
             if (upper < best.upper) best.upper = upper, best.method = method;
@@ -225,32 +240,33 @@ class Engine {
         return best;
     }
 
-    // Whether a direction is certainly no larger than what is `known` of the other one.
+    // Whether a direction certainly leaks no more than the other one's upper end.
     bool is_below(const Steps& steps, Direction direction, const Question& question, const Options& options,
-                  double known) {
-        if (!options.upper_only || options.engine == EngineChoice::pld || !(known < infinity)) return false;
+                  double other_upper) {
+        if (!options.upper_only || options.engine == EngineChoice::pld || !(other_upper < infinity)) return false;
         if (!is_inside(question) || !contour::has_contour(steps)) return false;
-        return contours_of(steps).certainly_below(direction, question, known);
+        return contours_of(steps).certainly_below(direction, question, other_upper);
     }
 
+    // Whether the contour engine takes the question: not delta at infinity, nor epsilon at delta 0.
     static bool is_inside(const Question& question) {
         return question.for_epsilon ? question.value > 0.0 : question.value < infinity;
     }
 
     DirectedContours& contours_of(const Steps& steps) {
-        for (const auto& contours : warm_)
+        for (const auto& contours : contours_)
             if (contours->serve(steps)) return *contours;
-        forget(max_warm - 1);
-        warm_.push_back(std::make_unique<DirectedContours>(steps, *kernels_, cache_));
-        work_ -= warm_.back()->work();
-        return *warm_.back();
+        evict(max_kept - 1);
+        contours_.push_back(std::make_unique<DirectedContours>(steps, *kernels_, cache_));
+        work_ -= contours_.back()->work();
+        return *contours_.back();
     }
 
-    // Keeps the latest few.
-    void forget(std::size_t kept) {
-        while (warm_.size() > kept) {
-            work_ += warm_.front()->work();
-            warm_.erase(warm_.begin());
+    // Drops the oldest contours until `max_count` compositions are left.
+    void evict(std::size_t max_count) {
+        while (contours_.size() > max_count) {
+            work_ += contours_.front()->work();
+            contours_.erase(contours_.begin());
         }
     }
 
@@ -259,7 +275,7 @@ class Engine {
     const std::atomic<bool>* stop_;
     LongJob long_job_;
     double work_ = 0.0;
-    std::vector<std::unique_ptr<DirectedContours>> warm_;
+    std::vector<std::unique_ptr<DirectedContours>> contours_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

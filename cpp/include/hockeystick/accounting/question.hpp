@@ -1,4 +1,4 @@
-// What an accountant is asked, and what it answers.
+// What an accountant is asked (`Question`, `Options`) and what it answers (`Answer`).
 #pragma once
 
 #include <cmath>
@@ -16,15 +16,14 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace numeric;
 using namespace mechanism;
 
-// A bracket narrower than this, relative to its upper end, is good enough not to ask a second
-// engine.
+// If a bracket is narrower than this, relative to its upper end, no second engine is asked.
 inline constexpr double good_enough = 1e-3;
-inline constexpr double good_enough_epsilon = 1e-9;  // absolute, where epsilon is near 0
+inline constexpr double good_enough_epsilon = 1e-9;  // absolute, for an epsilon near 0
 
-// Delta at an epsilon >= 0, or the smallest epsilon >= 0 at a delta in [0, 1].
+// Asks for delta at an epsilon >= 0, or for the smallest epsilon >= 0 at a delta in [0, 1].
 struct Question {
     bool for_epsilon;
-    double value;
+    double value;  // the delta if `for_epsilon`, else the epsilon
 
     double largest_answer() const { return for_epsilon ? infinity : 1.0; }
 };
@@ -40,9 +39,10 @@ inline EngineChoice engine_named(const std::string& name) {
 
 struct Options {
     EngineChoice engine = EngineChoice::best;
-    bool upper_only = false;  // lower ends are not asked for, and are 0
+    bool upper_only = false;  // computes no lower end; it is then 0
 };
 
+// Where an upper end comes from. `name_of` has the words that users see.
 enum class Method {
     none,
     nothing_composed,
@@ -91,17 +91,18 @@ inline const char* name_of(Method method) {
     return "none";
 }
 
-// What is known of one direction: the bracket, and where it comes from.
+// The bracket of one direction, and where it comes from.
 struct Answer {
     double lower = 0.0, upper = 0.0;
     Method method = Method::none;
     Direction direction = Direction::remove;
-    bool both_directions = false;    // they leak the same
-    contour::ContourResult contour;  // where method is contour: nodes, tilt, shares of the error, ends of log delta
-    contour::StrategyLog tried;      // by the contour engine, in order, where lower ends were asked for
-    double interval = 0.0;           // where method is pld: the grid's step, 0 if there was no grid
-    bool coarsened = false;          // where method is pld: memory, work or rounding kept it from being narrower
+    bool both_directions = false;    // both directions leak the same, so this answers for both
+    contour::ContourResult contour;  // if method is contour: nodes, tilt, shares of the error, ends of log delta
+    contour::StrategyLog tried;      // strategies of the contour engine, in order; empty if upper_only
+    double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
+    bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
 
+    // Whether no second engine is needed.
     bool narrow(const Question& question) const {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
         return upper < infinity && upper - lower <= max(good_enough * upper, least);
