@@ -1,3 +1,4 @@
+// The accountant (accounting/accountant.hpp) for Python, and its answers.
 #include <hockeystick/accounting/accountant.hpp>
 
 #include "bind.hpp"
@@ -12,7 +13,8 @@ namespace hs = hockeystick;
 using hs::accounting::Accountant;
 using hs::accounting::Answer;
 
-// An accountant whose long jobs wait for signals in the calling thread.
+// An accountant that runs long jobs in a worker thread, while the calling thread looks for signals
+// such as Ctrl-C.
 std::unique_ptr<Accountant> make_accountant(const hs::simd::Kernels& kernels) {
     const auto in_worker = [](const std::function<void(const std::atomic<bool>&)>& body) {
         const py::gil_scoped_acquire held;

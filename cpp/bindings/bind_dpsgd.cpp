@@ -1,7 +1,10 @@
+// Grids of DP-SGD (accounting/dpsgd.hpp): arrays of cells, on several threads.
 #include <algorithm>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include <hockeystick/accounting/dpsgd.hpp>
 
@@ -15,9 +18,11 @@ namespace hs = hockeystick;
 
 using hs::accounting::Engine;
 using Dense = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Cell = double (*)(hs::accounting::Engine&, double, double, double, double);
+// One cell of a grid, from its four arguments.
+using Cell = double (*)(Engine&, double, double, double, double);
 
-// The cells ordered by their first two arguments, so that neighbours share an engine's state.
+// The indices of the cells, sorted by their first two arguments. Neighbours in this order can reuse
+// the contours that an engine keeps.
 std::vector<std::size_t> grouped(const double* first, const double* second, std::size_t cells) {
     std::vector<std::size_t> order(cells);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -27,12 +32,13 @@ std::vector<std::size_t> grouped(const double* first, const double* second, std:
     return order;
 }
 
-// Engines of one call, as many as threads, with all that they keep from one task to the next.
+// The engines of one call, one for each thread at most. They keep their contours from one task to
+// the next.
 class Engines {
   public:
     explicit Engines(const hs::simd::Kernels& kernels) : kernels_(kernels) {}
 
-    std::unique_ptr<Engine> take(const std::atomic<bool>& stop) {
+    std::unique_ptr<Engine> acquire(const std::atomic<bool>& stop) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (idle_.empty()) return std::make_unique<Engine>(kernels_, &contour_cache(), &stop);
         std::unique_ptr<Engine> engine = std::move(idle_.back());
@@ -40,13 +46,13 @@ class Engines {
         return engine;
     }
 
-    void give_back(std::unique_ptr<Engine> engine) {
+    void release(std::unique_ptr<Engine> engine) {
         const std::lock_guard<std::mutex> lock(mutex_);
         idle_.push_back(std::move(engine));
     }
 
-    // What they keep is for later calls.
-    void release() const {
+    // Returns their contours to the cache of the process, for later calls.
+    void release_contours() const {
         for (const auto& engine : idle_) engine->release();
     }
 
@@ -72,14 +78,14 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
     Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
-        std::unique_ptr<Engine> engine = engines.take(stop);
+        std::unique_ptr<Engine> engine = engines.acquire(stop);
         for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
             const std::size_t i = order[at];
             out[i] = function(*engine, in[0][i], in[1][i], in[2][i], in[3][i]);
         }
-        engines.give_back(std::move(engine));
+        engines.release(std::move(engine));
     });
-    engines.release();
+    engines.release_contours();
     return result;
 }
 
@@ -94,8 +100,7 @@ void bind_dpsgd(py::module_& m, const hs::simd::Kernels& kernels) {
             },
             py::arg("arguments"), py::arg("threads"));
     };
-    // Returns (epsilon, points visited on the way): for tests that cap the work rather than the
-    // time.
+    // (epsilon, points visited on the way), for tests that cap the work rather than the time.
     m.def(
         "dpsgd_epsilon_work",
         [&kernels](double sigma, double rate, double steps, double delta) {

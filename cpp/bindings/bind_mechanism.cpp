@@ -1,3 +1,4 @@
+// Pairs (mechanism/pair.hpp) for Python: their queries, and a function that makes each of them.
 #include <hockeystick/allocation/random_allocation.hpp>
 #include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/mechanism/registry.hpp>
@@ -45,14 +46,16 @@ std::pair<double, double> support(const Pair& pair, bool forward) {
     return {loss->lowest(), loss->highest()};
 }
 
-// The pairs that dominate, or are dominated by, a random allocation to one of several steps.
+// The pair that dominates (`upper`) or is dominated by a random allocation to one of several steps.
+// The core returns one flat vector: a number of outcomes, then p and q of the removed record, with
+// that many outcomes each, then p and q of the added record, which share the rest.
 Held random_allocation(double shift, std::int64_t num_steps, bool upper) {
     Vector all;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
         all = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
     });
     const auto outcomes = static_cast<std::ptrdiff_t>(all.at(0));
-    const auto part = [&](std::ptrdiff_t k) {  // the rest has as many outcomes as it has
+    const auto part = [&](std::ptrdiff_t k) {  // 0 and 1: removed, 2 and 3: added
         const std::ptrdiff_t first = 1 + 2 * outcomes;
         const std::ptrdiff_t others = (static_cast<std::ptrdiff_t>(all.size()) - first) / 2;
         const auto from = all.begin() + (k < 2 ? 1 + k * outcomes : first + (k - 2) * others);
@@ -80,6 +83,80 @@ void bind_queries(py::class_<Pair, Held>& pair) {
                 return self.renyi(order, 1.0, steps::direction_of(forward));
             },
             py::arg("order"), py::arg("forward"));
+}
+
+template <class Mechanism> Held of_weighted_shifts(Vector shifts, Vector weights) {
+    return std::make_shared<Mechanism>(mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
+}
+
+void bind_continuous(py::module_& m) {
+    m.def("nothing", [] { return steps::held(mechanism::nothing()); });
+    m.def("gaussian", [](double x) { return steps::held(mechanism::gaussian(x)); }, py::arg("noise_multiplier"));
+    m.def(
+        "gaussian_of_shift", [](double x) -> Held { return steps::held(mechanism::Gaussian::of_shift(x)); },
+        py::arg("shift"));
+    m.def("laplace", [](double x) { return steps::held(mechanism::laplace(x)); }, py::arg("noise_multiplier"));
+    m.def(
+        "laplace_of_shift", [](double x) -> Held { return steps::held(mechanism::Laplace::of_shift(x)); },
+        py::arg("shift"));
+    m.def("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
+    m.def("gaussian_mixture", of_weighted_shifts<mechanism::GaussianMixture>, py::arg("shifts"), py::arg("weights"));
+    m.def("labelled_gaussian", of_weighted_shifts<mechanism::LabelledGaussian>, py::arg("shifts"), py::arg("weights"));
+    m.def("labelled_laplace", of_weighted_shifts<mechanism::LabelledLaplace>, py::arg("shifts"), py::arg("weights"));
+}
+
+void bind_discrete(py::module_& m) {
+    m.def(
+        "discrete", [](Vector p, Vector q) { return steps::held(mechanism::discrete(std::move(p), std::move(q))); },
+        py::arg("p"), py::arg("q"));
+    m.def(
+        "discrete_pairs",
+        [](Vector p, Vector q, Vector added_p, Vector added_q) -> Held {
+            return std::make_shared<mechanism::DiscretePairs>(
+                mechanism::Masses{std::move(p), std::move(q)},
+                mechanism::Masses{std::move(added_p), std::move(added_q)});
+        },
+        py::arg("p"), py::arg("q"), py::arg("added_p"), py::arg("added_q"));
+    m.def(
+        "approximate_dp",
+        [](double epsilon, double delta) { return steps::held(mechanism::approximate_dp(epsilon, delta)); },
+        py::arg("epsilon"), py::arg("delta"));
+    m.def(
+        "discrete_gaussian",
+        [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
+        py::arg("sigma"), py::arg("sensitivity"));
+    m.def(
+        "discrete_laplace",
+        [](double parameter, double moved) { return steps::held(mechanism::discrete_laplace(parameter, moved)); },
+        py::arg("parameter"), py::arg("sensitivity"));
+    m.def(
+        "randomized_response",
+        [](double noise, double buckets) { return steps::held(mechanism::randomized_response(noise, buckets)); },
+        py::arg("noise_parameter"), py::arg("num_buckets"));
+}
+
+void bind_sampled(py::module_& m) {
+    m.def(
+        "replaced_gaussian",
+        [](double shift, double rate) -> Held { return std::make_shared<mechanism::ReplacedGaussian>(shift, rate); },
+        py::arg("shift"), py::arg("sampling_rate"));
+    m.def(
+        "truncated_poisson",
+        [](double shift, double rate, double truncation, bool replaced) -> Held {
+            return std::make_shared<mechanism::TruncatedPoisson>(shift, rate, truncation, replaced);
+        },
+        py::arg("shift"), py::arg("sampling_rate"), py::arg("truncation"), py::arg("replaced"));
+    m.def(
+        "poisson_sampled",
+        [](const Held& base, double rate, bool upper) {
+            return steps::held(mechanism::poisson_sampled(base, rate, steps::end_of(upper)));
+        },
+        py::arg("pair").none(false), py::arg("sampling_rate"), py::arg("upper") = true);
+    m.def(
+        "fixed_size_sampled",
+        [](const Held& base, double rate) -> Held { return std::make_shared<mechanism::FixedSizeSampled>(base, rate); },
+        py::arg("pair").none(false), py::arg("rate"));
+    m.def("random_allocation", random_allocation, py::arg("shift"), py::arg("num_steps"), py::arg("upper"));
 }
 
 }  // namespace
@@ -111,84 +188,7 @@ void bind_mechanism(py::module_& m) {
     py::class_<mechanism::Discrete, Pair, std::shared_ptr<mechanism::Discrete>>(m, "DiscretePair")
         .def_property_readonly("p", [](const mechanism::Discrete& self) { return self.masses().p; })
         .def_property_readonly("q", [](const mechanism::Discrete& self) { return self.masses().q; });
-    const auto make = [&m](const char* name, auto function, auto... arguments) { m.def(name, function, arguments...); };
-    make("nothing", [] { return steps::held(mechanism::nothing()); });
-    make("gaussian", [](double x) { return steps::held(mechanism::gaussian(x)); }, py::arg("noise_multiplier"));
-    make(
-        "gaussian_of_shift", [](double x) -> Held { return steps::held(mechanism::Gaussian::of_shift(x)); },
-        py::arg("shift"));
-    make("laplace", [](double x) { return steps::held(mechanism::laplace(x)); }, py::arg("noise_multiplier"));
-    make(
-        "laplace_of_shift", [](double x) -> Held { return steps::held(mechanism::Laplace::of_shift(x)); },
-        py::arg("shift"));
-    make(
-        "discrete", [](Vector p, Vector q) { return steps::held(mechanism::discrete(std::move(p), std::move(q))); },
-        py::arg("p"), py::arg("q"));
-    make(
-        "discrete_pairs",
-        [](Vector p, Vector q, Vector added_p, Vector added_q) -> Held {
-            return std::make_shared<mechanism::DiscretePairs>(
-                mechanism::Masses{std::move(p), std::move(q)},
-                mechanism::Masses{std::move(added_p), std::move(added_q)});
-        },
-        py::arg("p"), py::arg("q"), py::arg("added_p"), py::arg("added_q"));
-    make(
-        "approximate_dp",
-        [](double epsilon, double delta) { return steps::held(mechanism::approximate_dp(epsilon, delta)); },
-        py::arg("epsilon"), py::arg("delta"));
-    make(
-        "discrete_gaussian",
-        [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
-        py::arg("sigma"), py::arg("sensitivity"));
-    make(
-        "discrete_laplace",
-        [](double parameter, double moved) { return steps::held(mechanism::discrete_laplace(parameter, moved)); },
-        py::arg("parameter"), py::arg("sensitivity"));
-    make(
-        "randomized_response",
-        [](double noise, double buckets) { return steps::held(mechanism::randomized_response(noise, buckets)); },
-        py::arg("noise_parameter"), py::arg("num_buckets"));
-    make("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
-    make(
-        "gaussian_mixture",
-        [](Vector shifts, Vector weights) -> Held {
-            return std::make_shared<mechanism::GaussianMixture>(
-                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
-        },
-        py::arg("shifts"), py::arg("weights"));
-    make(
-        "labelled_gaussian",
-        [](Vector shifts, Vector weights) -> Held {
-            return std::make_shared<mechanism::LabelledGaussian>(
-                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
-        },
-        py::arg("shifts"), py::arg("weights"));
-    make(
-        "labelled_laplace",
-        [](Vector shifts, Vector weights) -> Held {
-            return std::make_shared<mechanism::LabelledLaplace>(
-                mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
-        },
-        py::arg("shifts"), py::arg("weights"));
-    make(
-        "replaced_gaussian",
-        [](double shift, double rate) -> Held { return std::make_shared<mechanism::ReplacedGaussian>(shift, rate); },
-        py::arg("shift"), py::arg("sampling_rate"));
-    make(
-        "truncated_poisson",
-        [](double shift, double rate, double truncation, bool replaced) -> Held {
-            return std::make_shared<mechanism::TruncatedPoisson>(shift, rate, truncation, replaced);
-        },
-        py::arg("shift"), py::arg("sampling_rate"), py::arg("truncation"), py::arg("replaced"));
-    make(
-        "poisson_sampled",
-        [](const Held& base, double rate, bool upper) {
-            return steps::held(mechanism::poisson_sampled(base, rate, steps::end_of(upper)));
-        },
-        py::arg("pair").none(false), py::arg("sampling_rate"), py::arg("upper") = true);
-    make(
-        "fixed_size_sampled",
-        [](const Held& base, double rate) -> Held { return std::make_shared<mechanism::FixedSizeSampled>(base, rate); },
-        py::arg("pair").none(false), py::arg("rate"));
-    make("random_allocation", random_allocation, py::arg("shift"), py::arg("num_steps"), py::arg("upper"));
+    bind_continuous(m);
+    bind_discrete(m);
+    bind_sampled(m);
 }

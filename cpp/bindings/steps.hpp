@@ -1,6 +1,8 @@
-// Steps as the facade hands them over: pairs, each with its count.
+// Steps as Python hands them over, as pairs with their counts; directions and ends as booleans.
 #pragma once
 
+#include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -10,8 +12,7 @@
 
 namespace steps {
 
-// pybind11 holds what it did not make by a pointer to a non-constant; pairs are immutable all the
-// same.
+// pybind11 can hold only a pointer to a non-constant object. Nothing changes a pair through it.
 using Held = std::shared_ptr<hockeystick::mechanism::Pair>;
 using Counted = std::vector<std::pair<Held, double>>;
 

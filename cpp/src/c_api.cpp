@@ -1,3 +1,8 @@
+// The C API (hockeystick/c_api.h): kernels, DP-SGD, and the accountant's life and queries. Its
+// mechanisms are in c_api_mechanisms.cpp.
+#include <algorithm>
+#include <vector>
+
 #include <hockeystick/accounting/dpsgd.hpp>
 
 #include "c_api_support.hpp"
@@ -24,6 +29,7 @@ hs_status binary(hs::batch::Binary hs::batch::Kernels::* kernel, const double* x
     });
 }
 
+// An accountant that holds one training.
 hs::accounting::Accountant training(double noise, double rate, double steps) {
     require_noise(noise);
     require_rate(rate);
@@ -35,7 +41,8 @@ hs::accounting::Accountant training(double noise, double rate, double steps) {
 
 hs_bracket bracket(const hs::numeric::Interval& found) { return {found.lower, found.upper}; }
 
-// All brackets or none. The accountant checks the numbers.
+// Answers n queries. Writes all brackets, or none if one query fails. The accountant checks the
+// numbers.
 template <class Query>
 hs_status answer(const hs_accountant* accountant, const double* x, const char* name, size_t n, hs_bracket* out,
                  const Query& query) {

@@ -1,5 +1,10 @@
-// The mechanisms of the C API: each function checks nothing that its pair's constructor checks, and
-// composes the pair.
+// The mechanisms of the C API. Each function makes its pair, whose constructor checks the
+// parameters, and composes it. Only what the constructor cannot name as the caller does is checked
+// here.
+#include <cmath>
+#include <memory>
+#include <vector>
+
 #include "c_api_support.hpp"
 
 namespace {
@@ -8,9 +13,10 @@ using namespace c_api;
 using hs::mechanism::End;
 using hs::mechanism::PairPointer;
 
+// How far one record moves a sum of vectors of norm at most 1.
 double sensitivity(bool replace) { return replace ? 2.0 : 1.0; }
 
-// Noise on a Poisson sample, `noise` being that of one record.
+// Noise on a Poisson sample. noise(multiplier) is the pair for adding or removing one record.
 template <class Noise> PairPointer sampled(const Noise& noise, double multiplier, double rate, bool replace) {
     require_noise(multiplier);
     require_rate(rate);
@@ -29,8 +35,8 @@ std::vector<double> distribution(const double* x, size_t n, const char* name) {
     return {x, x + n};
 }
 
-// Under replacement, of a batch drawn without replacement: dominated by one pair, and attained by
-// another.
+// Noise on a batch of fixed size, drawn without replacement. Under HS_REPLACE one pair dominates
+// it, and another one bounds it from below. Under HS_ADD_OR_REMOVE both are the same.
 template <class Noise>
 hs_status fixed_size(hs_accountant* accountant, const Noise& noise, double multiplier, double dataset_size,
                      double batch_size, double count) noexcept {

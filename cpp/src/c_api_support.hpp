@@ -1,15 +1,18 @@
-// What all functions of the C API share: the handle, errors as codes, checks of pointers.
+// What all functions of the C API share: the accountant's handle, exceptions turned into status
+// codes, and checks of arguments.
 #pragma once
 
 #define HOCKEYSTICK_BUILDS_C_API
 #include <hockeystick/c_api.h>
 
-#include <cmath>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include <hockeystick/accounting/accountant.hpp>
 #include <hockeystick/mechanism/registry.hpp>
+#include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/require.hpp>
 
 #include "batch_kernels.hpp"
 
@@ -18,7 +21,6 @@ namespace hs = hockeystick;
 struct hs_accountant {
     hs::accounting::Accountant accountant;
     int32_t adjacency;
-    double shift() const { return adjacency == HS_REPLACE ? 2.0 : 1.0; }
 };
 
 namespace c_api {
@@ -39,7 +41,8 @@ inline hs_status failed(hs_status status, const char* what) noexcept {
     return status;
 }
 
-// Runs what may throw, and says how it ended.
+// Runs `body` and returns HS_OK, or the status of what it threw, whose text it keeps for
+// hs_last_error_message.
 template <class Body> hs_status guarded(const Body& body) noexcept {
     try {
         body();
@@ -66,16 +69,17 @@ inline void require_array(const void* pointer, size_t n, const char* name) {
 }
 
 inline void require_noise(double x) {
-    require(x > 0.0 && x < hs::numeric::infinity, "noise_multiplier", "be positive and finite", x);
+    require(hs::numeric::positive(x), "noise_multiplier", "be positive and finite", x);
 }
-inline void require_rate(double x) { require(x >= 0.0 && x <= 1.0, "sampling_rate", "lie in [0, 1]", x); }
+inline void require_rate(double x) { hs::numeric::require_probability("sampling_rate", x); }
 inline void require_count(double x, const char* name) {
-    require(x >= 1.0 && x <= 0x1p53 && x == std::floor(x), name, "be an integer in [1, 2^53]", x);
+    require(hs::numeric::count(x), name, "be an integer in [1, 2^53]", x);
 }
 inline void require_epsilon(double x, const char* name) { require(x >= 0.0, name, "be non-negative", x); }
 inline void require_delta(double x) { require(x >= 0.0 && x < 1.0, "delta", "lie in [0, 1)", x); }
 
-// Composes the pair that `make` returns for the accountant's adjacency.
+// Composes the pair that make(replace) returns, where `replace` says whether the accountant's
+// adjacency is HS_REPLACE.
 template <class Make> hs_status compose(hs_accountant* accountant, double count, const Make& make) noexcept {
     return guarded([&] {
         require_pointer(accountant, "accountant");
