@@ -1,4 +1,4 @@
-"""A ledger as the compiled core sees it."""
+"""A ledger handed to the compiled core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, statu
 
 
 class Composition:
-    """The steps of a ledger as pairs, with the engine that keeps what it computed between questions."""
+    """A ledger with its accountants in the core, which keep what they computed between questions."""
 
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
         """Take a ledger whose mechanisms support the adjacency."""
@@ -19,15 +19,15 @@ class Composition:
         self.status = status_of(ledger)
         self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
-        self._accountants: dict[bool, core.Accountant] = {}  # lower ends may cost much, and are not always asked for
+        self._accountants: dict[bool, core.Accountant] = {}  # by upper_only, since lower ends may cost much more
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes it anew: a copy starts cold."""
+        """Return what a copy or a pickle is made from; its accountants compute anew."""
         return Composition, (self.ledger, self.adjacency)
 
     def accountant(self, *, upper_only: bool) -> core.Accountant:
-        """Return the core's accountant, with the steps for the ends that are asked for."""
+        """Return the core's accountant, which has steps for upper ends and, unless `upper_only`, for lower ends."""
         with self._lock:
             if upper_only not in self._accountants:
                 accountant = core.Accountant()
@@ -38,7 +38,7 @@ class Composition:
             return self._accountants[upper_only]
 
     def steps(self, *, upper: bool) -> list[CountedPair]:
-        """Return the steps for an upper or a lower end, all Gaussian ones in one."""
+        """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""
         return self.accountant(upper_only=upper).steps(upper)
 
     def name_of(self, answer: core.Answer) -> str:
@@ -50,7 +50,7 @@ class Composition:
 
 
 def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[CountedPair]:
-    """Return what a ledger releases that leaks, equal releases as one, for the upper or the lower end."""
+    """Return the pairs of a ledger that leak, each once with its count, for the upper or the lower end."""
     counts: dict[core.Pair, float] = {}
     for mechanism, count in ledger.items():
         for pair, times in mechanism._pairs(adjacency, upper=upper):

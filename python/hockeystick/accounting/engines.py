@@ -1,7 +1,8 @@
-"""What the core's engines answer for a composition, in words.
+"""Ask the core's engines about a composition, and put their answers in words.
 
-The choice of an engine is the core's alone (accounting/engine.hpp), the same for every caller. Here its answers get their
-names, and mechanisms that are known by their Renyi divergences alone are sent another way.
+The core alone chooses the engine (accounting/engine.hpp), the same way for every caller. This module names the method of
+each answer. Compositions with a mechanism that has Renyi divergences but no pair do not reach the core: they are answered by
+converting the sum of the divergences.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hockeystick.mechanisms.base import Adjacency, Mechanism
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
 ENGINES = ("auto", "contour", "pld")
 
-SMALLEST_NORMAL = 1e-300  # above it deltas have all their digits
+SMALLEST_NORMAL = 1e-300  # above it a delta has all its digits; below 2e-308 doubles lose them
 
 BETWEEN_PAIRS = "formula of one step, by pairs above and below"
 EXACT_STEPS = ("exact formula of one step", "gaussian closed form")
@@ -34,19 +35,19 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is known of one direction."""
+    """The bracket of one direction, the method it comes from, and where its width comes from."""
 
     lower: float
     upper: float
     method: str
-    shares: Mapping[str, float]  # relative errors of delta by their origin, where the engine tells
+    shares: Mapping[str, float]  # relative errors of delta by their origin; empty if the method does not tell them
     direction: str = ""
-    log_delta: float | None = None  # upper end of log delta, where the engine knows it below the doubles
-    tried: tuple[str, ...] = ()  # by the contour engine, in order
+    log_delta: float | None = None  # upper end of log delta, if the engine knows it even where delta underflows
+    tried: tuple[str, ...] = ()  # what the contour engine tried, in order
 
 
 def answers(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
-    """Return what is known for each direction, the largest upper end first; lower ends are 0 if not asked for."""
+    """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""
     if composition.by_renyi_alone:
         return [_by_renyi(composition, question, engine)]
     found = composition.accountant(upper_only=upper_only).answers(*question, engine, upper_only)
@@ -54,7 +55,7 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
 
 
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
-    """Return the larger upper end of all directions, if it is certified."""
+    """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
     require_certified(composition)
     if composition.by_renyi_alone:
         return _by_renyi(composition, question, engine).upper
@@ -75,7 +76,7 @@ def require_certified(composition: Composition) -> None:
 
 
 def bracket(found: list[Answer], status: str) -> Bracket:
-    """Return the larger of all directions."""
+    """Return the bracket of the composition from those of its directions, the largest upper end first."""
     lower, upper = max(answer.lower for answer in found), found[0].upper
     if not 0 <= lower <= upper:
         msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
@@ -84,7 +85,7 @@ def bracket(found: list[Answer], status: str) -> Bracket:
 
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
-    """Return the upper end of log delta; below the doubles too where all steps are Gaussian, or a contour answers."""
+    """Return the upper end of log delta, also where delta underflows if all steps are Gaussian or the contour answers."""
     require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and not composition.by_renyi_alone:
@@ -96,7 +97,7 @@ def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
 
 
 def _by_renyi(composition: Composition, question: Question, engine: Engine) -> Answer:
-    """Convert the sum of the Renyi divergences, all that is known of some mechanism."""
+    """Answer by converting the sum of the Renyi divergences."""
     if engine != "auto":
         msg = f"engine={engine!r} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
         raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""What was composed, in which order, under which adjacency: the part of an accountant that remembers."""
+"""The part of an accountant that records what was composed, in which order, and under which adjacency."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Steps:
         return sum(self._ledger.values())
 
     def __bool__(self) -> bool:
-        """Return True: one with nothing composed is still one."""
+        """Return True, even if nothing is composed: a length of 0 must not make it false."""
         return True
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
-        """Return `count` if the step is one, and its mechanism, unless known already, has a pair under this adjacency."""
+        """Return the checked count, after checking that the mechanism is supported under this adjacency."""
         require_mechanism(mechanism)
         count = count_scalar("count", count)
         if mechanism not in self._ledger:
-            require_supported(mechanism, self._adjacency)  # here rather than at a query
+            require_supported(mechanism, self._adjacency)  # so that compose raises, and not a later query
         return count
 
 
@@ -59,8 +59,8 @@ class Ledger(Steps):
         """Start with nothing composed."""
         super().__init__(adjacency)
         self._engine: engines.Engine = choice("engine", engine, engines.ENGINES)
-        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
-        self._composed: Composition | None = None  # of the ledger as it is, kept warm between questions
+        self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, equal neighbours merged
+        self._composed: Composition | None = None  # of the present ledger; kept between questions, dropped by compose
 
     @property
     def engine(self) -> engines.Engine:
@@ -105,7 +105,7 @@ class Ledger(Steps):
         return self
 
     def _composition(self) -> Composition:
-        """Return the ledger as the core sees it."""
+        """Return the present ledger as the core holds it."""
         composed = self._composed
         if composed is None:
             composed = self._composed = Composition(self._ledger, self._adjacency)
