@@ -1,8 +1,8 @@
 """Ask the core's engines about a composition, and put their answers in words.
 
-The core alone chooses the engine (accounting/engine.hpp), the same way for every caller. This module names the method of
-each answer. Compositions with a mechanism that has Renyi divergences but no pair do not reach the core: they are answered by
-converting the sum of the divergences.
+The core alone chooses the engine (accounting/engine.hpp), the same way for every caller. This module names the method
+of each answer. If a mechanism has Renyi divergences but no pair, the core is not asked: the answer is converted from
+the sum of the divergences.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def bracket(found: list[Answer], status: str) -> Bracket:
 
 
 def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
-    """Return the upper end of log delta, also where delta underflows if all steps are Gaussian or the contour answers."""
+    """Return the upper end of log delta, even of a delta that underflows if steps are Gaussian or a contour answers."""
     require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
     if 0.0 < found[0].upper < SMALLEST_NORMAL and not composition.by_renyi_alone:

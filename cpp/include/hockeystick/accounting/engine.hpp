@@ -10,8 +10,8 @@
 //   5. discretised privacy losses, if the contour's bracket is not narrow.
 //
 // Last, the bounds of closed_forms.hpp cap the upper end. Each direction is answered alone, and the
-// larger upper end counts. For the second direction the engine does only the work that shows
-// whether it exceeds the first.
+// larger upper end counts. The engine stops work on the second direction as soon as that is shown
+// to leak no more than the first.
 //
 // An engine keeps the contours of the last compositions, so that another question about the same
 // composition reuses them. Contours of equal sampled Gaussian steps come from a ContourCache, if
@@ -60,10 +60,8 @@ class Engine {
         std::vector<Answer> found;
         for (const Direction direction : {Direction::remove, Direction::add}) {
             const double other_upper = found.empty() ? 0.0 : found[0].upper;
-            if (other_upper > 0.0 &&
-                (one_direction || is_below(steps.above, direction, question, options, other_upper)))
-                break;
-            if (!found.empty() && one_direction) break;
+            if (one_direction && !found.empty()) break;
+            if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
             Answer answer = of_direction(steps, direction, question, options, other_upper);
             answer.direction = direction, answer.both_directions = one_direction;
             if (options.upper_only) answer.lower = 0.0;
