@@ -91,8 +91,8 @@ class Engine {
     static constexpr double rough = 1.0;        // a relative width that any bracket meets
     static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
 
-    // `other_upper` is the upper end of the other direction, 0 if this direction is the first.
-
+    // One direction's answer. `other_upper` is the upper end of the other direction, 0 if this one
+    // is asked first.
     Answer of_direction(const StepsBetween& steps, Direction direction, const Question& question,
                         const Options& options, double other_upper) {
         Answer best;
@@ -116,8 +116,8 @@ class Engine {
         return best;
     }
 
-    // Asks an engine about steps.above. If they leak more than the true steps, their lower end is
-    // not one of the true steps, so the engine is asked about steps.below for it.
+    // Asks an engine about steps.above. If those leak more than the true steps, their lower end may
+    // exceed the truth; then the lower end comes from a second question, about steps.below.
     template <class Ask>
     static Answer both_ends(const Answer& best, const StepsBetween& steps, const Options& options, const Ask& ask) {
         Answer found = ask(steps.above);
