@@ -125,16 +125,18 @@ hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon
 }
 
 hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, const double* q, size_t n, double count) {
-    return compose(accountant, count,
-                   [&](bool) { return hs::mechanism::discrete(distribution(p, n, "p"), distribution(q, n, "q")); });
+    return compose(accountant, count, [&](bool) {
+        std::vector<double> with = distribution(p, n, "p"), without = distribution(q, n, "q");
+        return hs::mechanism::discrete(std::move(with), std::move(without));
+    });
 }
 
 hs_status hs_accountant_discrete_pairs(hs_accountant* accountant, const double* p, const double* q, size_t n,
                                        const double* added_p, const double* added_q, size_t added_n, double count) {
     return compose(accountant, count, [&](bool) -> PairPointer {
-        return std::make_shared<hs::mechanism::DiscretePairs>(
-            hs::mechanism::Masses{distribution(p, n, "p"), distribution(q, n, "q")},
-            hs::mechanism::Masses{distribution(added_p, added_n, "added_p"),
-                                  distribution(added_q, added_n, "added_q")});
+        hs::mechanism::Masses removed{distribution(p, n, "p"), distribution(q, n, "q")};
+        hs::mechanism::Masses added{distribution(added_p, added_n, "added_p"),
+                                    distribution(added_q, added_n, "added_q")};
+        return std::make_shared<hs::mechanism::DiscretePairs>(std::move(removed), std::move(added));
     });
 }

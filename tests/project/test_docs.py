@@ -54,7 +54,7 @@ def test_snippets_are_tested() -> None:
     text = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
     for line in (
         "find_package(hockeystick 0.1 CONFIG REQUIRED)",
-        '    training.compose({"gaussian", {1.0 / 1.1}, 0.01}, 1000.0);',
+        "    training.compose(hockeystick::poisson_sampled(hockeystick::gaussian(1.1), 0.01), 1000.0);",
     ):
         assert line.strip() in text
         assert any(line in path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "embed").iterdir())
