@@ -31,11 +31,10 @@ class TruncatedPoisson final : public Pair {
     // The truncation being shown, a sample of either case is sampled again.
     PairPointer sampled(double rate, End end) const override {
         if (replaced_) return std::make_shared<PoissonSampled>(shared_from_this(), rate);
-        return std::make_shared<TruncatedPoisson>(shift_, product(rate, end), truncation_, false);
+        return at_rate(product(rate, end), false);
     }
     PairPointer sampled_and_replaced(double rate, End end) const override {
-        if (replaced_) return nullptr;
-        return std::make_shared<TruncatedPoisson>(shift_, product(rate, end), truncation_, true);
+        return replaced_ ? nullptr : at_rate(product(rate, end), true);
     }
     std::vector<double> parameters() const override {
         return {shift_, rate_, truncation_, static_cast<double>(replaced_)};
@@ -46,6 +45,10 @@ class TruncatedPoisson final : public Pair {
     PairPointer case_of(double shift) const {
         if (replaced_) return std::make_shared<ReplacedGaussian>(shift, rate_);
         return std::make_shared<PoissonSampled>(Gaussian::of_shift(shift), rate_);
+    }
+    PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
+        if (rate == 0.0) return nothing();
+        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, replaced);
     }
     double product(double rate, End end) const { return std::nextafter(rate_ * rate, end == End::upper ? 1.0 : 0.0); }
 
