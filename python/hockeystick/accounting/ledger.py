@@ -62,6 +62,12 @@ class Ledger(Steps):
         self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, neighbours merged
         self._composed: Composition | None = None  # of the ledger as it is, kept warm between questions
 
+    def __copy__(self) -> Self:
+        """Return an accountant of the same steps; what is composed with one is not with the other."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__, _ledger=dict(self._ledger), _runs=list(self._runs))
+        return copied
+
     @property
     def engine(self) -> engines.Engine:
         """Which engine answers."""
