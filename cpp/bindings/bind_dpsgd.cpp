@@ -75,7 +75,7 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     }
     double* out = result.mutable_data();
     const std::vector<std::size_t> order = grouped(in[0], in[1], cells);
-    const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * threads), 1, 256);
+    const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * std::max<std::size_t>(threads, 1)), 1, 256);
     Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
         std::unique_ptr<Engine> engine = engines.acquire(stop);

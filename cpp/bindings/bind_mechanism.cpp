@@ -79,7 +79,7 @@ void bind_queries(py::class_<Pair, Held>& pair) {
         .def(
             "renyi",
             [](const Pair& self, double order, bool forward) {
-                hs::numeric::require(order >= 1.0 && order < hs::numeric::infinity, "order", "lie in [1, inf)", order);
+                hs::numeric::require(order >= 1.0 && order <= 1e5, "order", "lie in [1, 100000]", order);
                 return self.renyi(order, 1.0, steps::direction_of(forward));
             },
             py::arg("order"), py::arg("forward"));

@@ -41,6 +41,7 @@ std::tuple<double, double, double, bool, double> pld_bracket(const steps::Counte
 // of a composition does.
 std::pair<std::vector<double>, std::vector<double>> composed_pair(const steps::Counted& entries, bool forward,
                                                                   bool raised, double points) {
+    hs::numeric::require(points >= 1.0 && points <= 1e5, "points", "lie in [1, 100000]", points);
     hs::pld::DiscretePair pair;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
         pair = hs::pld::composed_pair(steps_of(entries, forward), raised, points, &stop);

@@ -11,6 +11,7 @@ import pytest
 
 import high_precision as exact
 import hockeystick as hs
+from hockeystick import _core
 
 inf = math.inf
 
@@ -189,3 +190,9 @@ def test_parameters():
         hs.dpsgd_parameters(**{**settings, "noise_on": "gradient"})
     with pytest.raises(TypeError, match="dataset_size must be an integer"):
         hs.dpsgd_parameters(**{**settings, "dataset_size": 1e3})
+
+
+def test_no_threads_are_one():
+    """The core does all the work where it is given no thread, and does not divide by their number."""
+    cell = [np.array([x]) for x in (1.0, 0.01, 1000.0, 1e-5)]
+    assert _core.dpsgd_epsilon(cell, 0)[0] == hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5)

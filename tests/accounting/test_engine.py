@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import hockeystick as hs
@@ -61,3 +63,28 @@ def test_grids_and_accountants_are_one(cell):
     epsilon = accountant.epsilon(delta)
     assert hs.dpsgd_epsilon(noise, rate, steps, delta) == epsilon
     assert hs.dpsgd_delta(noise, rate, steps, epsilon) == accountant.delta(epsilon)
+
+
+@pytest.mark.parametrize("count", [2, 100])
+def test_contour_serves_sampled_outcomes(count):
+    """The contour engine answers for samples of finitely many outcomes: a rate alone makes no Gaussian noise of them."""
+    sampled = hs.PoissonSampled(hs.Discrete([0.3, 0.7], [0.5, 0.5]), 0.1)
+    by_contour = composed((sampled, count), engine="contour").epsilon_bracket(1e-5)
+    by_losses = composed((sampled, count), engine="pld").epsilon_bracket(1e-5)
+    assert by_contour.lower <= by_losses.upper
+    assert by_losses.lower <= by_contour.upper
+
+
+def test_forced_losses_where_all_is_known():
+    """Discretised losses always answer, also where one direction leaks all there is and the other is not asked for."""
+    sampled = hs.PoissonSampled(hs.Discrete([0.1, 0.2, 0.7], [0.4, 0.3, 0.3]), 0.5)
+    bracket = composed((sampled, 1000), engine="pld").delta_bracket(1.0)
+    assert 0.999 < bracket.lower <= bracket.upper == 1.0
+    assert bracket.method.startswith("pld")
+
+
+@pytest.mark.parametrize("count", [1, 3, 1000])
+def test_gaussian_steps_have_no_epsilon_without_delta(count):
+    """No finite epsilon serves Gaussian noise at delta = 0, and both ends say so."""
+    bracket = composed((hs.Gaussian(2.0), count)).epsilon_bracket(0.0)
+    assert (bracket.lower, bracket.upper) == (math.inf, math.inf)

@@ -101,3 +101,13 @@ def test_bad_input(error, message, call):
     with pytest.raises(error, match=message):
         call(accountant)
     assert len(accountant) == 1
+
+
+def test_a_copy_has_steps_of_its_own():
+    """What is composed with a shallow copy leaves the accountant as it was, warm or not."""
+    accountant = composed((hs.Laplace(1.0), 3))
+    before = accountant.epsilon(1e-5)
+    longer = copy.copy(accountant).compose(hs.Laplace(1.0), 100)
+    assert (len(accountant), len(longer)) == (3, 103)
+    assert accountant.epsilon(1e-5) == before
+    assert longer.epsilon(1e-5) == composed((hs.Laplace(1.0), 103)).epsilon(1e-5)

@@ -289,3 +289,12 @@ def test_bad_arguments(error, message, make):
     """A wrong argument raises, and names itself, its value and its domain."""
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("shift", "num_steps"), [(math.nan, 10), (-1.0, 10), (0.0, 10), (math.inf, 10), (1e300, 3), (1.0, -1), (1.0, 1)]
+)
+def test_core_refuses(shift, num_steps):
+    """The core checks what it recurses on."""
+    with pytest.raises(ValueError, match="must lie in"):
+        _core.random_allocation(shift, num_steps, True)

@@ -247,3 +247,13 @@ def test_order_of_the_parts_does_not_matter():
         for parts in itertools.permutations(MIXED.steps)
     ]
     assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(("delta", "count"), [(0.6, 2), (0.1, 2), (1e-4, 100), (1.0, 2)])
+def test_releases_that_may_fail(delta, count):
+    """Failures of several releases of one sample are as likely as at least one of them, not as their sum."""
+    failing = hs.Composed([(hs.ApproximateDP(0.0, delta), count)])
+    bracket = hs.Accountant().compose(hs.PoissonSampled(failing, 0.1)).delta_bracket(0.5)
+    expected = -0.1 * math.expm1(count * math.log1p(-delta)) if delta < 1.0 else 0.1
+    assert bracket.lower <= expected * (1 + 1e-9)
+    assert expected <= bracket.upper <= expected * (1 + 1e-6)

@@ -160,3 +160,11 @@ def test_bad_arguments(error, message, make):
     """A constructor names the argument, its value and its domain."""
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_rates_whose_product_underflows(adjacency):
+    """A sample of a truncated sample that is all but empty has a bracket, of which the lower end is 0."""
+    mechanism = hs.PoissonSampled(STEP, 1e-323)
+    bracket = hs.Accountant(adjacency).compose(mechanism).delta_bracket(0.1)
+    assert bracket.lower == 0.0 < bracket.upper < 1e-300

@@ -62,6 +62,12 @@ class Ledger(Steps):
         self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, equal neighbours merged
         self._composed: Composition | None = None  # of the present ledger; kept between questions, dropped by compose
 
+    def __copy__(self) -> Self:
+        """Return an accountant of the same steps; what is composed with one is not with the other."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__, _ledger=dict(self._ledger), _runs=list(self._runs))
+        return copied
+
     @property
     def engine(self) -> engines.Engine:
         """Which engine answers."""

@@ -64,7 +64,7 @@ class Engine {
             if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
             Answer answer = of_direction(steps, direction, question, options, other_upper);
             answer.direction = direction, answer.both_directions = one_direction;
-            if (options.upper_only) answer.lower = 0.0;
+            answer.lower = options.upper_only ? 0.0 : answer.lower + 0.0;  // never -0
             found.push_back(answer);
         }
         std::stable_sort(found.begin(), found.end(),
@@ -110,9 +110,10 @@ class Engine {
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(best, steps, direction, question, options, other_upper);
         if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
-        if (best.method == Method::none)
+        if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
+        if (best.method == Method::none) best.method = Method::pld;  // not asked: no answer is above what is known
         return best;
     }
 
@@ -184,12 +185,11 @@ class Engine {
                 return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
             };
             const Interval above = ask(steps.above[0].pair);
-            double lower = exact_steps ? above.lower : infinity;
+            double lower = exact_steps ? above.lower : steps.below.empty() ? 0.0 : infinity;
             if (!exact_steps)
                 for (const CountedPair& step : steps.below) lower = min(lower, ask(step.pair).lower);
             const Method step = exact_steps ? Method::one_step : Method::one_step_between_pairs;
-            return set(lower < infinity || exact_steps ? lower : 0.0, above.upper,
-                       steps.above[0].pair->is_gaussian() ? Method::gaussian : step);
+            return set(lower, above.upper, steps.above[0].pair->is_gaussian() ? Method::gaussian : step);
         }
         Limits limit = limits(steps.above, direction);
         if (!exact_steps) {

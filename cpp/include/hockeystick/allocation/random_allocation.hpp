@@ -39,6 +39,7 @@
 #include <hockeystick/allocation/ratio_grid.hpp>
 #include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/numeric/gauss_legendre.hpp>
+#include <hockeystick/numeric/require.hpp>
 
 namespace hockeystick::allocation {
 inline namespace HOCKEYSTICK_ISA {
@@ -99,10 +100,11 @@ inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool bo
 }
 
 // The pairs of the two directions, for mechanism/discrete.hpp: dominating, or
-// dominated. noise in [0.25, 1000], num_steps in [2, 10^6]; checked by the caller. A query whose
-// `stop` is set throws Stopped.
+// dominated. A query whose `stop` is set throws Stopped.
 inline std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
                                                    const std::atomic<bool>* stop = nullptr) {
+    require(shift >= 1e-3 && shift <= 4.0, "shift", "lie in [0.001, 4]", shift);
+    require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
     WorkBudget budget(stop);
     const double step = min(0.02, 0.045 / std::sqrt(std::log2(static_cast<double>(num_steps))));
     const RatioLaw law = mean_laws(shift, num_steps, false, upper, step, budget).first;

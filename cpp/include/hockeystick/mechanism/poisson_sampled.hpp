@@ -33,7 +33,7 @@ class PoissonSampled final : public Pair {
     }
     GaussianNoise gaussian_noise() const override {
         GaussianNoise noise = base_->gaussian_noise();
-        noise.rate *= rate_;
+        if (noise.shift > 0.0) noise.rate *= rate_;  // other noise than Gaussian has no rate to tell
         return noise;
     }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }

@@ -33,12 +33,10 @@ class TruncatedPoisson final : public Pair {
 
     // The pair reveals the truncation, so a further sample multiplies the rate in either case.
     PairPointer sampled(double rate, End end) const override {
-        if (replaced_) return nullptr;
-        return std::make_shared<TruncatedPoisson>(shift_, product_of_rates(rate_, rate, end), truncation_, false);
+        return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), false);
     }
     PairPointer sampled_and_replaced(double rate, End end) const override {
-        if (replaced_) return nullptr;
-        return std::make_shared<TruncatedPoisson>(shift_, product_of_rates(rate_, rate, end), truncation_, true);
+        return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), true);
     }
     std::vector<double> parameters() const override {
         return {shift_, rate_, truncation_, static_cast<double>(replaced_)};
@@ -50,6 +48,10 @@ class TruncatedPoisson final : public Pair {
     PairPointer at_shift(double shift) const {
         if (replaced_) return std::make_shared<ReplacedGaussian>(shift, rate_);
         return std::make_shared<PoissonSampled>(Gaussian::of_shift(shift), rate_);
+    }
+    PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
+        if (rate == 0.0) return nothing();
+        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, replaced);
     }
 
     double shift_, rate_, truncation_;

@@ -76,7 +76,7 @@ class TaskQueue {
 // The first exception of a task is rethrown.
 template <class Body, class Interrupted>
 bool parallel_for(std::size_t tasks, std::size_t threads, const Body& body, const Interrupted& interrupted) {
-    const std::size_t wanted = std::min(threads, tasks);
+    const std::size_t wanted = std::max<std::size_t>(std::min(threads, tasks), 1);
     TaskQueue queue(tasks, wanted);
     std::vector<std::thread> workers;
     for (std::size_t i = 0; i < wanted; ++i) {

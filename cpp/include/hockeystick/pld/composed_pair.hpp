@@ -89,7 +89,7 @@ class PairComposer {
             if (weight > 0.0)
                 for (std::size_t i = 0; i < a.size(); ++i) out[i] += weight * a[i];
         }
-        result.infinite = x.infinite + y.infinite - (raised_ ? 0.0 : x.infinite * y.infinite);
+        result.infinite = raised_ ? infinite_of_both(x, y) : x.infinite + y.infinite - x.infinite * y.infinite;
         result.error = x.error + y.error + unit_roundoff * (8.0 + static_cast<double>(b.size()));
         return trim(std::move(result));
     }
@@ -99,6 +99,16 @@ class PairComposer {
   private:
     double loss_at(const LossMeasure& measure, std::size_t i) const {
         return measure.first + static_cast<double>(i) * h_;
+    }
+
+    // The mass of the product measure where either loss is infinite; masses that rounding took from a
+    // measure count as there.
+    static double infinite_of_both(const LossMeasure& x, const LossMeasure& y) {
+        CompensatedSum finite_x, all_y;
+        for (const double mass : x.masses) finite_x.add(mass);
+        for (const double mass : y.masses) all_y.add(mass);
+        all_y.add(y.infinite);
+        return x.infinite * max(all_y.value(), 1.0) + y.infinite * max(finite_x.value(), 1.0 - x.infinite);
     }
 
     // The c of the rounding above. Where a tail has no digits its masses are below pair_tail.
