@@ -21,10 +21,14 @@ struct Masses {
     std::vector<double> p, q;
 };
 
-// Throws unless both vectors have the same length and hold probabilities that sum to 1, up to
-// rounding.
-inline void require_masses(const Masses& masses) {
-    constexpr double sum_error = 1e-6;  // far below any mistake in units, far above any rounding
+// What the sum of computed probabilities may miss 1 by: far more than any rounding of their making.
+inline constexpr double law_error = 1e-9;
+
+// The same for measures that bound a law from above or below, whose sums miss 1 by their margins.
+inline constexpr double bound_error = 1e-3;
+
+// Throws unless both vectors have the same length and hold probabilities that sum to 1.
+inline void require_masses(const Masses& masses, double sum_error) {
     if (masses.p.size() != masses.q.size() || masses.p.empty())
         throw std::invalid_argument("p and q must have the same length, not 0");
     for (const std::vector<double>* vector : {&masses.p, &masses.q}) {
@@ -69,7 +73,7 @@ inline double discrete_renyi(const std::vector<double>& p, const std::vector<dou
 class Discrete final : public Pair {
   public:
     explicit Discrete(Masses masses) : masses_(std::move(masses)) {
-        require_masses(masses_);
+        require_masses(masses_, law_error);
         std::vector<std::pair<double, double>> pairs, reversed;
         for (std::size_t i = 0; i < masses_.p.size(); ++i) {
             pairs.emplace_back(masses_.p[i], masses_.q[i]);
@@ -112,8 +116,8 @@ class Discrete final : public Pair {
 class DiscretePairs final : public Pair {
   public:
     DiscretePairs(Masses remove, Masses add) : remove_(std::move(remove)), add_(std::move(add)) {
-        require_masses(remove_);
-        require_masses(add_);
+        require_masses(remove_, bound_error);
+        require_masses(add_, bound_error);
     }
     Loss loss(Direction direction) const override {
         const Masses& masses = direction == Direction::remove ? remove_ : add_;

@@ -101,8 +101,8 @@ class PairComposer {
         return measure.first + static_cast<double>(i) * h_;
     }
 
-    // The mass of the product measure where either loss is infinite; masses that rounding took from a
-    // measure count as there.
+    // The mass of the product measure where either loss is infinite; masses that rounding took from
+    // a measure count as there.
     static double infinite_of_both(const LossMeasure& x, const LossMeasure& y) {
         CompensatedSum finite_x, all_y;
         for (const double mass : x.masses) finite_x.add(mass);
