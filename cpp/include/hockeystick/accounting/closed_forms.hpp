@@ -21,21 +21,25 @@ inline namespace HOCKEYSTICK_ISA {
 
 inline OneStep one_step(const PairPointer& pair, Direction direction) { return OneStep(pair->loss(direction)); }
 
-// log prod_j (1 - mass_j)^{T_j}, where mass(pair) is that of one step.
-template <class Mass> double log_complement_of(const Steps& steps, const Mass& mass) {
-    CompensatedSum sum;
-    for (const CountedPair& step : steps) {
-        const double lost = mass(step.pair);
-        if (lost >= 1.0) return -infinity;
-        sum.add(step.count * std::log1p(-lost));
+// log prod_j (1 - mass_j)^{T_j}, of masses that are added one step at a time.
+class LogComplement {
+  public:
+    void add(double mass, double count) {
+        if (mass >= 1.0) vanishes_ = true;
+        else if (!vanishes_) sum_.add(count * std::log1p(-mass));
     }
-    return sum.value();
-}
+    double value() const { return vanishes_ ? -infinity : sum_.value(); }
+
+  private:
+    CompensatedSum sum_;
+    bool vanishes_ = false;
+};
 
 // An upper bound of delta(0), hence of delta at every epsilon.
 inline double total_variation(const Steps& steps, Direction direction) {
-    const auto mass = [&](const PairPointer& pair) { return one_step(pair, direction).delta(0.0).upper; };
-    return min(-std::expm1(log_complement_of(steps, mass)) * up, 1.0);
+    LogComplement equal;
+    for (const CountedPair& step : steps) equal.add(one_step(step.pair, direction).delta(0.0).upper, step.count);
+    return min(-std::expm1(equal.value()) * up, 1.0);
 }
 
 struct Limits {
@@ -45,33 +49,28 @@ struct Limits {
 
 inline Limits limits(const Steps& steps, Direction direction) {
     CompensatedSum low, high, size;
+    LogComplement finite_at_most, finite_at_least;
     Limits result{{infinity, infinity}, {0.0, 0.0}};
     bool bounded = true;
     for (const CountedPair& step : steps) {
-        const Interval largest = one_step(step.pair, direction).highest();
+        const OneStep one = one_step(step.pair, direction);
+        const Interval largest = one.highest(), infinite = one.infinite_mass();
         bounded = bounded && largest.upper < infinity;
         low.add(step.count * largest.lower), high.add(step.count * largest.upper);
         size.add(step.count * std::fabs(largest.upper));
+        finite_at_most.add(infinite.lower, step.count), finite_at_least.add(infinite.upper, step.count);
     }
     const double error = eight_roundings * size.value();
     if (bounded) result.largest_loss = {low.value() - error, high.value() + error};
-    const auto at_least = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().lower; };
-    const auto at_most = [&](const PairPointer& pair) { return one_step(pair, direction).infinite_mass().upper; };
-    result.infinite_mass.lower = max(-std::expm1(log_complement_of(steps, at_least)) * down, 0.0);
-    result.infinite_mass.upper = min(0.0 - std::expm1(log_complement_of(steps, at_most)) * up, 1.0);
+    result.infinite_mass.lower = max(-std::expm1(finite_at_most.value()) * down, 0.0);
+    result.infinite_mass.upper = min(0.0 - std::expm1(finite_at_least.value()) * up, 1.0);
     return result;
 }
 
 // The shift of one Gaussian step that dominates the composition, if every step is Gaussian noise,
 // sampled or not. Infinity otherwise.
 inline double dominating_shift(const Steps& steps) {
-    Steps gaussians;
-    for (const CountedPair& step : steps) {
-        const double shift = step.pair->dominating_shift();
-        if (!(shift < infinity)) return infinity;
-        if (shift > 0.0) gaussians.push_back({Gaussian::of_shift(shift), step.count});
-    }
-    return gaussian_shift(gaussians) * up;
+    return composed_shift(steps, [](const Pair& pair) { return pair.dominating_shift(); }) * up;
 }
 
 // An upper bound of delta(eps) for eps just below the largest loss, where grids of losses are too

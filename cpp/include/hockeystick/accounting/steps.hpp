@@ -40,19 +40,24 @@ class StepList {
     std::unordered_multimap<std::size_t, std::size_t> indices_;  // hash of a pair -> index in steps_
 };
 
-// The shift of all Gaussian steps together, within a few roundings; 0 if there are none. Shifts are
-// divided by the largest one, so that no square overflows.
-inline double gaussian_shift(const Steps& steps) {
+// sqrt(sum_j T_j r_j^2) within a few roundings, where r_j = shift(pair) of step j; steps of shift 0
+// are left out. Shifts are divided by the largest one, so that no square overflows.
+template <class Shift> double composed_shift(const Steps& steps, const Shift& shift) {
     double largest = 0.0;
+    for (const CountedPair& step : steps) largest = max(largest, shift(*step.pair));
+    if (!(largest > 0.0 && largest < infinity)) return largest;
     CompensatedSum squares;
-    for (const CountedPair& step : steps)
-        if (step.pair->is_gaussian()) largest = max(largest, step.pair->gaussian_noise().shift);
     for (const CountedPair& step : steps) {
-        if (!step.pair->is_gaussian()) continue;
-        const double scaled = step.pair->gaussian_noise().shift / largest;
-        squares.add(step.count * scaled * scaled);
+        const double scaled = shift(*step.pair) / largest;
+        if (scaled > 0.0) squares.add(step.count * scaled * scaled);
     }
-    return largest < infinity ? largest * std::sqrt(squares.value()) : largest;
+    return largest * std::sqrt(squares.value());
+}
+
+// The shift of all Gaussian steps together; 0 if there are none.
+inline double gaussian_shift(const Steps& steps) {
+    return composed_shift(steps,
+                          [](const Pair& pair) { return pair.is_gaussian() ? pair.gaussian_noise().shift : 0.0; });
 }
 
 // The same steps, with all Gaussian steps merged into one that comes first. Its shift is rounded
