@@ -7,6 +7,7 @@ import math
 import pytest
 
 import hockeystick as hs
+import hockeystick._core as core
 from compositions import SAMPLED, composed
 
 NO_CUMULANT = hs.PoissonSampled(hs.Laplace(2.0), 0.1)
@@ -51,6 +52,23 @@ def test_asking_again_gives_the_same():
         composed((SAMPLED, 100)).compose(hs.Laplace(20.0), 3).epsilon_bracket(delta) for delta in (1e-3, 1e-5, 1e-9)
     ]
     assert first == again == cold
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0])
+def test_ends_keep_their_own_counts(value):
+    """Where both ends compose the same pair, but not as often, neither is answered with the other one's count."""
+    pair = core.poisson_sampled(core.gaussian(1.0), 0.01)
+
+    def bracket(*counts):
+        accountant = core.Accountant()
+        for upper, count in zip((True, False), counts, strict=True):
+            accountant.compose(pair, count, upper)
+        (answer, *_) = accountant.answers(False, value, "auto", False)
+        return answer.lower, answer.upper
+
+    lower, upper = bracket(300, 100)
+    assert lower == bracket(100, 100)[0]
+    assert upper == bracket(300, 300)[1]
 
 
 @pytest.mark.parametrize(

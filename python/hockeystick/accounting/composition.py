@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import hockeystick._core as core
@@ -49,11 +49,9 @@ class Composition:
         return names[0 if answer.forward else 1]
 
 
-def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[CountedPair]:
-    """Return the pairs of a ledger that leak, each once with its count, for the upper or the lower end."""
-    counts: dict[core.Pair, float] = {}
+def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> Iterator[CountedPair]:
+    """Yield the pairs of a ledger that leak, with their counts, for the upper or the lower end."""
     for mechanism, count in ledger.items():
         for pair, times in mechanism._pairs(adjacency, upper=upper):
-            if pair.leaks and times > 0.0:
-                counts[pair] = counts.get(pair, 0.0) + times * float(count)
-    return list(counts.items())
+            if times > 0.0 and pair.leaks:
+                yield pair, times * count

@@ -196,7 +196,7 @@ def ledger_bracket(
     ledger: Mapping[Mechanism, int], adjacency: Adjacency, interval: float | None, quantity: str, value: float
 ) -> Bracket:
     """Return the certified bracket of "delta" at eps = value, or of "epsilon" at delta = value, both directions."""
-    above, below = (releases(ledger, adjacency, upper=upper) for upper in (True, False))
+    above, below = (list(releases(ledger, adjacency, upper=upper)) for upper in (True, False))
     ends: list[tuple[float, float, float, bool, float]] = []
     for forward in (True, False):  # the second need not be narrow where the first rules
         settings = (forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, ends[0][0] if ends else 0.0)

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <hockeystick/accounting/question.hpp>
 #include <hockeystick/accounting/steps.hpp>
@@ -18,8 +20,6 @@
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
-
-inline OneStep one_step(const PairPointer& pair, Direction direction) { return OneStep(pair->loss(direction)); }
 
 // log prod_j (1 - mass_j)^{T_j}, of masses that are added one step at a time.
 class LogComplement {
@@ -35,10 +35,33 @@ class LogComplement {
     bool vanishes_ = false;
 };
 
+// What the closed forms need of one step in one direction. No count enters.
+struct StepBounds {
+    explicit StepBounds(Loss of_step) : loss(std::move(of_step)) {
+        const OneStep one(loss);
+        total_variation = one.delta(0.0).upper;
+        largest_loss = one.highest(), infinite_mass = one.infinite_mass();
+    }
+
+    Loss loss;
+    double total_variation;  // an upper bound of delta(0)
+    Interval largest_loss;   // the largest finite loss
+    Interval infinite_mass;  // probability under P of an infinite loss
+};
+
+// The bounds of each step. A composition repeats step j counts[j] times.
+using AllStepBounds = std::vector<StepBounds>;
+
+inline AllStepBounds step_bounds(const Steps& steps, Direction direction) {
+    AllStepBounds bounds;
+    for (const CountedPair& step : steps) bounds.emplace_back(step.pair->loss(direction));
+    return bounds;
+}
+
 // An upper bound of delta(0), hence of delta at every epsilon.
-inline double total_variation(const Steps& steps, Direction direction) {
+inline double total_variation(const Steps& steps, const AllStepBounds& bounds) {
     LogComplement equal;
-    for (const CountedPair& step : steps) equal.add(one_step(step.pair, direction).delta(0.0).upper, step.count);
+    for (std::size_t j = 0; j < steps.size(); ++j) equal.add(bounds[j].total_variation, steps[j].count);
     return min(-std::expm1(equal.value()) * up, 1.0);
 }
 
@@ -47,18 +70,18 @@ struct Limits {
     Interval infinite_mass;  // probability under P of an infinite loss
 };
 
-inline Limits limits(const Steps& steps, Direction direction) {
+inline Limits limits(const Steps& steps, const AllStepBounds& bounds) {
     CompensatedSum low, high, size;
     LogComplement finite_at_most, finite_at_least;
     Limits result{{infinity, infinity}, {0.0, 0.0}};
     bool bounded = true;
-    for (const CountedPair& step : steps) {
-        const OneStep one = one_step(step.pair, direction);
-        const Interval largest = one.highest(), infinite = one.infinite_mass();
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+        const double count = steps[j].count;
+        const Interval largest = bounds[j].largest_loss, infinite = bounds[j].infinite_mass;
         bounded = bounded && largest.upper < infinity;
-        low.add(step.count * largest.lower), high.add(step.count * largest.upper);
-        size.add(step.count * std::fabs(largest.upper));
-        finite_at_most.add(infinite.lower, step.count), finite_at_least.add(infinite.upper, step.count);
+        low.add(count * largest.lower), high.add(count * largest.upper);
+        size.add(count * std::fabs(largest.upper));
+        finite_at_most.add(infinite.lower, count), finite_at_least.add(infinite.upper, count);
     }
     const double error = eight_roundings * size.value();
     if (bounded) result.largest_loss = {low.value() - error, high.value() + error};
@@ -76,17 +99,16 @@ inline double dominating_shift(const Steps& steps) {
 // An upper bound of delta(eps) for eps just below the largest loss, where grids of losses are too
 // coarse; infinity elsewhere. With g = largest loss - eps, it is
 // (1 - e^{-g}) prod_j P(L_j > l_j - g)^{T_j} plus the mass of infinite losses.
-inline double near_largest_loss(const Steps& steps, Direction direction, double eps) {
+inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds, double eps) {
     constexpr double rounding_of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
-    const Limits all = limits(steps, direction);
+    const Limits all = limits(steps, bounds);
     if (!(eps <= all.largest_loss.upper && all.largest_loss.upper < infinity)) return infinity;
     const double gap = (all.largest_loss.upper - eps) * up;
     double near = 1.0;
-    for (const CountedPair& step : steps) {
-        const Loss loss = step.pair->loss(direction);
-        const double highest = OneStep(loss).highest().lower;
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+        const double highest = bounds[j].largest_loss.lower;
         const double from = highest - gap - eight_roundings * std::fabs(highest);
-        near *= std::pow(min(loss->masses(from).p_above * rounding_of_tails, 1.0), step.count);
+        near *= std::pow(min(bounds[j].loss->masses(from).p_above * rounding_of_tails, 1.0), steps[j].count);
     }
     return min(-std::expm1(-gap) * near * rounding_of_tails + all.infinite_mass.upper, 1.0);
 }

@@ -21,8 +21,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 class DirectedContours {
   public:
-    DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache)
-        : steps_(steps), cache_(cache) {
+    DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache) : cache_(cache) {
         const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
         if (steps.size() == 1 && noise.rate < 1.0) {
             times_ = steps[0].count;
@@ -38,11 +37,10 @@ class DirectedContours {
     DirectedContours(const DirectedContours&) = delete;
     DirectedContours& operator=(const DirectedContours&) = delete;
 
-    // Prepares the contours for a question about `steps`; false if they belong to another
-    // composition. They serve the same steps, and for one sampled Gaussian pair any count of it.
-    bool serve(const Steps& steps) {
-        if (!shared_) return equal(steps, steps_);
-        if (steps.size() != 1 || !steps[0].pair->equals(*steps_[0].pair)) return false;
+    // Prepares the contours for other counts of the same steps; false if they must be made anew. Those
+    // of one sampled Gaussian pair serve any count of it.
+    bool recount(const Steps& steps) {
+        if (!shared_) return false;
         times_ = steps[0].count;
         return true;
     }
@@ -75,7 +73,6 @@ class DirectedContours {
         if (cache_ && shared_ && !broken_) cache_->release(std::move(shared_));
     }
 
-    Steps steps_;
     double times_ = 1.0;  // how often the contours' steps are repeated
     contour::ContourCache* cache_;
     std::unique_ptr<contour::SampledContours> shared_;    // of equal sampled Gaussian steps

@@ -13,9 +13,9 @@
 // larger upper end counts. The engine stops work on the second direction as soon as that is shown
 // to leak no more than the first.
 //
-// An engine keeps the contours of the last compositions, so that another question about the same
-// composition reuses them. Contours of equal sampled Gaussian steps come from a ContourCache, if
-// there is one, and return to it. No answer depends on what was asked before.
+// An engine keeps what it computed of the last compositions (accounting/warm_steps.hpp), for the next
+// question about them. Contours of equal sampled Gaussian steps come from a ContourCache, if there
+// is one, and return to it. No answer depends on what was asked before.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/accounting/closed_forms.hpp>
-#include <hockeystick/accounting/directed_contours.hpp>
+#include <hockeystick/accounting/warm_steps.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -49,67 +48,87 @@ class Engine {
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
     // be merged into one (`with_one_gaussian`).
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
-        if (stop_ && *stop_) throw Stopped();
-        if (steps.above.empty()) {
-            Answer none;
-            none.method = Method::nothing_composed, none.both_directions = true;
-            return {none};
-        }
-        const auto is_symmetric = [](const CountedPair& step) { return step.pair->symmetric(); };
-        const bool one_direction = std::all_of(steps.above.begin(), steps.above.end(), is_symmetric);
-        std::vector<Answer> found;
-        for (const Direction direction : {Direction::remove, Direction::add}) {
-            const double other_upper = found.empty() ? 0.0 : found[0].upper;
-            if (one_direction && !found.empty()) break;
-            if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
-            Answer answer = of_direction(steps, direction, question, options, other_upper);
-            answer.direction = direction, answer.both_directions = one_direction;
-            answer.lower = options.upper_only ? 0.0 : answer.lower + 0.0;  // never -0
-            found.push_back(answer);
-        }
-        std::stable_sort(found.begin(), found.end(),
-                         [](const Answer& x, const Answer& y) { return x.upper > y.upper; });
-        return found;
+        if (steps.above.empty()) return {none_composed()};
+        const bool one = options.upper_only || steps.exact;
+        WarmSteps* const below = one || steps.below.empty() ? nullptr : &warm(steps.below);
+        return answers(WarmBetween{warm(steps.above, below), below, one}, question, options);
     }
 
     double upper_end(const Steps& steps, const Question& question) {
-        return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
+        if (steps.empty()) return 0.0;
+        return answers(WarmBetween{warm(steps), nullptr, true}, question, {EngineChoice::best, true})[0].upper;
     }
+
+    // The steps of the last question; null before the first one.
+    const Steps* last_steps() const { return kept_.empty() ? nullptr : &kept_.back()->steps(); }
 
     // The points that both engines visited so far: a measure of time that does not depend on the
     // machine.
     double work() const {
         double sum = work_;
-        for (const auto& contours : contours_) sum += contours->work();
+        for (const auto& kept : kept_) sum += kept->work();
         return sum;
     }
 
-    // Gives the contours back to the cache.
+    // Forgets all compositions, and gives their contours back to the cache.
     void release() { evict(0); }
 
   private:
     static constexpr double rough = 1.0;        // a relative width that any bracket meets
     static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
 
+    // As StepsBetween. `below` is null if there are no such steps, or no question is for them.
+    struct WarmBetween {
+        WarmSteps& above;
+        WarmSteps* below;
+        bool one_for_both_ends;  // `above` serves for the lower end as well, or no lower end is asked for
+    };
+
+    static Answer none_composed() {
+        Answer none;
+        none.method = Method::nothing_composed, none.both_directions = true;
+        return none;
+    }
+
+    std::vector<Answer> answers(const WarmBetween& steps, const Question& question, const Options& options) {
+        if (stop_ && *stop_) throw Stopped();
+        const Steps& above = steps.above.steps();
+        const auto is_symmetric = [](const CountedPair& step) { return step.pair->symmetric(); };
+        const bool one_direction = std::all_of(above.begin(), above.end(), is_symmetric);
+        std::vector<Answer> found;
+        for (const Direction direction : {Direction::remove, Direction::add}) {
+            const double other_upper = found.empty() ? 0.0 : found[0].upper;
+            if (one_direction && !found.empty()) break;
+            if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
+            found.push_back(of_direction(steps, direction, question, options, other_upper));
+            Answer& answer = found.back();
+            answer.direction = direction, answer.both_directions = one_direction;
+            answer.lower = options.upper_only ? 0.0 : answer.lower + 0.0;  // never -0
+        }
+        if (found.size() == 2 && found[1].upper > found[0].upper) std::swap(found[0], found[1]);
+        return found;
+    }
+
     // One direction's answer. `other_upper` is the upper end of the other direction, 0 if this one
     // is asked first.
-    Answer of_direction(const StepsBetween& steps, Direction direction, const Question& question,
-                        const Options& options, double other_upper) {
+    Answer of_direction(const WarmBetween& steps, Direction direction, const Question& question, const Options& options,
+                        double other_upper) {
         Answer best;
         best.upper = question.largest_answer();
         if (options.engine != EngineChoice::pld && exact(steps, direction, question, options, best)) return best;
-        const double cap =
-            options.engine == EngineChoice::best ? smallest_cap(steps.above, direction, question) : infinity;
+        const bool with_caps = options.engine == EngineChoice::best;
+        const double shift = with_caps ? dominating_shift(steps.above.steps()) : infinity;
+        const double cap = with_caps ? smallest_cap(steps.above, direction, question, shift) : infinity;
         if (cap < 1e-320 && !question.for_epsilon) {  // 0 up to rounding: engines add nothing
             best.upper = cap, best.method = Method::total_variation;
             return best;
         }
         if (options.engine != EngineChoice::pld)
-            best = both_ends(best, steps, options,
-                             [&](const Steps& side) { return by_contour(side, direction, question, options); });
+            best = both_ends(std::move(best), steps,
+                             [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
-            best = by_losses(best, steps, direction, question, options, other_upper);
-        if (options.engine == EngineChoice::best) return capped(best, steps.above, direction, question, cap);
+            best = by_losses(std::move(best), steps, direction, question, other_upper);
+        if (with_caps) return capped(std::move(best), steps.above, direction, question, shift, cap);
         if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
@@ -119,21 +138,19 @@ class Engine {
 
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may
     // exceed the truth; then the lower end comes from a second question, about steps.below.
-    template <class Ask>
-    static Answer both_ends(const Answer& best, const StepsBetween& steps, const Options& options, const Ask& ask) {
+    template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
-        if (!options.upper_only && !steps.exact)
-            found.lower = steps.below.empty() ? 0.0 : min(ask(steps.below).lower, found.upper);
-        return better(best, found);
+        if (!steps.one_for_both_ends) found.lower = steps.below ? min(ask(*steps.below).lower, found.upper) : 0.0;
+        return better(std::move(best), std::move(found));
     }
 
-    Answer by_contour(const Steps& steps, Direction direction, const Question& question, const Options& options) {
+    static Answer by_contour(WarmSteps& steps, Direction direction, const Question& question, const Options& options) {
         Answer answer;
         answer.upper = question.largest_answer();
-        if (!contour::has_contour(steps) || !is_inside(question)) return answer;
+        if (!steps.has_contour() || !is_inside(question)) return answer;
         const contour::ContourResult found =
-            contours_of(steps).ask(direction, question, options.upper_only ? nullptr : &answer.tried);
+            steps.contours().ask(direction, question, options.upper_only ? nullptr : &answer.tried);
         if (!found.usable) return answer;
         answer.method = Method::contour, answer.contour = found;
         answer.lower = found.lower, answer.upper = found.upper;
@@ -142,11 +159,12 @@ class Engine {
 
     // Discretised losses always answer. A first, rough bracket may show that the other direction
     // leaks more; then it suffices.
-    Answer by_losses(Answer best, const StepsBetween& steps, Direction direction, const Question& question,
-                     const Options& options, double other_upper) {
+    Answer by_losses(Answer best, const WarmBetween& steps, Direction direction, const Question& question,
+                     double other_upper) {
         const auto ask = [&](double tolerance) {
-            return both_ends(best, steps, options,
-                             [&](const Steps& side) { return compose_losses(side, direction, question, tolerance); });
+            return both_ends(best, steps, [&](WarmSteps& side) {
+                return compose_losses(side.steps(), direction, question, tolerance);
+            });
         };
         if (other_upper > 0.0) best = ask(rough);
         return best.upper > other_upper && !best.narrow(question) ? ask(good_enough) : best;
@@ -172,31 +190,18 @@ class Engine {
     }
 
     // Fills in the answer by a closed form; false if none applies.
-    static bool exact(const StepsBetween& steps, Direction direction, const Question& question, const Options& options,
+    static bool exact(const WarmBetween& steps, Direction direction, const Question& question, const Options& options,
                       Answer& answer) {
-        const bool exact_steps = options.upper_only || steps.exact;
+        const Steps& above = steps.above.steps();
+        if (options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) {
+            one_step(steps, direction, question, answer);
+            return true;
+        }
         const auto set = [&](double lower, double upper, Method method) {
             answer.lower = lower, answer.upper = upper, answer.method = method;
             return true;
         };
-        if (options.engine == EngineChoice::best && steps.above.size() == 1 && steps.above[0].count == 1.0) {
-            const auto ask = [&](const PairPointer& pair) {
-                const OneStep one = one_step(pair, direction);
-                return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
-            };
-            const Interval above = ask(steps.above[0].pair);
-            double lower = exact_steps ? above.lower : steps.below.empty() ? 0.0 : infinity;
-            if (!exact_steps)
-                for (const CountedPair& step : steps.below) lower = min(lower, ask(step.pair).lower);
-            const Method step = exact_steps ? Method::one_step : Method::one_step_between_pairs;
-            return set(lower, above.upper, steps.above[0].pair->is_gaussian() ? Method::gaussian : step);
-        }
-        Limits limit = limits(steps.above, direction);
-        if (!exact_steps) {
-            const Limits least = limits(steps.below, direction);
-            limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
-            limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
-        }
+        const Limits limit = limits(steps, direction);
         if (!question.for_epsilon) {
             if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
             return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
@@ -206,29 +211,56 @@ class Engine {
             return set(max(limit.largest_loss.lower, 0.0),
                        limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
                        Method::largest_loss);
-        if (question.value < total_variation(steps.above, direction)) return false;
+        if (question.value < steps.above.total_variation(direction)) return false;
         return set(0.0, 0.0, Method::total_variation);
+    }
+
+    // The exact formula of a single step.
+    static void one_step(const WarmBetween& steps, Direction direction, const Question& question, Answer& answer) {
+        const auto ask = [&](const CountedPair& step) {
+            const OneStep one(step.pair->loss(direction));
+            return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+        };
+        const CountedPair& only = steps.above.steps()[0];
+        const Interval above = ask(only);
+        answer.lower = above.lower, answer.upper = above.upper;
+        answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
+        if (steps.one_for_both_ends) return;
+        answer.lower = steps.below ? infinity : 0.0;
+        if (steps.below)
+            for (const CountedPair& step : steps.below->steps()) answer.lower = min(answer.lower, ask(step).lower);
+        if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
+    }
+
+    // Those of both ends: what is certainly not exceeded, and what is certainly reached.
+    static Limits limits(const WarmBetween& steps, Direction direction) {
+        Limits limit = steps.above.limits(direction);
+        if (steps.one_for_both_ends) return limit;
+        const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
+        limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
+        limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
+        return limit;
     }
 
     // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
     // of epsilon are left to `capped`.
-    static double smallest_cap(const Steps& steps, Direction direction, const Question& question) {
+    static double smallest_cap(WarmSteps& steps, Direction direction, const Question& question, double shift) {
         if (question.for_epsilon) return infinity;
-        const double by_variation = total_variation(steps, direction), shift = dominating_shift(steps);
+        const double by_variation = steps.total_variation(direction);
         if (!(shift < infinity && shift > 0.0)) return by_variation;
         return min(by_variation, gaussian_step(shift).delta(question.value).upper);
     }
 
     // `best` with its upper end lowered to the closed forms' bounds; `cap` is that of delta.
-    static Answer capped(Answer best, const Steps& steps, Direction direction, const Question& question, double cap) {
+    static Answer capped(Answer best, WarmSteps& steps, Direction direction, const Question& question, double shift,
+                         double cap) {
         const auto lower_to = [&best](double upper, Method method) {
             if (upper < best.upper) best.upper = upper, best.method = method;
         };
-        const double shift = dominating_shift(steps);
         if (!question.for_epsilon) {
             lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
             if (!best.narrow(question))
-                lower_to(near_largest_loss(steps, direction, question.value), Method::near_largest_loss);
+                lower_to(steps.near_largest_loss(direction, question.value), Method::near_largest_loss);
         } else if (shift < infinity && shift > 0.0) {
             const OneStep whole = gaussian_step(shift);
             const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
@@ -239,11 +271,11 @@ class Engine {
     }
 
     // Whether a direction certainly leaks no more than the other one's upper end.
-    bool is_below(const Steps& steps, Direction direction, const Question& question, const Options& options,
-                  double other_upper) {
+    static bool is_below(WarmSteps& steps, Direction direction, const Question& question, const Options& options,
+                         double other_upper) {
         if (!options.upper_only || options.engine == EngineChoice::pld || !(other_upper < infinity)) return false;
-        if (!is_inside(question) || !contour::has_contour(steps)) return false;
-        return contours_of(steps).certainly_below(direction, question, other_upper);
+        if (!is_inside(question) || !steps.has_contour()) return false;
+        return steps.contours().certainly_below(direction, question, other_upper);
     }
 
     // Whether the contour engine takes the question: not delta at infinity, nor epsilon at delta 0.
@@ -251,20 +283,25 @@ class Engine {
         return question.for_epsilon ? question.value > 0.0 : question.value < infinity;
     }
 
-    DirectedContours& contours_of(const Steps& steps) {
-        for (const auto& contours : contours_)
-            if (contours->serve(steps)) return *contours;
-        evict(max_kept - 1);
-        contours_.push_back(std::make_unique<DirectedContours>(steps, *kernels_, cache_));
-        work_ -= contours_.back()->work();
-        return *contours_.back();
+    // The steps with what is known of them, in an object other than `taken`. They become the last of
+    // those kept, so that the next call does not evict them.
+    WarmSteps& warm(const Steps& steps, const WarmSteps* taken = nullptr) {
+        const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                        [&](const auto& kept) { return kept.get() != taken && kept->serve(steps); });
+        if (found != kept_.end()) {
+            std::rotate(found, found + 1, kept_.end());
+        } else {
+            evict(max_kept - 1);
+            kept_.push_back(std::make_unique<WarmSteps>(steps, *kernels_, cache_));
+        }
+        return *kept_.back();
     }
 
-    // Drops the oldest contours until `max_count` compositions are left.
+    // Drops the oldest compositions until `max_count` are left.
     void evict(std::size_t max_count) {
-        while (contours_.size() > max_count) {
-            work_ += contours_.front()->work();
-            contours_.erase(contours_.begin());
+        while (kept_.size() > max_count) {
+            work_ += kept_.front()->work();
+            kept_.erase(kept_.begin());
         }
     }
 
@@ -273,7 +310,7 @@ class Engine {
     const std::atomic<bool>* stop_;
     LongJob long_job_;
     double work_ = 0.0;
-    std::vector<std::unique_ptr<DirectedContours>> contours_;
+    std::vector<std::unique_ptr<WarmSteps>> kept_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

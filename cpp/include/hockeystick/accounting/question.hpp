@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/mechanism/pair.hpp>
@@ -110,9 +111,10 @@ struct Answer {
 };
 
 // The intersection of two brackets, under the name of the one with the smaller upper end.
-inline Answer better(const Answer& one, const Answer& other) {
-    Answer winner = other.upper <= one.upper ? other : one;
-    winner.lower = max(one.lower, other.lower);
+inline Answer better(Answer one, Answer other) {
+    const double lower = max(one.lower, other.lower);
+    Answer winner = std::move(other.upper <= one.upper ? other : one);
+    winner.lower = lower;
     return winner;
 }
 

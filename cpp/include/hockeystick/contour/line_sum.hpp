@@ -73,9 +73,8 @@ class LineSummer {
     LineSum sum(const Line& line, double eps, const LineNodes::Factors& factors) {
         const LineNodes& t = *line.nodes;
         const std::size_t n = t.padded;
-        terms_.resize(n);
-        slopes_.resize(n);
-        errors_.resize(n);
+        for (auto* array : {&terms_, &slopes_, &errors_})
+            if (array->size() < n) array->resize(n);  // only grow: resizing up and down fills with zeros
         const simd::Nodes nodes{t.phi.log_abs.data(),
                                 t.phi.phase.data(),
                                 t.phi.error.data(),

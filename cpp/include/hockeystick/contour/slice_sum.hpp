@@ -57,7 +57,8 @@ class SliceSummer {
             return;
         }
         const std::size_t n = t.real.size();
-        for (auto* array : {&terms_, &slopes_, &errors_}) array->resize(n);
+        for (auto* array : {&terms_, &slopes_, &errors_})
+            if (array->size() < n) array->resize(n);  // only grow: resizing up and down fills with zeros
         work_ += static_cast<double>(n);
         const double log_raise = times * t.ratio[0], power = times * t.log_below;
         kernels_.fill_difference_terms(t.nodes(), times, eps, log_raise, terms_.data(), slopes_.data(), errors_.data());

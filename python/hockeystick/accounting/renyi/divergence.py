@@ -27,7 +27,8 @@ def require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
     """Raise ValueError if nothing certified is known of a mechanism under this adjacency."""
     if mechanism._has_pair:
         mechanism._pairs(adjacency)
-    require_bound(mechanism, adjacency)
+    else:
+        require_bound(mechanism, adjacency)
 
 
 def first_without_bound(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Mechanism | None:

@@ -1,0 +1,73 @@
+// The steps of one composition, with all that an engine computed of them and that the next question
+// may use: the bounds of each step and the contours, in either direction.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include <hockeystick/accounting/closed_forms.hpp>
+#include <hockeystick/accounting/directed_contours.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+// Not for several threads at once.
+class WarmSteps {
+  public:
+    WarmSteps(Steps steps, const simd::Kernels& kernels, contour::ContourCache* cache)
+        : steps_(std::move(steps)), has_contour_(contour::has_contour(steps_)), kernels_(&kernels), cache_(cache) {}
+
+    // Prepares for a question about `steps`; false if they are not the same pairs in the same order.
+    bool serve(const Steps& steps) {
+        const auto same_pair = [](const CountedPair& x, const CountedPair& y) { return x.pair->equals(*y.pair); };
+        const auto same_count = [](const CountedPair& x, const CountedPair& y) { return x.count == y.count; };
+        if (!std::equal(steps.begin(), steps.end(), steps_.begin(), steps_.end(), same_pair)) return false;
+        if (std::equal(steps.begin(), steps.end(), steps_.begin(), same_count)) return true;
+        for (std::size_t j = 0; j < steps.size(); ++j) steps_[j].count = steps[j].count;
+        if (contours_ && !contours_->recount(steps_)) forget_contours();
+        return true;
+    }
+
+    const Steps& steps() const { return steps_; }
+    Limits limits(Direction direction) { return accounting::limits(steps_, bounds(direction)); }
+    double total_variation(Direction direction) { return accounting::total_variation(steps_, bounds(direction)); }
+    double near_largest_loss(Direction direction, double eps) {
+        return accounting::near_largest_loss(steps_, bounds(direction), eps);
+    }
+
+    bool has_contour() const { return has_contour_; }
+    DirectedContours& contours() {
+        if (!contours_) {
+            contours_.emplace(steps_, *kernels_, cache_);
+            work_ -= contours_->work();  // what earlier owners of these contours did
+        }
+        return *contours_;
+    }
+
+    // The points that the contours visited for this object.
+    double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
+
+  private:
+    const AllStepBounds& bounds(Direction direction) {
+        std::optional<AllStepBounds>& known = bounds_[direction == Direction::remove ? 0 : 1];
+        if (!known) known = step_bounds(steps_, direction);
+        return *known;
+    }
+    void forget_contours() {
+        work_ += contours_->work();
+        contours_.reset();
+    }
+
+    Steps steps_;
+    bool has_contour_;
+    const simd::Kernels* kernels_;
+    contour::ContourCache* cache_;
+    std::optional<AllStepBounds> bounds_[2];  // remove, add
+    std::optional<DirectedContours> contours_;
+    double work_ = 0.0;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting
