@@ -37,8 +37,8 @@ class DirectedContours {
     DirectedContours(const DirectedContours&) = delete;
     DirectedContours& operator=(const DirectedContours&) = delete;
 
-    // Prepares the contours for other counts of the same steps; false if they must be made anew. Those
-    // of one sampled Gaussian pair serve any count of it.
+    // Prepares the contours for other counts of the same steps; false if they must be made anew.
+    // Those of one sampled Gaussian pair serve any count of it.
     bool recount(const Steps& steps) {
         if (!shared_) return false;
         times_ = steps[0].count;

@@ -13,9 +13,9 @@
 // larger upper end counts. The engine stops work on the second direction as soon as that is shown
 // to leak no more than the first.
 //
-// An engine keeps what it computed of the last compositions (accounting/warm_steps.hpp), for the next
-// question about them. Contours of equal sampled Gaussian steps come from a ContourCache, if there
-// is one, and return to it. No answer depends on what was asked before.
+// An engine keeps what it computed of the last compositions (accounting/warm_steps.hpp), for the
+// next question about them. Contours of equal sampled Gaussian steps come from a ContourCache, if
+// there is one, and return to it. No answer depends on what was asked before.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/accounting/warm_steps.hpp>
+#include <hockeystick/accounting/closed_answers.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -77,13 +77,6 @@ class Engine {
     static constexpr double rough = 1.0;        // a relative width that any bracket meets
     static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
 
-    // As StepsBetween. `below` is null if there are no such steps, or no question is for them.
-    struct WarmBetween {
-        WarmSteps& above;
-        WarmSteps* below;
-        bool one_for_both_ends;  // `above` serves for the lower end as well, or no lower end is asked for
-    };
-
     static Answer none_composed() {
         Answer none;
         none.method = Method::nothing_composed, none.both_directions = true;
@@ -115,7 +108,8 @@ class Engine {
                         double other_upper) {
         Answer best;
         best.upper = question.largest_answer();
-        if (options.engine != EngineChoice::pld && exact(steps, direction, question, options, best)) return best;
+        if (options.engine != EngineChoice::pld && answer_exactly(steps, direction, question, options, best))
+            return best;
         const bool with_caps = options.engine == EngineChoice::best;
         const double shift = with_caps ? dominating_shift(steps.above.steps()) : infinity;
         const double cap = with_caps ? smallest_cap(steps.above, direction, question, shift) : infinity;
@@ -189,87 +183,6 @@ class Engine {
         return answer;
     }
 
-    // Fills in the answer by a closed form; false if none applies.
-    static bool exact(const WarmBetween& steps, Direction direction, const Question& question, const Options& options,
-                      Answer& answer) {
-        const Steps& above = steps.above.steps();
-        if (options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) {
-            one_step(steps, direction, question, answer);
-            return true;
-        }
-        const auto set = [&](double lower, double upper, Method method) {
-            answer.lower = lower, answer.upper = upper, answer.method = method;
-            return true;
-        };
-        const Limits limit = limits(steps, direction);
-        if (!question.for_epsilon) {
-            if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
-            return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
-        }
-        if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
-        if (question.value == 0.0)
-            return set(max(limit.largest_loss.lower, 0.0),
-                       limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
-                       Method::largest_loss);
-        if (question.value < steps.above.total_variation(direction)) return false;
-        return set(0.0, 0.0, Method::total_variation);
-    }
-
-    // The exact formula of a single step.
-    static void one_step(const WarmBetween& steps, Direction direction, const Question& question, Answer& answer) {
-        const auto ask = [&](const CountedPair& step) {
-            const OneStep one(step.pair->loss(direction));
-            return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
-        };
-        const CountedPair& only = steps.above.steps()[0];
-        const Interval above = ask(only);
-        answer.lower = above.lower, answer.upper = above.upper;
-        answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
-        if (steps.one_for_both_ends) return;
-        answer.lower = steps.below ? infinity : 0.0;
-        if (steps.below)
-            for (const CountedPair& step : steps.below->steps()) answer.lower = min(answer.lower, ask(step).lower);
-        if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
-    }
-
-    // Those of both ends: what is certainly not exceeded, and what is certainly reached.
-    static Limits limits(const WarmBetween& steps, Direction direction) {
-        Limits limit = steps.above.limits(direction);
-        if (steps.one_for_both_ends) return limit;
-        const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
-        limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
-        limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
-        return limit;
-    }
-
-    // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
-    // of epsilon are left to `capped`.
-    static double smallest_cap(WarmSteps& steps, Direction direction, const Question& question, double shift) {
-        if (question.for_epsilon) return infinity;
-        const double by_variation = steps.total_variation(direction);
-        if (!(shift < infinity && shift > 0.0)) return by_variation;
-        return min(by_variation, gaussian_step(shift).delta(question.value).upper);
-    }
-
-    // `best` with its upper end lowered to the closed forms' bounds; `cap` is that of delta.
-    static Answer capped(Answer best, WarmSteps& steps, Direction direction, const Question& question, double shift,
-                         double cap) {
-        const auto lower_to = [&best](double upper, Method method) {
-            if (upper < best.upper) best.upper = upper, best.method = method;
-        };
-        if (!question.for_epsilon) {
-            lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
-            if (!best.narrow(question))
-                lower_to(steps.near_largest_loss(direction, question.value), Method::near_largest_loss);
-        } else if (shift < infinity && shift > 0.0) {
-            const OneStep whole = gaussian_step(shift);
-            const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
-            if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
-        }
-        best.lower = min(best.lower, best.upper);
-        return best;
-    }
-
     // Whether a direction certainly leaks no more than the other one's upper end.
     static bool is_below(WarmSteps& steps, Direction direction, const Question& question, const Options& options,
                          double other_upper) {
@@ -283,8 +196,8 @@ class Engine {
         return question.for_epsilon ? question.value > 0.0 : question.value < infinity;
     }
 
-    // The steps with what is known of them, in an object other than `taken`. They become the last of
-    // those kept, so that the next call does not evict them.
+    // The steps with what is known of them, in an object other than `taken`. They become the last
+    // of those kept, so that the next call does not evict them.
     WarmSteps& warm(const Steps& steps, const WarmSteps* taken = nullptr) {
         const auto found = std::find_if(kept_.begin(), kept_.end(),
                                         [&](const auto& kept) { return kept.get() != taken && kept->serve(steps); });

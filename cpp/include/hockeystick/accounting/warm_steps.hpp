@@ -19,7 +19,7 @@ class WarmSteps {
     WarmSteps(Steps steps, const simd::Kernels& kernels, contour::ContourCache* cache)
         : steps_(std::move(steps)), has_contour_(contour::has_contour(steps_)), kernels_(&kernels), cache_(cache) {}
 
-    // Prepares for a question about `steps`; false if they are not the same pairs in the same order.
+    // Prepares for a question about `steps`; false if they are not the same pairs, in this order.
     bool serve(const Steps& steps) {
         const auto same_pair = [](const CountedPair& x, const CountedPair& y) { return x.pair->equals(*y.pair); };
         const auto same_count = [](const CountedPair& x, const CountedPair& y) { return x.count == y.count; };
@@ -67,6 +67,13 @@ class WarmSteps {
     std::optional<AllStepBounds> bounds_[2];  // remove, add
     std::optional<DirectedContours> contours_;
     double work_ = 0.0;
+};
+
+// As StepsBetween. `below` is null if there are no such steps, or if no question is for them.
+struct WarmBetween {
+    WarmSteps& above;
+    WarmSteps* below;
+    bool one_for_both_ends;  // `above` serves the lower end too, or no lower end is asked for
 };
 
 }  // namespace HOCKEYSTICK_ISA

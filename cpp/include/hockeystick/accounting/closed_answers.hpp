@@ -1,0 +1,92 @@
+// The answers of closed forms about one direction: exact ones, and upper ends that cap what an
+// engine says. accounting/closed_forms.hpp has the forms.
+#pragma once
+
+#include <hockeystick/accounting/warm_steps.hpp>
+
+namespace hockeystick::accounting {
+inline namespace HOCKEYSTICK_ISA {
+
+// The exact formula of a single step.
+inline void answer_one_step(const WarmBetween& steps, Direction direction, const Question& question, Answer& answer) {
+    const auto ask = [&](const CountedPair& step) {
+        const OneStep one(step.pair->loss(direction));
+        return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+    };
+    const CountedPair& only = steps.above.steps()[0];
+    const Interval above = ask(only);
+    answer.lower = above.lower, answer.upper = above.upper;
+    answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
+    if (steps.one_for_both_ends) return;
+    answer.lower = steps.below ? infinity : 0.0;
+    if (steps.below)
+        for (const CountedPair& step : steps.below->steps()) answer.lower = min(answer.lower, ask(step).lower);
+    if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
+}
+
+// Limits whose upper ends are those of the steps above, and whose lower ends hold for those below.
+inline Limits limits(const WarmBetween& steps, Direction direction) {
+    Limits limit = steps.above.limits(direction);
+    if (steps.one_for_both_ends) return limit;
+    const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
+    limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
+    limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
+    return limit;
+}
+
+// Fills in the answer by a closed form; false if none applies.
+inline bool answer_exactly(const WarmBetween& steps, Direction direction, const Question& question,
+                           const Options& options, Answer& answer) {
+    const Steps& above = steps.above.steps();
+    if (options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) {
+        answer_one_step(steps, direction, question, answer);
+        return true;
+    }
+    const auto set = [&](double lower, double upper, Method method) {
+        answer.lower = lower, answer.upper = upper, answer.method = method;
+        return true;
+    };
+    const Limits limit = limits(steps, direction);
+    if (!question.for_epsilon) {
+        if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
+        return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
+    }
+    if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
+    if (question.value == 0.0)
+        return set(max(limit.largest_loss.lower, 0.0),
+                   limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
+                   Method::largest_loss);
+    if (question.value < steps.above.total_variation(direction)) return false;
+    return set(0.0, 0.0, Method::total_variation);
+}
+
+// The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
+// of epsilon are left to `capped`.
+inline double smallest_cap(WarmSteps& steps, Direction direction, const Question& question, double shift) {
+    if (question.for_epsilon) return infinity;
+    const double by_variation = steps.total_variation(direction);
+    if (!(shift < infinity && shift > 0.0)) return by_variation;
+    return min(by_variation, gaussian_step(shift).delta(question.value).upper);
+}
+
+// `best` with its upper end lowered to the closed forms' bounds; `cap` is that of delta.
+inline Answer capped(Answer best, WarmSteps& steps, Direction direction, const Question& question, double shift,
+                     double cap) {
+    const auto lower_to = [&best](double upper, Method method) {
+        if (upper < best.upper) best.upper = upper, best.method = method;
+    };
+    if (!question.for_epsilon) {
+        lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
+        if (!best.narrow(question))
+            lower_to(steps.near_largest_loss(direction, question.value), Method::near_largest_loss);
+    } else if (shift < infinity && shift > 0.0) {
+        const OneStep whole = gaussian_step(shift);
+        const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
+        if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
+    }
+    best.lower = min(best.lower, best.upper);
+    return best;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::accounting
