@@ -9,10 +9,10 @@ int main(void) {
     hs_bracket epsilon, deltas[2];
     const double delta = 1e-5, eps[2] = {2.0, 3.0};
     if (hs_abi_version() != HS_ABI_VERSION) return 1;
-    if (hs_accountant_create(HS_ADD_OR_REMOVE, &training) ||
-        hs_mechanism_gaussian(1.1, &noise) || hs_mechanism_poisson_sampled(noise, 0.01, &step) ||
-        hs_accountant_compose(training, step, 1000) || hs_accountant_laplace(training, 20.0, 1) ||
-        hs_accountant_epsilon(training, &delta, 1, &epsilon) || hs_accountant_delta(training, eps, 2, deltas)) {
+    if (hs_accountant_create(HS_ADD_OR_REMOVE, &training) || hs_mechanism_gaussian(1.1, &noise) ||
+        hs_mechanism_poisson_sampled(noise, 0.01, &step) || hs_accountant_compose(training, step, 1000) ||
+        hs_accountant_laplace(training, 20.0, 1) || hs_accountant_epsilon(training, &delta, 1, &epsilon) ||
+        hs_accountant_delta(training, eps, 2, deltas)) {
         fprintf(stderr, "%s\n", hs_last_error_message());
         return 1;
     }
