@@ -16,4 +16,5 @@ void bind_gaussian_dp(py::module_& m);
 void bind_hidden_state(py::module_& m);
 void bind_pld(py::module_& m);
 void bind_mechanism(py::module_& m);
+void bind_release(py::module_& m);
 void bind_round_sums(py::module_& m);

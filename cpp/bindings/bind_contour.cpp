@@ -22,6 +22,7 @@ py::list tried(const hs::contour::StrategyLog& log) {
 // Returns a dictionary of what one direction gives, or None where the engine does not apply.
 py::object contour_bracket(const steps::Counted& entries, bool forward, bool for_epsilon, double value,
                            const hs::simd::Kernels& kernels) {
+    steps::require_question(for_epsilon, value);
     const hs::mechanism::Steps ledger = steps::counted(entries);
     if (ledger.empty() || !hs::contour::has_contour(ledger)) return py::none();
     hs::contour::ContourResult r;

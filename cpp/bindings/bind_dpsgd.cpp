@@ -64,12 +64,12 @@ class Engines {
 
 grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
                  const hs::simd::Kernels& kernels) {
-    const Dense& shaped = arguments.at(0);
+    const Dense& shaped = grid::require_size(arguments, "arguments", 4)[0];
     grid::Double result(std::vector<py::ssize_t>(shaped.shape(), shaped.shape() + shaped.ndim()));
     const auto cells = static_cast<std::size_t>(result.size());
     const double* in[4];
     for (std::size_t k = 0; k < 4; ++k) {
-        if (arguments.at(k).size() != result.size())
+        if (arguments[k].size() != result.size())
             throw std::invalid_argument("arrays must share their shape. This is a bug in hockeystick.");
         in[k] = arguments[k].data();
     }

@@ -61,7 +61,8 @@ struct Aggregation {
 
     Aggregation(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds, std::size_t rows,
                 bool convex_losses)
-        : arguments(cells), shape(grid::shape_of(cells.at(3))), per_round(rounds, rows, 4), convex(convex_losses) {
+        : arguments(cells), shape(grid::shape_of(grid::require_size(cells, "cells", 4)[3])), per_round(rounds, rows, 4),
+          convex(convex_losses) {
         arguments.insert(arguments.end(), rounds.begin(), rounds.end());
         grid::require_shape(arguments, shape);
     }

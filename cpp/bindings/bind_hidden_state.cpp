@@ -20,6 +20,12 @@ hidden::DescentCell descent(const grid::Walk& w) {
             w.value(5), w.value(6), w.value(7), w.value(8), w.value(9)};
 }
 
+// The argument whose shape the cells have.
+const grid::Double& shape_argument(const std::vector<grid::Double>& arguments) {
+    grid::require_size(arguments, "arguments", 10);
+    return arguments[9];
+}
+
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
     const hockeystick::batch::HiddenRounds kernel = hockeystick::batch::choose().hidden_rounds;
     const auto run_rounds = [kernel](const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) {
@@ -28,7 +34,7 @@ grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std
         double* const written[] = {l.shift_term, l.shift_sum, l.nonlinear, l.shift_then_contraction};
         kernel(read, written, lanes, longest);
     };
-    const grid::BoundsArray out(arguments, grid::shape_of(arguments.at(9)));
+    const grid::BoundsArray out(arguments, grid::shape_of(shape_argument(arguments)));
     grid::for_each_task(arguments, out.cell_shape(), threads, hidden::cells_per_block,
                         [&](grid::Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>&) {
                             hidden::DescentCell cells[hidden::cells_per_block];
@@ -42,7 +48,7 @@ grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std
 
 template <hidden::Deltas (*Function)(const hidden::DescentCell&)>
 grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
-    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads,
+    return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads,
                             [](const grid::Walk& walk) { return Function(descent(walk)); });
 }
 
@@ -53,7 +59,7 @@ grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size
         cell.descent.ball_dimension = 0.0;
         return hidden::cyclic_bounds(cell);
     };
-    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+    return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads, one, 1);
 }
 
 // As for descent, with the sampling rate in the place of ball_dimension. Gradient steps of losses
@@ -72,12 +78,12 @@ hidden::SampledCell sampled(const grid::Walk& walk, bool convex) {
 
 grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {
     const auto one = [convex](const grid::Walk& walk) { return hidden::sampled_bounds(sampled(walk, convex)); };
-    return grid::map_bounds(arguments, grid::shape_of(arguments.at(9)), threads, one, 1);
+    return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads, one, 1);
 }
 
 // For each cell the noise multiplier of a round alone, and the three members of SampledMechanisms.
 std::vector<std::array<double, 4>> sampled_splits(const std::vector<grid::Double>& arguments, bool convex) {
-    const std::vector<py::ssize_t> shape = grid::shape_of(arguments.at(9));
+    const std::vector<py::ssize_t> shape = grid::shape_of(shape_argument(arguments));
     grid::require_shape(arguments, shape);
     std::vector<std::array<double, 4>> splits(static_cast<std::size_t>(arguments[9].size()));
     grid::for_each_cell(arguments, shape, 1, grid::few,

@@ -20,8 +20,13 @@ hs::loss::OneStep one_step(const Pair& pair, bool forward) {
     return hs::loss::OneStep(pair.loss(steps::direction_of(forward)));
 }
 
+void require_number(const char* name, double value) {
+    hs::numeric::require(value == value, name, "be a number", value);
+}
+
 // (lower, upper) of one direction.
 std::pair<double, double> bracket(const Pair& pair, bool forward, bool for_epsilon, double value) {
+    steps::require_question(for_epsilon, value);
     const hs::loss::OneStep step = one_step(pair, forward);
     const hs::numeric::Interval found = for_epsilon ? step.epsilon(value) : step.delta(value);
     return {found.lower, found.upper};
@@ -36,6 +41,7 @@ std::tuple<double, double, double, double> limits(const Pair& pair, bool forward
 
 // (p_below, p_above, q_below, q_above, p_infinite)
 std::tuple<double, double, double, double, double> masses(const Pair& pair, bool forward, double eps) {
+    require_number("eps", eps);
     const hs::loss::Loss loss = pair.loss(steps::direction_of(forward));
     const hs::loss::LossMasses m = loss->masses(eps);
     return {m.p_below, m.p_above, m.q_below, m.q_above, loss->p_infinite()};
@@ -47,22 +53,12 @@ std::pair<double, double> support(const Pair& pair, bool forward) {
 }
 
 // The pair that dominates (`upper`) or is dominated by a random allocation to one of several steps.
-// The core returns one flat vector: a number of outcomes, then p and q of the removed record, with
-// that many outcomes each, then p and q of the added record, which share the rest.
 Held random_allocation(double shift, std::int64_t num_steps, bool upper) {
-    Vector all;
+    hs::allocation::AllocationPairs pairs;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        all = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
+        pairs = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
     });
-    const auto outcomes = static_cast<std::ptrdiff_t>(all.at(0));
-    const auto part = [&](std::ptrdiff_t k) {  // 0 and 1: removed, 2 and 3: added
-        const std::ptrdiff_t first = 1 + 2 * outcomes;
-        const std::ptrdiff_t others = (static_cast<std::ptrdiff_t>(all.size()) - first) / 2;
-        const auto from = all.begin() + (k < 2 ? 1 + k * outcomes : first + (k - 2) * others);
-        return Vector(from, from + (k < 2 ? outcomes : others));
-    };
-    return std::make_shared<mechanism::DiscretePairs>(mechanism::Masses{part(0), part(1)},
-                                                      mechanism::Masses{part(2), part(3)});
+    return std::make_shared<mechanism::DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
 }
 
 void bind_queries(py::class_<Pair, Held>& pair) {
@@ -73,6 +69,7 @@ void bind_queries(py::class_<Pair, Held>& pair) {
         .def(
             "delta",
             [](const Pair& self, bool forward, double eps) {
+                require_number("eps", eps);
                 return self.loss(steps::direction_of(forward))->delta(eps);
             },
             py::arg("forward"), py::arg("eps"))

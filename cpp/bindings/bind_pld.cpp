@@ -23,6 +23,11 @@ std::vector<hs::pld::Step> steps_of(const steps::Counted& entries, bool forward)
 std::tuple<double, double, double, bool, double> pld_bracket(const steps::Counted& entries, bool forward,
                                                              bool for_epsilon, double value, double interval,
                                                              double tolerance, double floor) {
+    steps::require_question(for_epsilon, value);
+    hs::numeric::require(interval >= 0.0 && interval < hs::numeric::infinity, "interval", "be 0 or positive and finite",
+                         interval);
+    hs::numeric::require(hs::numeric::positive(tolerance), "tolerance", "be positive and finite", tolerance);
+    hs::numeric::require(floor >= 0.0, "floor", "be non-negative", floor);
     hs::pld::PldBracket result{};
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
         std::vector<hs::pld::Step> losses = steps_of(entries, forward);
@@ -42,7 +47,7 @@ std::tuple<double, double, double, bool, double> pld_bracket(const steps::Counte
 std::pair<std::vector<double>, std::vector<double>> composed_pair(const steps::Counted& entries, bool forward,
                                                                   bool raised, double points) {
     hs::numeric::require(points >= 1.0 && points <= 1e5, "points", "lie in [1, 100000]", points);
-    hs::pld::DiscretePair pair;
+    hs::loss::Masses pair;
     grid::run_in_worker([&](const std::atomic<bool>& stop) {
         pair = hs::pld::composed_pair(steps_of(entries, forward), raised, points, &stop);
     });
@@ -53,6 +58,7 @@ std::pair<std::vector<double>, std::vector<double>> composed_pair(const steps::C
 // each).
 std::tuple<std::vector<std::complex<double>>, std::vector<double>, double> fft_round_trip(std::vector<double> signal) {
     const std::size_t n = signal.size();
+    hs::numeric::require(n >= 2, "signal", "hold two values or more", static_cast<double>(n));
     const hs::numeric::RealTransform transform(n);
     transform.forward(signal.data());
     std::vector<std::complex<double>> spectrum{{signal[0], 0.0}};

@@ -6,6 +6,8 @@
 
 #include <hockeystick/hidden_state/contraction_sum.hpp>
 #include <hockeystick/hidden_state/shift_certificate.hpp>
+#include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/require.hpp>
 
 #include "bind.hpp"
 #include "rounds_grid.hpp"
@@ -82,6 +84,12 @@ std::tuple<double, grid::Double, grid::Double> shift_certificate(const Contiguou
 // Returns (value, start).
 std::pair<double, std::size_t> constant_shifted_interpolation(double rho, double gamma, double rounds,
                                                               double initial_gap, double diameter) {
+    using hockeystick::numeric::require;
+    require(rho >= 0.0 && rho < hockeystick::numeric::infinity, "rho", "be non-negative and finite", rho);
+    require(gamma >= 0.0, "gamma", "be non-negative", gamma);
+    require(hockeystick::numeric::count(rounds), "rounds", "be an integer in [1, 2^53]", rounds);
+    require(initial_gap >= 0.0, "initial_gap", "be non-negative", initial_gap);
+    require(diameter >= 0.0, "diameter", "be non-negative", diameter);
     const hidden::StartCost best = hidden::constant_best_start(std::log(rho), gamma, rounds, initial_gap, diameter);
     return {best.cost, best.start};
 }

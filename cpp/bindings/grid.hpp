@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,15 @@ inline void require_shape(const std::vector<Double>& arrays, const std::vector<p
     }
 }
 
+// `arrays` itself, which must hold `count` arrays.
+template <class Array>
+const std::vector<Array>& require_size(const std::vector<Array>& arrays, const char* name, std::size_t count) {
+    if (arrays.size() != count)
+        throw std::invalid_argument(std::string(name) + " must hold " + std::to_string(count) + " arrays, not " +
+                                    std::to_string(arrays.size()));
+    return arrays;
+}
+
 constexpr std::size_t cheap = 512;  // cells per task where a cell costs tenths of a microsecond
 
 template <std::size_t N, class Function, std::size_t... K>
@@ -147,8 +157,8 @@ Double map(const std::vector<Double>& arguments, std::size_t threads, std::size_
 template <std::size_t N, class Function>
 Double map(const std::vector<Double>& arguments, std::size_t threads, const Function& function,
            std::size_t cells_per_task = cheap) {
-    if (arguments.size() != N) throw std::invalid_argument("wrong number of arrays. This is a bug in hockeystick.");
-    return map<N>(arguments, threads, cells_per_task, function, std::make_index_sequence<N>{});
+    return map<N>(require_size(arguments, "arguments", N), threads, cells_per_task, function,
+                  std::make_index_sequence<N>{});
 }
 
 // Binds a function of doubles as name(arrays, threads).

@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core, m) {
     bind_federated(m);
     bind_chain(m);
     bind_mechanism(m);
+    bind_release(m);
     bind_pld(m);
     bind_contour(m, kernels.contour);
     bind_accounting(m, kernels.contour);

@@ -16,8 +16,7 @@ class RoundArrays {
   public:
     // `first` is the place of the first of `arrays` among the arguments of a walk.
     RoundArrays(const std::vector<Double>& arrays, std::size_t count, std::size_t first) : first_(first) {
-        if (arrays.size() != count)
-            throw std::invalid_argument("wrong number of arrays. This is a bug in hockeystick.");
+        require_size(arrays, "rounds", count);
         for (const Double& array : arrays) {
             const py::ssize_t axis = array.ndim() - 1;
             if (axis < 0)

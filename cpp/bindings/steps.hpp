@@ -28,6 +28,12 @@ inline hockeystick::mechanism::End end_of(bool upper) {
     return upper ? hockeystick::mechanism::End::upper : hockeystick::mechanism::End::lower;
 }
 
+// What one direction is asked: an epsilon at a delta, or a delta at an epsilon.
+inline void require_question(bool for_epsilon, double value) {
+    if (for_epsilon) hockeystick::numeric::require_probability("value", value);
+    else hockeystick::numeric::require(value == value, "value", "be a number", value);
+}
+
 inline hockeystick::mechanism::Steps counted(const Counted& steps) {
     hockeystick::mechanism::Steps result;
     for (const auto& [pair, count] : steps) {

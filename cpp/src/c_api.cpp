@@ -1,5 +1,5 @@
 // The C API (hockeystick/c_api.h): kernels, DP-SGD, and the accountant's life and queries. Its
-// mechanisms are in c_api_mechanisms.cpp.
+// mechanisms are in c_api_handles.cpp.
 #include <algorithm>
 #include <vector>
 

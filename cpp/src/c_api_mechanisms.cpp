@@ -1,142 +1,254 @@
-// The mechanisms of the C API. Each function makes its pair, whose constructor checks the
-// parameters, and composes it. Only what the constructor cannot name as the caller does is checked
-// here.
+// What the mechanisms of the C API release. Constructors check their parameters; a mechanism that
+// has no pair under an adjacency says so when it is composed.
+#include "c_api_mechanisms.hpp"
+
 #include <cmath>
 #include <memory>
-#include <vector>
+#include <utility>
 
-#include "c_api_support.hpp"
+#include <hockeystick/release/normalised.hpp>
+#include <hockeystick/release/poisson_sampled.hpp>
+
+namespace c_api {
 
 namespace {
 
-using namespace c_api;
 using hs::mechanism::End;
+using hs::mechanism::Masses;
 using hs::mechanism::PairPointer;
+using hs::mechanism::Steps;
+using hs::numeric::require_probability;
+
+Steps once(PairPointer pair) { return {{std::move(pair), 1.0}}; }
 
 // How far one record moves a sum of vectors of norm at most 1.
-double sensitivity(bool replace) { return replace ? 2.0 : 1.0; }
+double sensitivity_of(bool replace) { return replace ? 2.0 : 1.0; }
 
-// Noise on a Poisson sample. noise(multiplier) is the pair for adding or removing one record.
-template <class Noise> PairPointer sampled(const Noise& noise, double multiplier, double rate, bool replace) {
-    require_noise(multiplier);
-    require_rate(rate);
-    if (!replace || rate == 0.0 || rate == 1.0)
-        return hs::mechanism::poisson_sampled(noise(multiplier / sensitivity(replace)), rate);
-    const PairPointer pair = noise(multiplier)->sampled_and_replaced(rate, End::upper);
-    if (!pair) throw std::invalid_argument("Laplace noise on Poisson samples has no proven pair under HS_REPLACE");
-    return pair;
+[[noreturn]] void refuse(const char* name, bool replace, const std::string& reason) {
+    throw std::invalid_argument(std::string(name) + " is not supported under " +
+                                (replace ? "HS_REPLACE: " : "HS_ADD_OR_REMOVE: ") + reason);
 }
 
-std::vector<double> distribution(const double* x, size_t n, const char* name) {
-    require_pointer(x, name);
-    double sum = 0.0;
-    for (size_t i = 0; i < n; ++i) sum += x[i];
-    require(std::fabs(sum - 1.0) <= 1e-12, name, "sum to 1 within 1e-12", sum);
-    return {x, x + n};
+// A pair that does not depend on the adjacency, for which its guarantee is taken to hold.
+Mechanism guarantee(const char* name, const PairPointer& above, const PairPointer& below) {
+    Mechanism made{name, [above, below](bool, End end) { return once(end == End::upper ? above : below); }};
+    made.one_adjacency = true;
+    return made;
+}
+Mechanism guarantee(const char* name, const PairPointer& pair) { return guarantee(name, pair, pair); }
+
+void require_sensitivity(double sensitivity, double most, const char* domain) {
+    require(hs::numeric::count(sensitivity) && sensitivity <= most, "sensitivity", domain, sensitivity);
 }
 
-// Noise on a batch of fixed size, drawn without replacement. Under HS_REPLACE one pair dominates
-// it, and another one bounds it from below. Under HS_ADD_OR_REMOVE both are the same.
-template <class Noise>
-hs_status fixed_size(hs_accountant* accountant, const Noise& noise, double multiplier, double dataset_size,
-                     double batch_size, double count) noexcept {
-    return guarded([&] {
-        require_pointer(accountant, "accountant");
-        require_noise(multiplier);
-        require_count(dataset_size, "dataset_size");
-        require_count(batch_size, "batch_size");
-        require_count(count, "count");
-        require(batch_size < dataset_size, "batch_size", "be less than dataset_size", batch_size);
-        const PairPointer pair = noise(multiplier / 2.0);
-        const double drawn = batch_size / dataset_size;
-        const PairPointer below = hs::mechanism::poisson_sampled(pair, drawn);
-        const bool replace = accountant->adjacency == HS_REPLACE;
-        const PairPointer above = replace ? std::make_shared<hs::mechanism::FixedSizeSampled>(pair, drawn) : below;
-        accountant->accountant.compose_for(End::upper, above, count);
-        accountant->accountant.compose_for(End::lower, below, count);
-    });
+void require_range(double epsilon) {
+    require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
 }
 
 }  // namespace
 
-hs_status hs_accountant_gaussian(hs_accountant* accountant, double noise_multiplier, double count) {
-    return hs_accountant_poisson_gaussian(accountant, noise_multiplier, 1.0, count);
-}
-hs_status hs_accountant_laplace(hs_accountant* accountant, double noise_multiplier, double count) {
-    return hs_accountant_poisson_laplace(accountant, noise_multiplier, 1.0, count);
-}
-hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
-                                         double count) {
-    return compose(accountant, count, [&](bool replace) {
-        return sampled(hs::mechanism::gaussian, noise_multiplier, sampling_rate, replace);
-    });
-}
-hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
-                                        double count) {
-    return compose(accountant, count, [&](bool replace) {
-        return sampled(hs::mechanism::laplace, noise_multiplier, sampling_rate, replace);
-    });
-}
-hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, double noise_multiplier, double dataset_size,
-                                            double batch_size, double count) {
-    return fixed_size(accountant, hs::mechanism::gaussian, noise_multiplier, dataset_size, batch_size, count);
-}
-hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier, double dataset_size,
-                                           double batch_size, double count) {
-    return fixed_size(accountant, hs::mechanism::laplace, noise_multiplier, dataset_size, batch_size, count);
-}
-hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double sigma, double query_sensitivity,
-                                          double count) {
-    return compose(accountant, count, [&](bool replace) {
-        return hs::mechanism::discrete_gaussian(sigma, query_sensitivity * sensitivity(replace));
-    });
+std::vector<double> distribution(const double* x, size_t n, const char* name) {
+    require_pointer(x, name);
+    double sum = 0.0;
+    for (size_t i = 0; i < n; ++i) {
+        require(x[i] >= 0.0 && x[i] <= 2.0, name, "hold probabilities", x[i]);
+        sum += x[i];
+    }
+    require(std::fabs(sum - 1.0) <= 1e-12, name, "sum to 1 within 1e-12", sum);
+    return hs::release::normalised({x, x + n});
 }
 
-hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double parameter, double query_sensitivity,
-                                         double count) {
-    return compose(accountant, count, [&](bool replace) {
-        return hs::mechanism::discrete_laplace(parameter, query_sensitivity * sensitivity(replace));
-    });
+Mechanism gaussian(double noise_multiplier) {
+    hs::mechanism::require_noise_multiplier(noise_multiplier);
+    return {"gaussian", [=](bool replace, End) {
+                return once(hs::mechanism::gaussian(noise_multiplier / sensitivity_of(replace)));
+            }};
 }
 
-hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_parameter, double num_buckets,
-                                            double count) {
-    return compose(accountant, count, [&](bool replace) {
-        if (!replace) throw std::invalid_argument("a response is replaced, not added or removed; use HS_REPLACE");
-        return hs::mechanism::randomized_response(noise_parameter, num_buckets);
-    });
+Mechanism laplace(double noise_multiplier) {
+    hs::mechanism::require_noise_multiplier(noise_multiplier);
+    return {"laplace", [=](bool replace, End) {
+                return once(hs::mechanism::laplace(noise_multiplier / sensitivity_of(replace)));
+            }};
 }
 
-hs_status hs_accountant_exponential(hs_accountant* accountant, double epsilon, double count) {
-    return guarded([&] {
-        require_pointer(accountant, "accountant");
-        require_count(count, "count");
-        accountant->accountant.compose_for(End::upper, hs::mechanism::bounded_range(epsilon), count);
-        accountant->accountant.compose_for(End::lower, hs::mechanism::approximate_dp(0.5 * epsilon, 0.0), count);
-    });
+Mechanism discrete_gaussian(double sigma, double sensitivity) {
+    require(sigma >= 1e-3 && sigma <= 1e5, "sigma", "lie in [0.001, 100000]", sigma);
+    require_sensitivity(sensitivity, 1e9, "be an integer in [1, 1000000000]");
+    return {"discrete_gaussian", [=](bool replace, End) {
+                return once(hs::mechanism::discrete_gaussian(sigma, sensitivity * sensitivity_of(replace)));
+            }};
 }
 
-hs_status hs_accountant_permute_and_flip(hs_accountant* accountant, double epsilon, double count) {
-    return compose(accountant, count, [&](bool) { return hs::mechanism::approximate_dp(epsilon, 0.0); });
+Mechanism discrete_laplace(double parameter, double sensitivity) {
+    require(hs::numeric::positive(parameter), "parameter", "be positive and finite", parameter);
+    require_sensitivity(sensitivity, 1e4, "be an integer in [1, 10000]");
+    require(parameter * sensitivity <= 300.0, "parameter times sensitivity", "be at most 300", parameter * sensitivity);
+    return {"discrete_laplace", [=](bool replace, End) {
+                return once(hs::mechanism::discrete_laplace(parameter, sensitivity * sensitivity_of(replace)));
+            }};
 }
 
-hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon, double delta, double count) {
-    return compose(accountant, count, [&](bool) { return hs::mechanism::approximate_dp(epsilon, delta); });
+Mechanism randomized_response(double noise_parameter, double num_buckets) {
+    const PairPointer pair = hs::mechanism::randomized_response(noise_parameter, num_buckets);
+    return {"randomized_response", [=](bool replace, End) {
+                if (!replace)
+                    refuse("randomized_response", replace,
+                           "a response is replaced, not added or removed; use HS_REPLACE");
+                return once(pair);
+            }};
 }
 
-hs_status hs_accountant_discrete(hs_accountant* accountant, const double* p, const double* q, size_t n, double count) {
-    return compose(accountant, count, [&](bool) {
-        std::vector<double> with = distribution(p, n, "p"), without = distribution(q, n, "q");
-        return hs::mechanism::discrete(std::move(with), std::move(without));
-    });
+// The lower end is that of a choice between two candidates, each score moved by the sensitivity.
+Mechanism exponential(double epsilon) {
+    require_range(epsilon);
+    return guarantee("exponential", hs::mechanism::bounded_range(epsilon),
+                     hs::mechanism::approximate_dp(0.5 * epsilon, 0.0));
 }
 
-hs_status hs_accountant_discrete_pairs(hs_accountant* accountant, const double* p, const double* q, size_t n,
-                                       const double* added_p, const double* added_q, size_t added_n, double count) {
-    return compose(accountant, count, [&](bool) -> PairPointer {
-        hs::mechanism::Masses removed{distribution(p, n, "p"), distribution(q, n, "q")};
-        hs::mechanism::Masses added{distribution(added_p, added_n, "added_p"),
-                                    distribution(added_q, added_n, "added_q")};
-        return std::make_shared<hs::mechanism::DiscretePairs>(std::move(removed), std::move(added));
-    });
+Mechanism permute_and_flip(double epsilon) {
+    require_range(epsilon);
+    return guarantee("permute_and_flip", hs::mechanism::approximate_dp(epsilon, 0.0));
 }
+
+Mechanism approximate_dp(double epsilon, double delta) {
+    return guarantee("approximate_dp", hs::mechanism::approximate_dp(epsilon, delta));
+}
+
+Mechanism discrete(const double* p, const double* q, size_t n) {
+    std::vector<double> with = distribution(p, n, "p"), without = distribution(q, n, "q");
+    return guarantee("discrete", hs::mechanism::discrete(std::move(with), std::move(without)));
+}
+
+Mechanism discrete_pairs(Masses removed, Masses added) {
+    return guarantee("discrete_pairs",
+                     std::make_shared<hs::mechanism::DiscretePairs>(std::move(removed), std::move(added)));
+}
+
+Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances distances) {
+    const PairPointer above = hs::release::mixture_of_gaussians(noise_multiplier, distances, End::upper);
+    const PairPointer below = hs::release::mixture_of_gaussians(noise_multiplier, distances, End::lower);
+    return {"gaussian_mixture", [above, below](bool replace, End end) {
+                if (replace) refuse("gaussian_mixture", replace, "the pair is that of a record added or removed");
+                return once(end == End::upper ? above : below);
+            }};
+}
+
+Mechanism random_allocation(double noise_multiplier, const hs::release::Allocation& epoch) {
+    hs::release::require_allocation(noise_multiplier, epoch);
+    Mechanism made{"random_allocation", [=](bool replace, End end) {
+                       if (replace)
+                           refuse("random_allocation", replace,
+                                  "a dominating pair is known for a record added or removed only");
+                       return hs::release::random_allocation(noise_multiplier, epoch, end);
+                   }};
+    made.several_outputs = true;
+    return made;
+}
+
+Mechanism shuffled(const hs::release::ShuffledRound& round) {
+    const PairPointer pair = hs::release::shuffled(round);
+    Mechanism made{"shuffled", [pair](bool replace, End end) {
+                       if (!replace) refuse("shuffled", replace, "a report is replaced, not added or removed");
+                       return end == End::upper ? once(pair) : Steps{};
+                   }};
+    made.least_records = round.num_users;
+    return made;
+}
+
+Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample) {
+    hs::mechanism::require_noise_multiplier(noise_multiplier);
+    hs::release::require_truncated_sample(sample);
+    Mechanism made{"truncated_poisson", [=](bool replace, End end) {
+                       return once(hs::release::truncated_poisson_sampled(noise_multiplier, sample, replace, end));
+                   }};
+    made.samples = true;
+    made.most_records = sample.dataset_size;
+    return made;
+}
+
+Mechanism composed(std::vector<std::pair<Mechanism, double>> parts) {
+    if (parts.empty()) throw std::invalid_argument("steps must not be empty");
+    Mechanism made{"composed", nullptr};
+    made.several_outputs = true;
+    for (const auto& [part, count] : parts) {
+        require_count(count, "counts");
+        made.one_adjacency = made.one_adjacency || part.one_adjacency;
+        made.samples = made.samples || part.samples;
+        made.draws_batch = made.draws_batch || part.draws_batch;
+        made.least_records = std::max(made.least_records, part.least_records);
+        made.most_records = std::min(made.most_records, part.most_records);
+    }
+    made.steps = [parts = std::move(parts)](bool replace, End end) {
+        Steps all;
+        for (const auto& [part, count] : parts)
+            for (const hs::mechanism::CountedPair& step : part.steps(replace, end))
+                all.push_back({step.pair, step.count * count});
+        return all;
+    };
+    return made;
+}
+
+Mechanism poisson_sampled(Mechanism mechanism, double rate) {
+    require_rate(rate);
+    if (mechanism.draws_batch)
+        throw std::invalid_argument(
+            "mechanism must not need a fixed number of records, which a Poisson sample has not");
+    Mechanism made = mechanism;
+    made.name = "poisson_sampled";
+    made.samples = true;
+    made.steps = [base = std::move(mechanism), rate](bool replace, End end) {
+        if (rate == 1.0) return base.steps(replace, end);
+        if (!replace || rate == 0.0) return once(hs::release::poisson_sampled(base.steps(replace, end), rate, end));
+        if (base.one_adjacency)
+            refuse("poisson_sampled", replace, "its mechanism must have a pair for removing a record as well");
+        Steps removed;
+        try {
+            removed = base.steps(false, end);
+        } catch (const std::invalid_argument& reason) {
+            refuse("poisson_sampled", replace,
+                   std::string("its mechanism must have a pair for removing a record, and ") + reason.what());
+        }
+        return once(hs::release::poisson_replaced(removed, rate, !base.several_outputs, end));
+    };
+    return made;
+}
+
+Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batch) {
+    if (mechanism.draws_batch) throw std::invalid_argument("mechanism must not draw a batch of a data set itself");
+    hs::release::require_batch(batch);
+    require(batch.batch_size >= mechanism.least_records, "batch_size", "be at least the num_users of its mechanism",
+            batch.batch_size);
+    require(batch.batch_size <= mechanism.most_records, "batch_size", "be at most the dataset_size of its mechanism",
+            batch.batch_size);
+    Mechanism made = mechanism;
+    made.name = "fixed_size_sampled";
+    made.draws_batch = true;
+    made.steps = [base = std::move(mechanism), batch](bool replace, End end) {
+        if (end == End::lower && base.samples) return Steps{};  // its data sets show the other records
+        if (replace && !batch.replacement && batch.batch_size == batch.dataset_size) return base.steps(replace, end);
+        if (!replace && base.one_adjacency)
+            refuse("fixed_size_sampled", replace, "its mechanism must have a pair for replacing a record as well");
+        const Steps steps = base.steps(true, end);
+        try {
+            return once(hs::release::fixed_size_sampled(steps, batch, replace, end));
+        } catch (const std::invalid_argument& reason) {
+            refuse("fixed_size_sampled", replace, reason.what());
+        }
+    };
+    return made;
+}
+
+void compose(hs_accountant* accountant, const Mechanism& mechanism, double count) {
+    require_count(count, "count");
+    const bool replace = accountant->adjacency == HS_REPLACE;
+    const Steps above = mechanism.steps(replace, End::upper), below = mechanism.steps(replace, End::lower);
+    for (const Steps* steps : {&above, &below})
+        for (const hs::mechanism::CountedPair& step : *steps) require_count(step.count * count, "count in all");
+    for (const hs::mechanism::CountedPair& step : above)
+        accountant->accountant.compose_for(End::upper, step.pair, step.count * count);
+    for (const hs::mechanism::CountedPair& step : below)
+        accountant->accountant.compose_for(End::lower, step.pair, step.count * count);
+}
+
+}  // namespace c_api

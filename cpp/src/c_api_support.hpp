@@ -78,14 +78,4 @@ inline void require_count(double x, const char* name) {
 inline void require_epsilon(double x, const char* name) { require(x >= 0.0, name, "be non-negative", x); }
 inline void require_delta(double x) { require(x >= 0.0 && x < 1.0, "delta", "lie in [0, 1)", x); }
 
-// Composes the pair that make(replace) returns, where `replace` says whether the accountant's
-// adjacency is HS_REPLACE.
-template <class Make> hs_status compose(hs_accountant* accountant, double count, const Make& make) noexcept {
-    return guarded([&] {
-        require_pointer(accountant, "accountant");
-        require_count(count, "count");
-        accountant->accountant.compose(make(accountant->adjacency == HS_REPLACE), count);
-    });
-}
-
 }  // namespace c_api

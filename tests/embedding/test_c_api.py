@@ -54,6 +54,7 @@ def library():
         ("poisson_gaussian", 3),
         ("poisson_laplace", 3),
         ("approximate_dp", 3),
+        ("randomized_response", 3),
     ]:
         getattr(loaded, f"hs_accountant_{name}").argtypes = [ctypes.c_void_p] + [double] * numbers
     loaded.hs_accountant_discrete.argtypes = [ctypes.c_void_p, array, array, size, double]
@@ -124,6 +125,7 @@ CASES = [
     (1, [("gaussian", (2.0, 1), hs.Gaussian(2.0)), ("laplace", (5.0, 3), hs.Laplace(5.0))]),
     (0, [("laplace", (3.0, 1), hs.Laplace(3.0))]),
     (1, [("poisson_gaussian", (2.0, 0.1, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.1))]),
+    (1, [("poisson_laplace", (2.0, 0.1, 5), hs.PoissonSampled(hs.Laplace(2.0), 0.1))]),
     (1, [("poisson_gaussian", (2.0, 0.0, 50), hs.PoissonSampled(hs.Gaussian(2.0), 0.0))]),
     (0, [("poisson_gaussian", (1.0, 0.01, 1000), hs.PoissonSampled(hs.Gaussian(1.0), 0.01))]),
     (
@@ -207,7 +209,7 @@ def test_refused_numbers(library, call, message):
 @pytest.mark.parametrize(
     ("adjacency", "kind", "arguments", "message"),
     [
-        (1, "poisson_laplace", (1.0, 0.1, 1), "no proven pair"),
+        (0, "randomized_response", (0.5, 3.0, 1.0), "a response is replaced, not added or removed; use HS_REPLACE"),
         (0, "gaussian", (1.0, 0.5), "count must be an integer"),
         (0, "laplace", (-1.0, 1), "noise_multiplier must be positive"),
         (0, "approximate_dp", (601.0, 0.0, 1), "epsilon must lie in"),

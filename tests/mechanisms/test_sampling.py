@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 import hockeystick as hs
+from hockeystick import _core
 from hockeystick._numeric.binomial import group_in_batch
-from hockeystick.mechanisms.copies_in_batch import drawn_copies
 
 GAUSSIAN = hs.Gaussian(2.0)
 
@@ -205,7 +205,7 @@ def test_balle_barthe_gaboardi(eps):
 )
 def test_copies(draws, dataset):
     """Shares of copies are binomial, raised for upper ends and lowered for lower ones, beyond any doubt of rounding."""
-    up, down = (drawn_copies(draws, dataset, upper=upper) for upper in (True, False))
+    up, down = (_core.drawn_copies(draws, dataset, upper) for upper in (True, False))
     law = stats.binom(draws, 1 / dataset)
     assert down[2] <= 1 - law.pmf(0) * (1 - 1e-12)
     assert up[2] >= (1 - law.pmf(0)) * (1 - 1e-12)

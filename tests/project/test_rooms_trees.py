@@ -32,6 +32,7 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
     "mechanism": "mechanisms",
     "plot": "show",
     "report": "show",
+    "release": "mechanisms",
     "simd": "contour",
 }
 TESTED_BY = {  # files of tests, and the headers of their room that they test, beside the one of the same name
@@ -81,6 +82,8 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/root": "divergence/test_hockey_stick_inverse: roots, judged by the function at them",
     "numeric/rounding": "loss/test_one_step: ends that enclose exact values, closely",
     "numeric/work_budget": "accounting/test_fuzz: bounded work on every cell",
+    "numeric/double_double": "mechanisms/test_gaussian_mixture: the share that moves is rounded up",
+    "release/*": "mechanisms/test_sampling, test_composed, test_shuffled, test_gaussian_mixture and test_truncated_sampling",
     "simd/*": "divergence/test_hockey_stick: all instruction sets; contour/test_contour: sums against thirty digits",
 }
 TABLED = {f"{file.split('/')[0]}/{word}" for file, words in TESTED_BY.items() for word in words.split()}

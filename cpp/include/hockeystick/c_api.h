@@ -4,8 +4,10 @@
  * results are untouched and hs_last_error_message() says which argument, its value and its domain. Scalar kernels
  * return NaN outside their domains instead.
  *
- * Handles are opaque: made by ..._create, freed by ..._destroy, which takes NULL. Queries of one handle may run in several
- * threads at once; composing may not. Within one ABI version functions and codes are only added, never changed. */
+ * Handles are opaque: an accountant is made by hs_accountant_create and freed by hs_accountant_destroy, a mechanism is made
+ * by hs_mechanism_... and freed by hs_mechanism_free; both take NULL. Queries of one accountant may run in several threads at
+ * once; composing may not. Mechanisms never change. Within one ABI version functions and codes are only added, never
+ * changed. */
 #ifndef HOCKEYSTICK_C_API_H
 #define HOCKEYSTICK_C_API_H
 
@@ -41,6 +43,7 @@ typedef struct {
 } hs_bracket;
 
 typedef struct hs_accountant hs_accountant;
+typedef struct hs_mechanism hs_mechanism;
 
 HS_API int32_t hs_abi_version(void);            /* HS_ABI_VERSION of the library that runs */
 HS_API const char* hs_version(void);            /* "major.minor.patch" */
@@ -73,9 +76,63 @@ HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate,
 HS_API hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double epsilon, double delta,
                                            double* out);
 
+/* Mechanisms: what one step releases, as the classes of Python's package with these names and parameters. A handle is
+ * written to *out. Whether a mechanism has a pair under the accountant's adjacency is said when it is composed.
+ *
+ * Python's ZeroConcentratedDP, RenyiDP and PrivateSelection are not here. Of them only bounds of Renyi divergences are
+ * known and no dominating pair, and this accountant composes pairs: it could give no certified end. */
+HS_API void hs_mechanism_free(hs_mechanism* mechanism);
+
+/* Noise. The multiplier is the standard deviation (Laplace: scale) over the sensitivity to adding or removing a record. */
+HS_API hs_status hs_mechanism_gaussian(double noise_multiplier, hs_mechanism** out);
+HS_API hs_status hs_mechanism_laplace(double noise_multiplier, hs_mechanism** out);
+/* Noise on integers. The sensitivity is that of adding or removing a record, a whole number. */
+HS_API hs_status hs_mechanism_discrete_gaussian(double sigma, double sensitivity, hs_mechanism** out);
+HS_API hs_status hs_mechanism_discrete_laplace(double parameter, double sensitivity, hs_mechanism** out);
+/* Gaussian noise on a sum that a record moves by one of n distances at random, noise and distances in one unit. Under
+ * HS_ADD_OR_REMOVE only. */
+HS_API hs_status hs_mechanism_gaussian_mixture(double noise_multiplier, const double* sensitivities,
+                                               const double* probabilities, size_t n, hs_mechanism** out);
+
+/* Guarantees, taken to hold for the accountant's adjacency. */
+HS_API hs_status hs_mechanism_exponential(double epsilon, hs_mechanism** out);
+HS_API hs_status hs_mechanism_permute_and_flip(double epsilon, hs_mechanism** out);
+HS_API hs_status hs_mechanism_approximate_dp(double epsilon, double delta, hs_mechanism** out);
+/* Two distributions over n outcomes, each summing to 1 within 1e-12, with their reverse for the other direction. */
+HS_API hs_status hs_mechanism_discrete(const double* p, const double* q, size_t n, hs_mechanism** out);
+/* A pair for removing a record and one for adding it. */
+HS_API hs_status hs_mechanism_discrete_pairs(const double* p, const double* q, size_t n, const double* added_p,
+                                             const double* added_q, size_t added_n, hs_mechanism** out);
+
+/* Local reports, under HS_REPLACE only. */
+HS_API hs_status hs_mechanism_randomized_response(double noise_parameter, double num_buckets, hs_mechanism** out);
+#define HS_ANY_RANDOMIZER 0
+#define HS_RANDOMIZED_RESPONSE 1 /* the true bucket is e^epsilon0 times as likely as each other one */
+/* num_users reports in random order, each epsilon0-locally private. */
+HS_API hs_status hs_mechanism_shuffled(double epsilon0, double num_users, int32_t randomizer, hs_mechanism** out);
+
+/* Mechanisms made of others, which are copied and may be freed. */
+/* mechanisms[i] is run counts[i] times on the same records; n is at least 1. */
+HS_API hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const double* counts, size_t n,
+                                       hs_mechanism** out);
+HS_API hs_status hs_mechanism_poisson_sampled(const hs_mechanism* mechanism, double sampling_rate, hs_mechanism** out);
+/* On batch_size of dataset_size records, drawn with (replacement = 1) or without (0) replacement. */
+HS_API hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double dataset_size, double batch_size,
+                                                 int32_t replacement, hs_mechanism** out);
+/* Gaussian noise on a Poisson sample of at most dataset_size records, of which at most max_batch_size are kept. */
+HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double dataset_size, double sampling_rate,
+                                                double max_batch_size, hs_mechanism** out);
+/* Gaussian noise on each of num_steps steps, of which a record takes part in num_selected: one count is all the steps.
+ * Under HS_ADD_OR_REMOVE only. */
+HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double num_steps, double num_selected,
+                                                hs_mechanism** out);
+
 /* An accountant: mechanisms as in Python, each `count` times, a whole number in [1, 2^53]. */
 HS_API hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out);
 HS_API void hs_accountant_destroy(hs_accountant* accountant);
+HS_API hs_status hs_accountant_compose(hs_accountant* accountant, const hs_mechanism* mechanism, double count);
+
+/* The same without a handle, for mechanisms that are made and composed at once. */
 HS_API hs_status hs_accountant_gaussian(hs_accountant* accountant, double noise_multiplier, double count);
 HS_API hs_status hs_accountant_laplace(hs_accountant* accountant, double noise_multiplier, double count);
 HS_API hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, double noise_multiplier,

@@ -1,26 +1,15 @@
-"""Several releases of the same records as one mechanism, and the discrete pairs that stand for it where it is sampled."""
+"""Several releases of the same records as one mechanism."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-
-import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, count_scalar
-from hockeystick._numeric.rounding import DOWN, UP
+from hockeystick._checks import count_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_pairs
 
-POINTS = {
-    True: 8192.0,
-    False: 16384.0,
-}  # of the grid of losses, for upper and lower ends: lowering errs by more a point
-MOST_RELEASES = 10**4  # smaller losses are lost on the grid
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
-NOTHING = core.nothing()
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ class Composed(Mechanism):
         ]
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return as_one(self._pairs(adjacency), upper=True)
+        return core.as_one(self._pairs(adjacency), upper=True)
 
 
 def _step(step: object) -> tuple[Mechanism, int]:
@@ -83,83 +72,3 @@ def _step(step: object) -> tuple[Mechanism, int]:
         msg = f"steps must be pairs of a mechanism and a count, not {step!r}"
         raise TypeError(msg)
     return step[0], count_scalar("count", step[1])
-
-
-def as_one(steps: Sequence[CountedPair], *, upper: bool) -> core.Pair:
-    """Return a composition as one release: exactly if it is a single one or Gaussian, else a pair above or below it."""
-    whole = closed_form(steps, upper=upper)
-    if whole is not None:
-        return whole
-    remove, add = (merge_discrete(steps, forward=way, upper=upper) for way in (True, False))
-    return core.discrete_pairs(*remove, *add)
-
-
-def closed_form(steps: Sequence[CountedPair], *, upper: bool) -> core.Pair | None:
-    """Return a composition that has a closed form, or None; the shift of several Gaussians is rounded to the safe side."""
-    leaking = [(pair, count) for pair, count in steps if pair.leaks]
-    if not leaking:
-        return NOTHING
-    if len(leaking) == 1 and leaking[0][1] == 1.0:
-        return leaking[0][0]
-    if not all(pair.is_gaussian for pair, _ in leaking):
-        return None
-    shift = math.hypot(*(math.sqrt(count) * pair.gaussian_shift for pair, count in leaking))
-    return core.gaussian_of_shift(shift * (UP if upper else DOWN))
-
-
-def merge_discrete(steps: Sequence[CountedPair], *, forward: bool, upper: bool) -> tuple[list[float], list[float]]:
-    """Return the masses of a discrete pair that is above, or below, one direction of a composition at every epsilon."""
-    gaussians = [(pair, count) for pair, count in steps if pair.is_gaussian]
-    leaking = [(pair, count) for pair, count in steps if pair.leaks and not pair.is_gaussian]
-    together = closed_form(gaussians, upper=upper) if gaussians else None
-    if together is not None:
-        leaking.append((together, 1.0))
-    num_releases = sum(count for _, count in leaking)
-    if num_releases > MOST_RELEASES:
-        msg = f"a sample's releases other than Gaussian must be at most {MOST_RELEASES}, not {num_releases:.0f}"
-        raise ValueError(msg)
-    return _merge_discrete(tuple(sorted(leaking, key=_place)), forward, upper)
-
-
-@lru_cache(maxsize=64)
-def _merge_discrete(steps: tuple[CountedPair, ...], forward: bool, upper: bool) -> tuple[list[float], list[float]]:
-    return core.composed_pair(list(steps), forward, upper, POINTS[upper])
-
-
-def _place(step: CountedPair) -> tuple[list[float], ...]:
-    """Return what steps are sorted by, so that their order does not change a result."""
-    pair, count = step
-    base = pair.base
-    return ([count, *pair.parameters], *(_place((base, 1.0)) if base else ()))
-
-
-def replaced_pair(p: Sequence[float], q: Sequence[float], rate: float) -> core.Pair:
-    """Return the pair of a Poisson sample, one record replaced, of a mechanism that has (p, q) for removing a record.
-
-    Proof. Let B be the output without the record, A with it and A' with what replaces it, given the other records of the sample: an
-    event of probability x under B has at most R(x) under A and at least 1 - R(1 - x) under A', where R(x) is the largest
-    probability under p of outcomes of probability x under q. So E_gamma((1-r) B + r A | (1-r) B + r A') is at most the supremum
-    of (1-r) x (1 - gamma) + r R(x) - gamma r (1 - R(1 - x)) over x. That is the divergence of the laws on [0, 1] with densities (1-r) + r R'(x) and
-    (1-r) + r R'(1 - x), whose ratio falls; what p has where q is 0 is an outcome of its own, on either side. The mixture over the other
-    records is below the worst of them, by convexity.
-
-    R' is constant on pieces; the second half of [0, 1] mirrors the first, which is cut where sums of q from either end say.
-    """
-    a, b = np.asarray(p), np.asarray(q)
-    infinite = rate * float(a[b == 0.0].sum())
-    a, b = a[b > 0.0], b[b > 0.0]
-    order = np.argsort(-a / b)
-    ratio, b = (a / b)[order], b[order]
-    top, bottom = np.cumsum(b), np.cumsum(b[::-1])
-    edges = np.unique(np.concatenate([[0.0, 0.5], top[top < 0.5], bottom[bottom < 0.5]]))
-    width, last = np.diff(edges), len(b) - 1
-
-    def masses(cuts: Array, ratios: Array) -> Array:
-        within = np.minimum(np.searchsorted(cuts, edges[:-1], side="right"), last)
-        return (1.0 - rate) * width + rate * width * ratios[within]
-
-    high, low = masses(top, ratio), masses(bottom, ratio[::-1])
-    ends = [infinite, 0.0] if infinite > 0.0 else []
-    law = [*ends, *high.tolist(), *low.tolist()]
-    other = [*ends[::-1], *low.tolist(), *high.tolist()]
-    return core.discrete(law, other)

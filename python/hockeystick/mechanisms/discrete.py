@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -124,7 +123,7 @@ class Discrete(Mechanism):
 
     def _normalised(self) -> tuple[list[float], ...]:
         """Return p and q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
-        return tuple([mass / math.fsum(law) for mass in law] for law in (self.p, self.q))
+        return tuple(core.normalised(list(law)) for law in (self.p, self.q))
 
 
 @dataclass(frozen=True)

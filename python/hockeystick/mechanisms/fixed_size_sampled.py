@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
-from hockeystick.mechanisms.composed import NOTHING, ONE_SAMPLE, Composed, closed_form, merge_discrete
-from hockeystick.mechanisms.copies_in_batch import drawn_copies
+from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
 
 MOST_COPIES = 100  # of a record on average
-SHIFTS = (1e-50, 1e50)  # of one copy, where mixtures keep their digits
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,9 @@ class FixedSizeSampled(Mechanism):
     records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
     *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
     shown, and the lower end is that of one copy).
+
+    The data sets of these lower ends show nothing of the other records. Where the mechanism itself draws a sample, they do, and
+    the lower end is 0.
 
     Examples
     --------
@@ -102,6 +103,8 @@ class FixedSizeSampled(Mechanism):
         return self._batched(adjacency, upper=True)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if not upper and any(hasattr(part, "sampling_rate") for part in self.mechanism._within()):
+            return []
         if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
             return self.mechanism._pairs(adjacency, upper=upper)
         return [(self._batched(adjacency, upper=upper), 1.0)]
@@ -109,55 +112,9 @@ class FixedSizeSampled(Mechanism):
     def _batched(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency == "add_or_remove" and any(part._for_one_adjacency for part in self.mechanism._within()):
             raise refuse(self, adjacency, "its mechanism must have a pair for replacing a record as well")
-        if self.replacement and self.batch_size > 1:
-            return self._with_replacement(adjacency, upper=upper)
-        pair = self._base(adjacency, upper=upper)
-        if self.batch_size == self.dataset_size:
-            if adjacency == "add_or_remove":
-                raise refuse(self, adjacency, "a batch of all records does not exist where one is missing")
-            return pair
-        drawn = self.batch_size / self.dataset_size
-        if not pair.leaks:
-            return NOTHING
-        return self._drawn(pair, drawn, adjacency, upper=upper)
-
-    @staticmethod
-    def _drawn(pair: core.Pair, rate: float, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        """Return what a batch leaks that has the record with a probability: attained by Poisson's pair, dominated by ours."""
-        if adjacency == "add_or_remove" or not upper:
-            return core.poisson_sampled(pair, rate, upper)
-        return core.fixed_size_sampled(pair, rate)
-
-    def _base(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        """Return the mechanism's pair for replacement, which must be the same in either order."""
         steps = self.mechanism._pairs("replace", upper=upper)
-        if not all(pair.symmetric for pair, _ in steps):
-            raise refuse(self, adjacency, "its mechanism must have the same pair in either order, under replacement")
-        whole = closed_form(steps, upper=upper)
-        if whole is not None:
-            return whole
-        return core.discrete(*merge_discrete(steps, forward=True, upper=upper))
-
-    def _with_replacement(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        pair = closed_form(self.mechanism._pairs("replace", upper=upper), upper=upper) or NOTHING
-        gaussian = pair.is_gaussian
-        shift = pair.shift if isinstance(pair, core.LaplacePair) else pair.gaussian_shift
-        if not (gaussian or isinstance(pair, core.LaplacePair)):
-            raise refuse(
-                self, adjacency, "with replacement only noise is supported whose sum for several records is known"
-            )
-        if not SHIFTS[0] <= shift <= SHIFTS[1]:
-            msg = f"2/noise_multiplier must lie in [{SHIFTS[0]}, {SHIFTS[1]}] with replacement, not {shift}"
-            raise ValueError(msg)
-        if self.dataset_size == 1:  # drawn every time
-            if adjacency == "add_or_remove":
-                raise refuse(self, adjacency, "there is nothing to draw from where the record is missing")
-            return (core.gaussian_of_shift if gaussian else core.laplace_of_shift)(shift * self.batch_size)
-        copies, weights, drawn = drawn_copies(self.batch_size, self.dataset_size, upper=upper)
-        mixture = [shift * m for m in copies], weights
-        if gaussian and (adjacency == "add_or_remove" or not upper):
-            return core.poisson_sampled(core.gaussian_mixture(*mixture), drawn, upper)
-        if not upper:
-            return core.poisson_sampled(pair, drawn, upper)
-        labelled = core.labelled_gaussian if gaussian else core.labelled_laplace
-        return self._drawn(labelled(*mixture), drawn, adjacency, upper=upper)
+        batch = float(self.dataset_size), float(self.batch_size), self.replacement
+        try:
+            return core.fixed_size_steps(steps, *batch, adjacency == "replace", upper)
+        except ValueError as reason:
+            raise refuse(self, adjacency, str(reason)) from None

@@ -8,6 +8,8 @@ import hockeystick._core as core
 from hockeystick._checks import positive_scalar
 from hockeystick.mechanisms.base import Adjacency, Mechanism, sensitivity
 
+LEAST_NOISE = 2.0**-1022
+
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
@@ -29,7 +31,7 @@ class Gaussian(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.gaussian(self.noise_multiplier / sensitivity(adjacency))
@@ -55,7 +57,16 @@ class Laplace(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.laplace(self.noise_multiplier / sensitivity(adjacency))
+
+
+def _noise_multiplier(value: float) -> float:
+    """Return a checked noise multiplier: twice its reciprocal, the shift where a record is replaced, is finite."""
+    noise = positive_scalar("noise_multiplier", value)
+    if noise < LEAST_NOISE:
+        msg = f"noise_multiplier must be at least 2^-1022, so that its reciprocal is finite, not {noise!r}"
+        raise ValueError(msg)
+    return noise

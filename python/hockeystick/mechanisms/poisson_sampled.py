@@ -7,16 +7,9 @@ from dataclasses import dataclass
 import hockeystick._core as core
 from hockeystick._checks import probability_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
-from hockeystick.mechanisms.composed import (
-    NOTHING,
-    ONE_SAMPLE,
-    Composed,
-    as_one,
-    closed_form,
-    merge_discrete,
-    replaced_pair,
-)
+from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
+from hockeystick.mechanisms.random_allocation import RandomAllocation
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,9 @@ class PoissonSampled(Mechanism):
 
     A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
-    is attained, and in `hockeystick._composed.replaced_pair` for all others. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
+    is attained, and in release/poisson_sampled.hpp for all others. That pair is attained by noise on the line. For
+    `Composed` releases other than Gaussian and for `RandomAllocation` the lower end is that of a record whose replacement contributes
+    nothing. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
     adjacency, and refused: the pair for removing a record is not that for replacing one.
 
     Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
@@ -82,9 +77,7 @@ class PoissonSampled(Mechanism):
         if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
             return self._replaced(upper=upper)
         steps = self.mechanism._pairs(adjacency, upper=upper)
-        if self.sampling_rate == 0.0:
-            return NOTHING
-        return core.poisson_sampled(as_one(steps, upper=upper), self.sampling_rate, upper)
+        return core.poisson_sampled_steps(steps, self.sampling_rate, upper)
 
     def _replaced(self, *, upper: bool) -> core.Pair:
         """Return the pair where a record is replaced, from that of a record that is removed."""
@@ -96,18 +89,5 @@ class PoissonSampled(Mechanism):
             raise refuse(
                 self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
             ) from None
-        whole = closed_form(steps, upper=upper)
-        if whole is None:
-            return replaced_pair(*merge_discrete(steps, forward=True, upper=upper), self.sampling_rate)
-        if not whole.leaks:
-            return NOTHING
-        exact = whole.sampled_and_replaced(self.sampling_rate, upper)
-        if exact is not None:
-            return exact
-        sampled = core.poisson_sampled(whole, self.sampling_rate, upper)
-        if not sampled.leaks:  # the product of two sampling rates may underflow
-            return NOTHING
-        removed, (rate,) = sampled.base, sampled.parameters
-        if isinstance(removed, core.DiscretePair):
-            return replaced_pair(removed.p, removed.q, rate)
-        return replaced_pair(*merge_discrete([(removed, 1.0)], forward=True, upper=upper), rate)
+        several = any(isinstance(part, (Composed, RandomAllocation)) for part in self.mechanism._within())
+        return core.poisson_replaced_steps(steps, self.sampling_rate, not several, upper)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
-from hockeystick._numeric.rounding import DOWN
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 from hockeystick.mechanisms.noise import Gaussian
 
@@ -83,18 +80,5 @@ class RandomAllocation(Mechanism):
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if adjacency != "add_or_remove":
             raise refuse(self, adjacency, "a dominating pair is known for a record added or removed only")
-        shift, selected = 1.0 / self.mechanism.noise_multiplier, self.num_selected  # type: ignore[attr-defined]
-        if not upper and 1 < selected < self.num_steps:
-            moved = shift * selected / math.sqrt(self.num_steps) * DOWN
-            return [(core.gaussian_of_shift(moved), 1.0)]
-        size, longer = divmod(self.num_steps, selected)
-        blocks = {size: selected - longer, size + 1: longer}
-        return [(_one_of(shift, size, upper=upper), float(count)) for size, count in blocks.items() if count]
-
-
-@lru_cache(maxsize=16)  # a pair has thousands of atoms, and every query asks for it
-def _one_of(shift: float, num_steps: int, *, upper: bool) -> core.Pair:
-    """Return a pair that dominates one of `num_steps` steps, or is dominated by it."""
-    if num_steps == 1:
-        return core.gaussian_of_shift(shift)
-    return core.random_allocation(shift, num_steps, upper)
+        noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
+        return core.allocated_steps(noise, float(self.num_steps), float(self.num_selected), upper)

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include <hockeystick/mechanism/gaussian.hpp>
-#include <hockeystick/numeric/compensated_sum.hpp>
+#include <hockeystick/mechanism/steps.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
@@ -40,26 +40,6 @@ class StepList {
     std::unordered_multimap<std::size_t, std::size_t> indices_;  // hash of a pair -> index in steps_
 };
 
-// sqrt(sum_j T_j r_j^2) within a few roundings, where r_j = shift(pair) of step j; steps of shift 0
-// are left out. Shifts are divided by the largest one, so that no square overflows.
-template <class Shift> double composed_shift(const Steps& steps, const Shift& shift) {
-    double largest = 0.0;
-    for (const CountedPair& step : steps) largest = max(largest, shift(*step.pair));
-    if (!(largest > 0.0 && largest < infinity)) return largest;
-    CompensatedSum squares;
-    for (const CountedPair& step : steps) {
-        const double scaled = shift(*step.pair) / largest;
-        if (scaled > 0.0) squares.add(step.count * scaled * scaled);
-    }
-    return largest * std::sqrt(squares.value());
-}
-
-// The shift of all Gaussian steps together; 0 if there are none.
-inline double gaussian_shift(const Steps& steps) {
-    return composed_shift(steps,
-                          [](const Pair& pair) { return pair.is_gaussian() ? pair.gaussian_noise().shift : 0.0; });
-}
-
 // The same steps, with all Gaussian steps merged into one that comes first. Its shift is rounded
 // towards `end`.
 inline Steps with_one_gaussian(const Steps& steps, End end) {
@@ -72,12 +52,6 @@ inline Steps with_one_gaussian(const Steps& steps, End end) {
     else result.push_back({Gaussian::of_shift(rounded_to(gaussian_shift(steps), end)), 1.0});
     std::remove_copy_if(steps.begin(), steps.end(), std::back_inserter(result), is_gaussian);
     return result;
-}
-
-inline bool equal(const Steps& one, const Steps& other) {
-    return std::equal(
-        one.begin(), one.end(), other.begin(), other.end(),
-        [](const CountedPair& x, const CountedPair& y) { return x.count == y.count && x.pair->equals(*y.pair); });
 }
 
 // Two compositions that enclose the true one: `above` leaks at least as much, `below` at most as

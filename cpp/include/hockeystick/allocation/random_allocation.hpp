@@ -38,6 +38,7 @@
 
 #include <hockeystick/allocation/ratio_grid.hpp>
 #include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/loss/discrete.hpp>
 #include <hockeystick/numeric/gauss_legendre.hpp>
 #include <hockeystick/numeric/require.hpp>
 
@@ -46,6 +47,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 using namespace divergence;
+using loss::Masses;
 
 // The law of one log-normal. Eight quadrature points a cell are enough: the integrands are entire,
 // and a cell is at most 0.04 r wide in its logarithm.
@@ -99,10 +101,15 @@ inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool bo
             both ? weighted_sum(half, more, share, points, spread, budget) : RatioLaw{}};
 }
 
-// The pairs of the two directions, for mechanism/discrete.hpp: dominating, or
-// dominated. A query whose `stop` is set throws Stopped.
-inline std::vector<double> random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
-                                                   const std::atomic<bool>* stop = nullptr) {
+// One pair for each direction: of a record that is removed, and of one that is added.
+struct AllocationPairs {
+    Masses removed, added;
+};
+
+// The pairs of one of `num_steps` steps: dominating, or dominated. A query whose `stop` is set
+// throws Stopped.
+inline AllocationPairs random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
+                                               const std::atomic<bool>* stop = nullptr) {
     require(shift >= 1e-3 && shift <= 4.0, "shift", "lie in [0.001, 4]", shift);
     require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
     WorkBudget budget(stop);
@@ -122,10 +129,7 @@ inline std::vector<double> random_allocation_pairs(double shift, std::int64_t nu
         with.push_back(scale * law.mean_at_infinity * (1.0 + 1e-6));
         added.push_back(with.back());
     }
-    std::vector<double> pairs{static_cast<double>(with.size())};
-    for (const std::vector<double>* part : {&with, &without, &without, &added})
-        pairs.insert(pairs.end(), part->begin(), part->end());
-    return pairs;
+    return {{std::move(with), without}, {without, std::move(added)}};
 }
 
 }  // namespace HOCKEYSTICK_ISA

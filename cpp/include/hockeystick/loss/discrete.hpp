@@ -18,6 +18,11 @@
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
 
+// The probabilities of each outcome under P and under Q.
+struct Masses {
+    std::vector<double> p, q;
+};
+
 class DiscreteLoss final : public PrivacyLoss {
   public:
     // Two vectors of one length, non-negative, each summing to one up to rounding.

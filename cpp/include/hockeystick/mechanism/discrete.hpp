@@ -16,11 +16,6 @@
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
-// The probabilities of each outcome under P and under Q.
-struct Masses {
-    std::vector<double> p, q;
-};
-
 // What the sum of computed probabilities may miss 1 by: far more than any rounding of their making.
 inline constexpr double law_error = 1e-9;
 

@@ -18,7 +18,7 @@ inline namespace HOCKEYSTICK_ISA {
 class Gaussian final : public Pair {
   public:
     explicit Gaussian(double noise_multiplier) : noise_{noise_multiplier, 1.0 / noise_multiplier, 1.0} {
-        require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
+        require_noise_multiplier(noise_multiplier);
     }
     // The pair of this shift. The constructor would round the shift, as 1/noise_multiplier.
     static std::shared_ptr<const Gaussian> of_shift(double shift) {

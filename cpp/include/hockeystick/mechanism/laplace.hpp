@@ -17,7 +17,7 @@ inline namespace HOCKEYSTICK_ISA {
 class Laplace final : public Pair {
   public:
     explicit Laplace(double noise_multiplier) : shift_(1.0 / noise_multiplier) {
-        require(positive(noise_multiplier), "noise_multiplier", "be positive and finite", noise_multiplier);
+        require_noise_multiplier(noise_multiplier);
     }
     // The pair of this shift. The constructor would round the shift, as 1/noise_multiplier.
     static std::shared_ptr<const Laplace> of_shift(double shift) {

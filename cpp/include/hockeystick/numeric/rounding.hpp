@@ -31,6 +31,10 @@ inline constexpr double four_roundings = 0x1p-51;
 // Four times eight_roundings: long double tails times weights that are stored as doubles.
 inline constexpr double thirty_two_roundings = 0x1p-48;
 
+// A product of a hundred factors, or a difference of probabilities close to each other: 512
+// roundings.
+inline constexpr double product_error = 0x1p-44;
+
 // The spacing of doubles at 1; for results that a library function returns to within an ulp.
 inline constexpr double one_ulp = 0x1p-52;
 

@@ -16,14 +16,16 @@
 // 2c/(1 - e^{-h}) of the step moved up by a point (down by three in the lowered pair) and a
 // relative c pay for that. Convolving n terms errs by n u, relatively.
 //
-// Cost: the square of the number of points for each convolution; 2 log2 T convolutions for T equal
-// steps.
+// Cost: at most the square of the number of points for each convolution; 2 log2 T convolutions for
+// T equal steps. Where that exceeds most_pair_work, with hundreds of distinct steps, the grid is
+// coarser than asked.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/loss/discrete.hpp>
 #include <hockeystick/numeric/compensated_sum.hpp>
 #include <hockeystick/numeric/root.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
@@ -32,11 +34,6 @@ namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
-
-// The masses of outcomes.
-struct DiscretePair {
-    std::vector<double> p, q;
-};
 
 // Masses of P at losses first + i h and at infinity, known up to a relative error.
 struct LossMeasure {
@@ -94,7 +91,7 @@ class PairComposer {
         return trim(std::move(result));
     }
 
-    DiscretePair pair(const LossMeasure& measure) const { return raised_ ? raised(measure) : lowered(measure); }
+    Masses pair(const LossMeasure& measure) const { return raised_ ? raised(measure) : lowered(measure); }
 
   private:
     double loss_at(const LossMeasure& measure, std::size_t i) const {
@@ -150,13 +147,13 @@ class PairComposer {
         return measure;
     }
 
-    DiscretePair raised(const LossMeasure& measure) const {
+    Masses raised(const LossMeasure& measure) const {
         const std::vector<double>& masses = measure.masses;
         const double larger = 1.0 + 2.0 * measure.error;
         std::size_t lowest = 0;
         for (double below = 0.0; lowest + 1 < masses.size(); ++lowest)
             if ((below += masses[lowest]) > pair_sum_error + 8.0 * measure.error) break;
-        DiscretePair pair{{0.0, 0.0}, {0.0, 0.0}};  // the outcome of infinite loss, then the one that Q has alone
+        Masses pair{{0.0, 0.0}, {0.0, 0.0}};  // the outcome of infinite loss, then the one that Q has alone
         pair.p[0] = measure.infinite * larger;
         CompensatedSum p, q;
         for (std::size_t i = masses.size(); i-- > lowest + 1;) add(pair, masses[i] * larger, loss_at(measure, i), p, q);
@@ -169,7 +166,7 @@ class PairComposer {
         return pair;
     }
 
-    void add(DiscretePair& pair, double mass, double loss, CompensatedSum& p, CompensatedSum& q) const {
+    void add(Masses& pair, double mass, double loss, CompensatedSum& p, CompensatedSum& q) const {
         if (mass == 0.0) return;
         const double under_q = mass * std::exp(-raised_loss(loss));
         if (under_q < least_known_mass) {
@@ -182,10 +179,10 @@ class PairComposer {
         q.add(under_q);
     }
 
-    DiscretePair lowered(const LossMeasure& measure) const {
+    Masses lowered(const LossMeasure& measure) const {
         const std::vector<double>& masses = measure.masses;
         const double smaller = 1.0 - 2.0 * measure.error, infinite = max(measure.infinite * smaller, 0.0);
-        DiscretePair outcomes{{infinite}, {0.0}}, best{{1.0}, {1.0}};
+        Masses outcomes{{infinite}, {0.0}}, best{{1.0}, {1.0}};
         CompensatedSum p, q;
         p.add(infinite);
         std::size_t kept = 0;
@@ -233,14 +230,28 @@ inline double pair_interval(const std::vector<Step>& steps, const std::vector<In
     return common && lattice > h ? lattice / std::ceil(lattice / h) : h;
 }
 
+inline constexpr double most_pair_work = 2e10;  // some ten seconds
+
+// The grid step of about `points` points, or of so many fewer that the convolutions are affordable.
+inline double affordable_interval(const std::vector<Step>& steps, const std::vector<Interval>& ends, double points) {
+    for (;; points *= 0.5) {
+        const double h = pair_interval(steps, ends, points);
+        double work = 0.0;
+        for (std::size_t j = 0; j < steps.size(); ++j)
+            work += points * (min((ends[j].upper - ends[j].lower) / h, points) +
+                              2.0 * points * std::floor(std::log2(steps[j].count)));
+        if (work <= most_pair_work || points < 64.0) return h;
+    }
+}
+
 // One direction of a composition of at least one step.
-inline DiscretePair composed_pair(const std::vector<Step>& steps, bool raised, double points,
-                                  const std::atomic<bool>* stop = nullptr) {
+inline Masses composed_pair(const std::vector<Step>& steps, bool raised, double points,
+                            const std::atomic<bool>* stop = nullptr) {
     WorkBudget budget(stop);
     std::vector<Interval> ends;
     for (const Step& step : steps)
         ends.push_back({lower_end(*step.loss, pair_bottom), upper_end(*step.loss, 1e-3 * pair_tail)});
-    const PairComposer composer(pair_interval(steps, ends, points), raised, budget);
+    const PairComposer composer(affordable_interval(steps, ends, points), raised, budget);
     LossMeasure all{0.0, {1.0}, 0.0, 0.0};
     for (std::size_t j = 0; j < steps.size(); ++j)
         all = composer.convolve(

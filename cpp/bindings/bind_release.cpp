@@ -1,0 +1,145 @@
+// What one step releases (release/): composed, sampled and shuffled steps as pairs.
+#include <hockeystick/release/fixed_size_sampled.hpp>
+#include <hockeystick/release/gaussian_mixture.hpp>
+#include <hockeystick/release/normalised.hpp>
+#include <hockeystick/release/poisson_sampled.hpp>
+#include <hockeystick/release/random_allocation.hpp>
+#include <hockeystick/release/shuffled.hpp>
+#include <hockeystick/release/truncated_poisson_sampled.hpp>
+
+#include "bind.hpp"
+#include "grid.hpp"
+#include "remembered.hpp"
+#include "steps.hpp"
+
+namespace {
+
+namespace hs = hockeystick;
+namespace mechanism = hockeystick::mechanism;
+namespace release = hockeystick::release;
+
+using steps::Counted;
+using steps::Held;
+using Vector = std::vector<double>;
+
+struct MergeKey {
+    mechanism::Steps steps;
+    mechanism::Direction direction;
+    mechanism::End end;
+
+    bool operator==(const MergeKey& other) const {
+        return direction == other.direction && end == other.end && mechanism::equal(steps, other.steps);
+    }
+};
+
+// Computes in a worker that Ctrl-C stops.
+template <class Value, class Make> Value in_worker(const Make& make) {
+    Value value{};
+    grid::run_in_worker([&](const std::atomic<bool>& stop) { value = make(&stop); });
+    return value;
+}
+
+// A merged pair takes tenths of a second, and every question about a sample asks for it.
+mechanism::Masses merge(const mechanism::Steps& steps, mechanism::Direction direction, mechanism::End end) {
+    static Remembered<MergeKey, mechanism::Masses> known(64);
+    return known.get({steps, direction, end}, [&] {
+        return in_worker<mechanism::Masses>(
+            [&](const std::atomic<bool>* stop) { return release::merged_pair(steps, direction, end, stop); });
+    });
+}
+
+mechanism::PairPointer allocate(double shift, std::int64_t num_steps, mechanism::End end) {
+    static Remembered<std::tuple<double, std::int64_t, mechanism::End>, mechanism::PairPointer> known(16);
+    return known.get({shift, num_steps, end}, [&] {
+        return in_worker<mechanism::PairPointer>(
+            [&](const std::atomic<bool>* stop) { return release::allocated(shift, num_steps, end, stop); });
+    });
+}
+
+Held shuffled(double epsilon0, double num_users, bool randomized_response) {
+    static Remembered<std::tuple<double, double, bool>, mechanism::PairPointer> known(64);
+    return steps::held(known.get({epsilon0, num_users, randomized_response}, [&] {
+        return in_worker<mechanism::PairPointer>([&](const std::atomic<bool>* stop) {
+            return release::shuffled({epsilon0, num_users, randomized_response}, stop);
+        });
+    }));
+}
+
+Counted allocated_steps(double noise_multiplier, double num_steps, double num_selected, bool upper) {
+    Counted result;
+    for (const mechanism::CountedPair& step :
+         release::random_allocation(noise_multiplier, {num_steps, num_selected}, steps::end_of(upper), allocate))
+        result.emplace_back(steps::held(step.pair), step.count);
+    return result;
+}
+
+std::pair<Vector, Vector> merge_discrete(const Counted& entries, bool forward, bool upper) {
+    mechanism::Masses pair =
+        release::merge_discrete(steps::counted(entries), steps::direction_of(forward), steps::end_of(upper), merge);
+    return {std::move(pair.p), std::move(pair.q)};
+}
+
+std::tuple<Vector, Vector, double> drawn_copies(double draws, double dataset_size, bool upper) {
+    release::Copies copies = release::drawn_copies(draws, dataset_size, steps::end_of(upper));
+    return {std::move(copies.numbers), std::move(copies.shares), copies.any};
+}
+
+void bind_samples(py::module_& m) {
+    m.def(
+        "as_one",
+        [](const Counted& entries, bool upper) {
+            return steps::held(release::as_one(steps::counted(entries), steps::end_of(upper), merge));
+        },
+        py::arg("steps"), py::arg("upper"));
+    m.def(
+        "poisson_sampled_steps",
+        [](const Counted& entries, double rate, bool upper) {
+            return steps::held(release::poisson_sampled(steps::counted(entries), rate, steps::end_of(upper), merge));
+        },
+        py::arg("steps"), py::arg("sampling_rate"), py::arg("upper"));
+    m.def(
+        "poisson_replaced_steps",
+        [](const Counted& entries, double rate, bool one_output, bool upper) {
+            return steps::held(
+                release::poisson_replaced(steps::counted(entries), rate, one_output, steps::end_of(upper), merge));
+        },
+        py::arg("steps"), py::arg("sampling_rate"), py::arg("one_output"), py::arg("upper"));
+    m.def(
+        "fixed_size_steps",
+        [](const Counted& entries, double dataset_size, double batch_size, bool replacement, bool replace, bool upper) {
+            return steps::held(release::fixed_size_sampled(steps::counted(entries),
+                                                           {dataset_size, batch_size, replacement}, replace,
+                                                           steps::end_of(upper), merge));
+        },
+        py::arg("steps"), py::arg("dataset_size"), py::arg("batch_size"), py::arg("replacement"), py::arg("replace"),
+        py::arg("upper"));
+    m.def("allocated_steps", allocated_steps, py::arg("noise_multiplier"), py::arg("num_steps"),
+          py::arg("num_selected"), py::arg("upper"));
+}
+
+}  // namespace
+
+void bind_release(py::module_& m) {
+    bind_samples(m);
+    m.def(
+        "truncated_poisson_sampled",
+        [](double noise_multiplier, double dataset_size, double rate, double max_batch_size, bool replace, bool upper) {
+            return steps::held(release::truncated_poisson_sampled(
+                noise_multiplier, {dataset_size, rate, max_batch_size}, replace, steps::end_of(upper)));
+        },
+        py::arg("noise_multiplier"), py::arg("dataset_size"), py::arg("sampling_rate"), py::arg("max_batch_size"),
+        py::arg("replace"), py::arg("upper"));
+    m.def(
+        "mixture_of_gaussians",
+        [](double noise_multiplier, Vector sensitivities, Vector probabilities, bool upper) {
+            return steps::held(release::mixture_of_gaussians(
+                noise_multiplier, {std::move(sensitivities), std::move(probabilities)}, steps::end_of(upper)));
+        },
+        py::arg("noise_multiplier"), py::arg("sensitivities"), py::arg("probabilities"), py::arg("upper"));
+    m.def("shuffled", shuffled, py::arg("epsilon0"), py::arg("num_users"), py::arg("randomized_response"));
+    m.def("merge_discrete", merge_discrete, py::arg("steps"), py::arg("forward"), py::arg("upper"));
+    m.def("drawn_copies", drawn_copies, py::arg("draws"), py::arg("dataset_size"), py::arg("upper"));
+    m.def("normalised", release::normalised, py::arg("law"));
+    m.def("binomial_upper_tail", hs::numeric::binomial_upper_tail, py::arg("trials"), py::arg("rate"),
+          py::arg("least"));
+}

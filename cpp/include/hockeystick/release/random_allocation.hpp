@@ -1,0 +1,63 @@
+// An epoch of random allocation: Gaussian noise on each of t steps, of which every record takes
+// part in k, drawn uniformly. A record is added or removed.
+//
+// One of t steps: allocation/random_allocation.hpp. k of t: at most k epochs of one of floor(t/k)
+// or ceil(t/k) steps; the lower end is that of the sum of all outputs, N(k r/sqrt t, 1) and
+// N(0, 1). Proofs: there.
+#pragma once
+
+#include <functional>
+
+#include <hockeystick/allocation/random_allocation.hpp>
+#include <hockeystick/mechanism/registry.hpp>
+
+namespace hockeystick::release {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace mechanism;
+
+struct Allocation {
+    double num_steps, num_selected;
+};
+
+// One of `num_steps` >= 2 steps of this shift. A caller may pass a function that remembers results.
+using Allocate = std::function<PairPointer(double shift, std::int64_t num_steps, End)>;
+
+inline PairPointer allocated(double shift, std::int64_t num_steps, End end, const std::atomic<bool>* stop = nullptr) {
+    auto pairs = allocation::random_allocation_pairs(shift, num_steps, end == End::upper, stop);
+    return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
+}
+
+inline PairPointer allocate_now(double shift, std::int64_t num_steps, End end) {
+    return allocated(shift, num_steps, end);
+}
+
+inline void require_allocation(double noise_multiplier, const Allocation& epoch) {
+    require_noise_multiplier(noise_multiplier);
+    require(count(epoch.num_steps) && epoch.num_steps <= 1e6, "num_steps", "be an integer in [1, 1000000]",
+            epoch.num_steps);
+    require(count(epoch.num_selected) && epoch.num_selected <= epoch.num_steps, "num_selected",
+            "be an integer in [1, num_steps]", epoch.num_selected);
+    require(epoch.num_selected == epoch.num_steps || (noise_multiplier >= 0.25 && noise_multiplier <= 1000.0),
+            "noise_multiplier of a random allocation", "lie in [0.25, 1000]", noise_multiplier);
+}
+
+inline Steps random_allocation(double noise_multiplier, const Allocation& epoch, End end,
+                               const Allocate& allocate = allocate_now) {
+    require_allocation(noise_multiplier, epoch);
+    const double shift = 1.0 / noise_multiplier, selected = epoch.num_selected;
+    if (end == End::lower && selected > 1.0 && selected < epoch.num_steps)
+        return {{Gaussian::of_shift(rounded_to(shift * selected / std::sqrt(epoch.num_steps), end)), 1.0}};
+    const auto steps = static_cast<std::int64_t>(epoch.num_steps), parts = static_cast<std::int64_t>(selected);
+    const std::int64_t size = steps / parts, longer = steps % parts;
+    const auto one_of = [&](std::int64_t length) -> PairPointer {
+        if (length == 1) return Gaussian::of_shift(shift);
+        return allocate(shift, length, end);
+    };
+    Steps result{{one_of(size), static_cast<double>(parts - longer)}};
+    if (longer > 0) result.push_back({one_of(size + 1), static_cast<double>(longer)});
+    return result;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::release
