@@ -91,7 +91,8 @@ class Accountant(Questions):
         Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
         """
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
-        return each("order", order, domain, lambda x: renyi.of_ledger(self._ledger, self._adjacency, x))
+        ledger = self._counts()
+        return each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -112,7 +113,7 @@ class Accountant(Questions):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        return epsilons_by_step(self._runs, self._adjacency, self._engine, delta)
+        return epsilons_by_step(self._in_order(), self._adjacency, self._engine, delta)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float, delta: float) -> bool:
         """Say whether composing these steps would leave the budget; nothing is composed.
@@ -141,7 +142,7 @@ class Accountant(Questions):
         count = self._checked(mechanism, count)
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
-        return self._epsilon_with(mechanism, count, delta) > epsilon
+        return self._epsilon_with(self._composition(), mechanism, count, delta) > epsilon
 
     def remaining(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
         """Return how many steps of a mechanism still fit into the budget.
@@ -170,12 +171,12 @@ class Accountant(Questions):
         self._checked(mechanism, 1)
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
-        most = LARGEST_COUNT - self._ledger.get(mechanism, 0)
+        composed = self._composition()
+        most = LARGEST_COUNT - composed.ledger.get(mechanism, 0)
         if epsilon == math.inf or engines.leaks_nothing(mechanism, self._adjacency):
-            return most if self._upper_epsilon(delta) <= epsilon else 0
-        return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
+            return most if self._upper_epsilon(composed, delta) <= epsilon else 0
+        return last_whole(lambda count: self._epsilon_with(composed, mechanism, int(count), delta) - epsilon, most)
 
-    def _epsilon_with(self, mechanism: Mechanism, count: int, delta: float) -> float:
-        total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        composition = Composition({**self._ledger, mechanism: total}, self._adjacency)
-        return engines.upper_end(composition, engines.Question(True, delta), self._engine)
+    def _epsilon_with(self, composed: Composition, mechanism: Mechanism, count: int, delta: float) -> float:
+        total = count_scalar("count", composed.ledger.get(mechanism, 0) + count)
+        return self._upper_epsilon(Composition({**composed.ledger, mechanism: total}, self._adjacency), delta)

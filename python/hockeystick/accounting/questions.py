@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Grid, Result, scalar
 from hockeystick.accounting import engines
 from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
 from hockeystick.accounting.trade_off import false_negative_rates
@@ -37,7 +39,8 @@ class Questions(Ledger):
         ValueError
             If eps is outside its domain, or a forced engine has no answer.
         """
-        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper(for_epsilon=False, value=x))
+        composed = self._composition()
+        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper_delta(composed, x))
 
     def epsilon(self, delta: ArrayLike) -> Result:
         """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
@@ -57,7 +60,8 @@ class Questions(Ledger):
         ValueError
             If delta is outside its domain, or a forced engine has no answer.
         """
-        return each("delta", delta, DELTA, lambda x: self._upper(for_epsilon=True, value=x))
+        composed = self._composition()
+        return each("delta", delta, DELTA, lambda x: self._upper_epsilon(composed, x))
 
     def log_delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of log delta at `eps`.
@@ -78,7 +82,8 @@ class Questions(Ledger):
         ValueError
             If eps is outside its domain, or a forced engine has no answer.
         """
-        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._log_delta)
+        composed = self._composition()
+        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: engines.log_delta(composed, x, self._engine))
 
     def delta_bracket(self, eps: float) -> Bracket:
         """Return certified ends of delta at `eps`.
@@ -99,7 +104,7 @@ class Questions(Ledger):
             If eps is outside its domain, or a forced engine has no answer.
         """
         eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return engines.bracket(*self._ask(engines.Question(False, eps)))
+        return self._bracket(engines.Question(False, eps))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at `delta`.
@@ -120,7 +125,7 @@ class Questions(Ledger):
             If delta is outside its domain, or a forced engine has no answer.
         """
         delta = scalar("delta", delta, *DELTA)
-        return engines.bracket(*self._ask(engines.Question(True, delta)))
+        return self._bracket(engines.Question(True, delta))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
         """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
@@ -149,7 +154,8 @@ class Questions(Ledger):
             question = engines.Question(False, scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE))
         else:
             question = engines.Question(True, scalar("delta", cast(float, delta), *DELTA))
-        return explanation(self._ledger, self._adjacency, *self._ask(question))
+        composed = self._composition()
+        return explanation(composed.ledger, self._adjacency, self._answers(composed, question), composed.status)
 
     def trade_off(self, fpr: ArrayLike) -> Result:
         """Return a certified lower bound on the false-negative rate of every membership test.
@@ -175,7 +181,9 @@ class Questions(Ledger):
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
         rates = Grid(None, "raise").probability("fpr", fpr)
-        return false_negative_rates(self._upper_delta, self._upper_epsilon, rates)[()]
+        composed = self._composition()
+        upper_delta, upper_epsilon = partial(self._upper_delta, composed), partial(self._upper_epsilon, composed)
+        return false_negative_rates(upper_delta, upper_epsilon, rates)[()]
 
     def advantage(self) -> float:
         """Return a certified upper bound on the membership advantage, true-positive minus false-positive rate.
@@ -185,23 +193,20 @@ class Questions(Ledger):
         float
             delta(0), the total variation distance.
         """
-        return self._upper_delta(0.0)
+        return self._upper_delta(self._composition(), 0.0)
 
-    def _ask(self, question: engines.Question) -> tuple[list[engines.Answer], str]:
-        composition = self._composition()
-        return engines.answers(composition, question, self._engine, upper_only=False), composition.status
+    def _answers(self, composed: Composition, question: engines.Question) -> list[engines.Answer]:
+        return engines.answers(composed, question, self._engine, upper_only=False)
 
-    def _upper(self, *, for_epsilon: bool, value: float) -> float:
-        return engines.upper_end(self._composition(), engines.Question(for_epsilon, value), self._engine)
+    def _bracket(self, question: engines.Question) -> Bracket:
+        composed = self._composition()
+        return engines.bracket(self._answers(composed, question), composed.status)
 
-    def _upper_delta(self, eps: float) -> float:
-        return self._upper(for_epsilon=False, value=eps)
+    def _upper_delta(self, composed: Composition, eps: float) -> float:
+        return engines.upper_end(composed, engines.Question(False, eps), self._engine)
 
-    def _upper_epsilon(self, delta: float) -> float:
-        return self._upper(for_epsilon=True, value=delta)
-
-    def _log_delta(self, eps: float) -> float:
-        return engines.log_delta(self._composition(), eps, self._engine)
+    def _upper_epsilon(self, composed: Composition, delta: float) -> float:
+        return engines.upper_end(composed, engines.Question(True, delta), self._engine)
 
 
 def each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
