@@ -132,7 +132,7 @@ def work():
     while not stop.is_set():
         for noise in (1.0, 2.0, 3.0):
             accountant.compose(hs.PoissonSampled(hs.Gaussian(noise), 0.01))
-            accountant.epsilon_bracket(1e-5)
+            accountant.epsilon([1e-5, 1e-6])
 
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads:
@@ -143,7 +143,7 @@ for _ in range(12):
     if child == 0:
         steps = len(accountant)
         whole = steps == sum(step["count"] for step in accountant.state_dict()["steps"])
-        accountant.compose(hs.Gaussian(5.0)).epsilon_bracket(1e-5)
+        accountant.compose(hs.Gaussian(5.0)).epsilon([1e-5, 1e-6])
         os._exit(0 if whole and len(accountant) == steps + 1 else 1)
     wrong += os.waitpid(child, 0)[1] != 0
 stop.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
@@ -94,8 +94,7 @@ def _arrays(path: str | Path) -> tuple[Any, dict[str, Any]]:
 
 def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str, Any]]:
     """Return the features of a CSV file, and all its columns by name: as text if the name is one of these words, else None."""
-    is_path = isinstance(path, (str, Path))
-    with Path(path).open(newline="", encoding="utf-8-sig") if is_path else nullcontext(path) as file:
+    with _opened(path) as file:
         rows = _rows(file)
         _, header = next(rows, (0, []))
         header = [name.strip() for name in header]
@@ -118,6 +117,13 @@ def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
                 raise ValueError(msg) from error
     features = np.frombuffer(numbers, np.float64).reshape(-1, len(numeric))
     return features, {name: texts.get(place) for place, name in enumerate(header)}
+
+
+def _opened(path: Any) -> AbstractContextManager[TextIO]:
+    """Return a file that ends with the block, or one that is open already."""
+    if isinstance(path, (str, Path)):
+        return Path(path).open(newline="", encoding="utf-8-sig")
+    return nullcontext(path)
 
 
 def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
