@@ -58,6 +58,70 @@ def test_bad_states(change, message):
         hs.Accountant.from_state_dict({**STATE, **change})
 
 
+def nested(levels, value):
+    """Return a value in so many lists, one in the other."""
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def nested_mechanism(levels):
+    """Return the state of a mechanism sampled so often."""
+    mechanism = {"name": "Gaussian", "noise_multiplier": 1.0}
+    for _ in range(levels):
+        mechanism = {"name": "PoissonSampled", "mechanism": mechanism, "sampling_rate": 0.5}
+    return mechanism
+
+
+@pytest.mark.parametrize("empty", [hs.Accountant(), hs.GaussianFilter(1.0), hs.RenyiOdometer(delta=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "steps",
+    [
+        nested(1000, 1.0),
+        nested(10**5, 1.0),
+        [{"mechanism": {"name": "Gaussian", "noise_multiplier": nested(1000, 1.0)}, "count": 1}],
+        [{"mechanism": nested_mechanism(1000), "count": 1}],
+        [{"mechanism": {"name": "Gaussian", "noise_multiplier": 10**400}, "count": 1}],
+        [{"mechanism": {"name": "Gaussian", "noise_multiplier": -(10**5000)}, "count": 1}],
+        [{"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}, "count": 10**5000}],
+    ],
+    ids=["lists", "very deep", "argument", "mechanisms", "argument 10^400", "argument -10^5000", "count 10^5000"],
+)
+def test_hostile_states(empty, steps):
+    """A state that is nested without end, or has an integer that no double holds, is refused as a wrong value."""
+    with pytest.raises(ValueError, match=r"state must (have at most 100 lists|be below 2\^1024)"):
+        type(empty).from_state_dict({**empty.state_dict(), "steps": steps})
+
+
+def test_what_is_saved_can_be_loaded():
+    """A mechanism in mechanisms is loaded as it was, up to a depth beyond which it cannot be saved either."""
+    mechanism = hs.Gaussian(1.0)
+    for depth in range(40):
+        mechanism = hs.Composed([(mechanism, 1)])
+        accountant = hs.Accountant().compose(mechanism)
+        try:
+            state = accountant.state_dict()
+        except ValueError as error:
+            assert depth > 20
+            assert "at most 100 lists and mappings" in str(error)  # noqa: PT017
+            return
+        assert hs.Accountant.from_state_dict(state).ledger == accountant.ledger
+    pytest.fail("nothing was too deep")
+
+
+@pytest.mark.parametrize("large", [10**400, -(10**400), 10**5000], ids=["10^400", "-10^400", "10^5000"])
+def test_integers_that_no_double_holds(large):
+    """They are refused as values, with the name of the argument; Python's own errors name none."""
+    with pytest.raises(
+        ValueError, match=r"noise_multiplier must be positive and finite, and fit a double, not a.* bits"
+    ):
+        hs.Gaussian(large)
+    with pytest.raises(ValueError, match=r"eps must be non-negative, and fit a double, not a.* bits"):
+        hs.Accountant().delta_bracket(large)
+    with pytest.raises(ValueError, match=r"count must be an integer in .*, not a.* bits"):
+        hs.Accountant().compose(hs.Gaussian(1.0), large)
+
+
 GAUSSIAN = hs.Gaussian(1.0)
 
 

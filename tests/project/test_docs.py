@@ -19,6 +19,7 @@ PAGES = (
     "accounting/allocation",
     "accounting/mechanisms",
     "accounting/sampling",
+    "accounting/threads",
 )
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 RUN = """

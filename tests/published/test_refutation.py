@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,3 +294,28 @@ def test_clipping_destroys_contraction() -> None:
     stretch = np.linalg.norm(step(w + shift) - step(w), axis=1) / np.linalg.norm(shift, axis=1)
     assert 1.35 < stretch.max() < math.sqrt(2)
     assert stretch.max() <= 1 + learning_rate * 100.0
+
+
+def first_exceeded(printed, sensitivity: float, **arguments: float) -> int:
+    """Return the first round in which the exact parameter of linear losses exceeds a printed bound."""
+    common = {"num_clients": 10, "clip_norm": 1.0, "noise_std": 1.0, "smoothness": 1.0, **arguments}
+    exceeded = (
+        t for t in range(1, 200) if printed(rounds=t, **common) < last_model(t, sensitivity, 10, 1.0) * (1 - 1e-9)
+    )
+    return next(exceeded)
+
+
+def test_from_which_round_on() -> None:
+    """Linear losses exceed (a) from two rounds on; (b) and Theorem 15 later, and when depends on the settings."""
+    harmonic = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
+    assert first_exceeded(published.fedavg_gdp, 0.5, local_steps=5, learning_rate=0.5) == 2
+    cyclic = {"learning_rate": 0.5, "schedule": "cyclic", "c": 1.3}
+    assert first_exceeded(published.fedavg_gdp, 0.1 * harmonic, local_steps=5, **cyclic) == 8
+    for local_steps, expected in ((5, 7), (1, 76)):
+        sensitivity = 2 / (10 * 2.0) * (1 - 0.8**local_steps)
+        assert (
+            first_exceeded(published.fedprox_gdp, sensitivity, local_steps=local_steps, learning_rate=0.1, prox=2.0)
+            == expected
+        )
+    said = (Path(__file__).parents[2] / "docs" / "guide" / "researcher.md").read_text(encoding="utf-8")
+    assert "linear losses exceed (a) from two rounds on, (b) and 15 from some round on" in said

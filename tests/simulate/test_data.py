@@ -78,3 +78,82 @@ def test_files_are_read(tmp_path):
         assert problem.data.labels.tolist() == [0.0, 1.0, 0.0]
     with pytest.raises(ValueError, match="must be finite"):
         simulate.read(io.StringIO("x,label\n1,0\nnan,1\n"), "logistic")
+
+
+def of_text(text, loss="logistic", **options):
+    """Return the problem of a CSV file with this text."""
+    return simulate.read(io.StringIO(text), loss, **options)
+
+
+@pytest.mark.parametrize(
+    ("silos", "sizes", "features"),
+    [
+        (["hospital_B", "hospital_A", "hospital_B"], (1, 2), [2.0, 1.0, 3.0]),
+        (["hospital #2", "hospital #1", "Hospital #1"], (1, 1, 1), [3.0, 2.0, 1.0]),
+        (['"a, c"', '"a, b"', '"a, c"'], (1, 2), [2.0, 1.0, 3.0]),
+        (["10", "9", "10"], (1, 2), [2.0, 1.0, 3.0]),
+        ([2**53 + 1, 2**53, 2**53 + 1], (1, 2), [2.0, 1.0, 3.0]),
+        (["true", "false", "true"], (1, 2), [2.0, 1.0, 3.0]),
+    ],
+    ids=["names", "number signs and capitals", "quoted", "numbers", "large numbers", "truth values"],
+)
+def test_every_silo_is_one(silos, sizes, features):
+    """Records of one name or number are one silo, those of others another, in the order of numbers or of the alphabet."""
+    rows = "".join(f"{number},{silo},1\n" for number, silo in enumerate(silos, 1))
+    problem = of_text(f"x,silo,label\n{rows}")
+    assert problem.sizes == sizes
+    assert problem.data.features[:, 0].tolist() == features
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("x,Silo,label\n1,2,0\n2,3,1\n", {}, "silo must be a column as it is spelt, .*: say silo='Silo'"),
+        ("x,silo,Label\n1,2,0\n2,3,1\n", {}, "label must be a column as it is spelt, .*: say label='Label'"),
+        ("x,label\n1,0\n2,1\n", {"silo": "hospital"}, "silo must be one of 'x', 'label', not 'hospital'"),
+        ("x,silo,label\n1,,0\n2,3,1\n", {}, r"silo\[0\] must be a number or a name, not ''"),
+        ("x,silo,label\n1,3,0\n2,nan,1\n", {}, r"silo\[1\] must be a number or a name, not 'nan'"),
+        ("x,silo,label\n1,1,0\n2,01,1\n", {}, "silo must be written in one way, not both 1 and 01"),
+        ("x,label\n1,cat\n2,dog\n", {}, "labels must be numbers, or all true or false; .*'cat'"),
+        ("x,label\n1,true\n2,1\n", {}, "labels must be numbers, or all true or false; .*'true'"),
+        (
+            "x,silo,label\n1,north,0\n",
+            {"silo": None},
+            r"features must be numbers, in all of the columns .*line 2.*'north'",
+        ),
+        ("x,label\n1\n", {}, "line 2 of .* must have 2 values, as the header has, not 1"),
+        ('x,label\n"1,0\n', {}, "must be comma-separated values"),
+        ("label\n1\n", {}, "must be features and others, each once"),
+        ("x,x,label\n1,2,0\n", {}, "must be features and others, each once"),
+        ("", {}, "must be features and others, each once"),
+    ],
+)
+def test_files_that_could_be_misread(text, options, message):
+    """What could be read as something else than is meant is refused, with the column and the value."""
+    with pytest.raises(ValueError, match=message):
+        of_text(text, **options)
+
+
+def test_truth_values_are_labels(tmp_path):
+    """True is 1 and false is 0, in text and in arrays."""
+    np.savez(tmp_path / "data.npz", features=[[1.0], [2.0], [3.0]], label=[True, False, True], silo=["b", "a", "b"])
+    from_text = of_text("x,silo,label\n1,b,True\n2,a,FALSE\n3,b,true\n")
+    for problem in (from_text, simulate.read(tmp_path / "data.npz", "logistic")):
+        assert problem.sizes == (1, 2)
+        assert problem.data.labels.tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("silo", "message"),
+    [
+        ([1.0, np.nan, np.nan], "silo must be one number for each record, not NaN"),
+        ([1, 2], r"Length of 'silo' \(2\) must match number of records \(3\)"),
+        ([[1], [2], [2]], "silo must be one number for each record"),
+        (["a", "", "b"], r"silo\[1\] must be a number or a name"),
+    ],
+)
+def test_arrays_that_could_be_misread(tmp_path, silo, message):
+    """Silos that are missing are refused; no record is dropped."""
+    np.savez(tmp_path / "data.npz", features=[[1.0], [2.0], [3.0]], label=[1, 0, 1], silo=silo)
+    with pytest.raises(ValueError, match=message):
+        simulate.read(tmp_path / "data.npz", "logistic")

@@ -186,3 +186,35 @@ def test_a_million_rounds():
     assert result.last_iterates[0, 0] == pytest.approx(fixed_point, rel=1e-12)
     fedavg = simulate.NoisyFedAvg(learning_rate=0.01, local_steps=10**4, clip_norm=math.inf)
     assert run(fedavg, problem, rounds=2).last_iterates[0, 0] == pytest.approx(2.0, rel=1e-9)
+
+
+MEMORY = """
+import resource, sys
+from hockeystick import simulate
+resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2)
+problem = simulate.Problem("linear", [[1.0]] * 5)
+sgd = simulate.ProjectedNoisySGD(learning_rate=0.5, clip_norm=1.0, noise_std=2.0, radius=1.0)
+for call in (simulate.run, lambda *a, **k: simulate.sensitivity(*a[:1], problem, problem, **k)):
+    try:
+        call(sgd, problem, rounds=10**9, seed=1, record_every=1)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of memory")
+def test_memory_is_counted_before_it_is_taken():
+    """A billion records are refused at once, by name, where there is not even memory for their numbers."""
+    began = time.monotonic()
+    lines = processes.python(MEMORY).stdout.splitlines()
+    assert time.monotonic() - began < processes.seconds(20)
+    assert [line.split(" needs ")[0] for line in lines] == ["record_every=1 of rounds=1000000000"] * 2
+
+
+@pytest.mark.parametrize(("rounds", "every"), [(10, 3), (10, 5), (10, 10), (10, 11), (1, 1), (7, 2)])
+def test_recorded_rounds(rounds, every):
+    """Every so many rounds are recorded, and the last, each once."""
+    problem = simulate.Problem("quadratic", [[1.0], [3.0]])
+    sgd = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=math.inf)
+    expected = sorted({t for t in range(1, rounds + 1) if t % every == 0} | {rounds})
+    assert run(sgd, problem, rounds=rounds, record_every=every).recorded.tolist() == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,15 +20,23 @@ def real(name: str, value: ArrayLike) -> Array:
         return np.asarray(float(value) if abs(value) < 10**308 else np.inf if value > 0 else -np.inf)
     try:
         array = np.asarray(value)
-        numeric = array.dtype.kind in "iuf" and not isinstance(
-            value, np.ma.MaskedArray
-        )  # it would be unmasked silently
+        numeric = array.dtype.kind in "iuf" and not _is_masked(value)  # it would be unmasked silently
     except ValueError:  # a ragged sequence
         numeric = False
     if not numeric:
         msg = f"{name} must be a real number or an array of real numbers, not {reprlib.repr(value)}"
         raise TypeError(msg)
     return array.astype(np.float64, copy=False)
+
+
+def _is_masked(value: object) -> bool:
+    """Say whether a value is a masked array. There is none before its module is imported.
+
+    ``np.ma`` would import that module each time, and so take the lock of imports: one that another thread holds during a fork is never
+    free in the child.
+    """
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, getattr(masked, "MaskedArray", ()))
 
 
 def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:

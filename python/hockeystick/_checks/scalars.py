@@ -11,6 +11,7 @@ import numpy as np
 OnError: TypeAlias = Literal["raise", "nan"]
 Choice = TypeVar("Choice", bound=str)
 LARGEST_COUNT = 2**53  # the last integer up to which doubles count exactly
+LARGEST_INTEGER = 2**1023  # of those from twice it on, none is a double
 
 Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and arrays, and its words
 
@@ -37,10 +38,17 @@ def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) 
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         msg = f"{name} must be a real number, not {value!r}"
         raise TypeError(msg)
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:  # float() may refuse it, and str() too
+        msg = f"{name} must {domain}, and fit a double, not {_in_bits(value)}"
+        raise ValueError(msg)
     if not rule(float(value)):
         msg = f"{name} must {domain}, not {value!s}"
         raise ValueError(msg)
     return float(value)
+
+
+def _in_bits(value: int) -> str:
+    return f"{'a negative' if value < 0 else 'an'} integer of {value.bit_length()} bits"
 
 
 def positive_scalar(name: str, value: float) -> float:
@@ -64,7 +72,8 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
         msg = f"{name} must be an integer, not {value!r}"
         raise TypeError(msg)
     if not smallest <= value <= LARGEST_COUNT:
-        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {value}"
+        shown = value if abs(value) <= LARGEST_INTEGER else _in_bits(int(value))
+        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {shown}"
         raise ValueError(msg)
     return int(value)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,27 +14,22 @@ from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
-    Domain,
-    Grid,
     Result,
     count_scalar,
     scalar,
 )
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting import engines
-from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
-from hockeystick.accounting.explanation import Explanation, explanation
-from hockeystick.accounting.ledger import Ledger
-from hockeystick.accounting.trade_off import false_negative_rates
+from hockeystick.accounting.questions import Questions, each
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 __all__ = ["Accountant"]
 
 
-class Accountant(Ledger):
+class Accountant(Questions):
     """What a sequence of mechanisms leaks in all.
 
     Parameters
@@ -69,174 +63,6 @@ class Accountant(Ledger):
     0.72
     """
 
-    def delta(self, eps: ArrayLike) -> Result:
-        """Return the certified upper end of delta at `eps`.
-
-        Parameters
-        ----------
-        eps : array_like
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        ndarray or float
-            An upper bound of delta(eps), exactly 0 beyond the largest possible loss.
-
-        Raises
-        ------
-        ValueError
-            If eps is outside its domain, or a forced engine has no answer.
-        """
-        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper(for_epsilon=False, value=x))
-
-    def epsilon(self, delta: ArrayLike) -> Result:
-        """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
-
-        Parameters
-        ----------
-        delta : array_like
-            In [0, 1); 0 asks for pure differential privacy, the largest possible loss.
-
-        Returns
-        -------
-        ndarray or float
-            An upper bound of epsilon, infinity where no epsilon will do.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain, or a forced engine has no answer.
-        """
-        return _each("delta", delta, DELTA, lambda x: self._upper(for_epsilon=True, value=x))
-
-    def log_delta(self, eps: ArrayLike) -> Result:
-        """Return the certified upper end of log delta at `eps`.
-
-        Parameters
-        ----------
-        eps : array_like
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        ndarray or float
-            An upper bound of log delta(eps), minus infinity where delta is 0. At any depth for Gaussian steps; others
-            stop at about -744, where delta leaves the doubles.
-
-        Raises
-        ------
-        ValueError
-            If eps is outside its domain, or a forced engine has no answer.
-        """
-        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._log_delta)
-
-    def delta_bracket(self, eps: float) -> Bracket:
-        """Return certified ends of delta at `eps`.
-
-        Parameters
-        ----------
-        eps : float
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        Bracket
-            delta(eps) lies between the ends; `method` names the engine that found the upper one.
-
-        Raises
-        ------
-        ValueError
-            If eps is outside its domain, or a forced engine has no answer.
-        """
-        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return engines.bracket(*self._ask(engines.Question(False, eps)))
-
-    def epsilon_bracket(self, delta: float) -> Bracket:
-        """Return certified ends of the smallest epsilon >= 0 at `delta`.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-
-        Returns
-        -------
-        Bracket
-            epsilon lies between the ends; `method` names the engine that found the upper one.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain, or a forced engine has no answer.
-        """
-        delta = scalar("delta", delta, *DELTA)
-        return engines.bracket(*self._ask(engines.Question(True, delta)))
-
-    def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
-        """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
-
-        Parameters
-        ----------
-        eps : float, optional
-            Explain delta at this epsilon.
-        delta : float, optional
-            Explain epsilon at this delta. Exactly one of the two must be given.
-
-        Returns
-        -------
-        Explanation
-            Prints as text.
-
-        Raises
-        ------
-        ValueError
-            If not exactly one argument is given, or it is outside its domain.
-        """
-        if (eps is None) == (delta is None):
-            msg = f"exactly one of eps and delta must be given, not eps={eps}, delta={delta}"
-            raise ValueError(msg)
-        if eps is not None:
-            question = engines.Question(False, scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE))
-        else:
-            question = engines.Question(True, scalar("delta", cast(float, delta), *DELTA))
-        return explanation(self._ledger, self._adjacency, *self._ask(question))
-
-    def trade_off(self, fpr: ArrayLike) -> Result:
-        """Return a certified lower bound on the false-negative rate of every membership test.
-
-        Parameters
-        ----------
-        fpr : array_like
-            False-positive rate in [0, 1].
-
-        Returns
-        -------
-        ndarray or float
-            No test with this false-positive rate has a smaller false-negative rate.
-
-        Raises
-        ------
-        ValueError
-            If fpr is outside its domain, or a forced engine has no answer.
-
-        Notes
-        -----
-        Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
-        e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
-        """
-        rates = Grid(None, "raise").probability("fpr", fpr)
-        return false_negative_rates(self._upper_delta, self._upper_epsilon, rates)[()]
-
-    def advantage(self) -> float:
-        """Return a certified upper bound on the membership advantage, true-positive minus false-positive rate.
-
-        Returns
-        -------
-        float
-            delta(0), the total variation distance.
-        """
-        return self._upper_delta(0.0)
-
     def rdp(self, order: ArrayLike) -> Result:
         """Return a certified upper bound of the Renyi divergence.
 
@@ -265,7 +91,8 @@ class Accountant(Ledger):
         Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
         """
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
-        return _each("order", order, domain, lambda x: renyi.of_ledger(self._ledger, self._adjacency, x))
+        ledger = self._counts()
+        return each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -286,7 +113,7 @@ class Accountant(Ledger):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        return epsilons_by_step(self._runs, self._adjacency, self._engine, delta)
+        return epsilons_by_step(self._in_order(), self._adjacency, self._engine, delta)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float, delta: float) -> bool:
         """Say whether composing these steps would leave the budget; nothing is composed.
@@ -315,7 +142,7 @@ class Accountant(Ledger):
         count = self._checked(mechanism, count)
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
-        return self._epsilon_with(mechanism, count, delta) > epsilon
+        return self._epsilon_with(self._composition(), mechanism, count, delta) > epsilon
 
     def remaining(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
         """Return how many steps of a mechanism still fit into the budget.
@@ -344,36 +171,12 @@ class Accountant(Ledger):
         self._checked(mechanism, 1)
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
-        most = LARGEST_COUNT - self._ledger.get(mechanism, 0)
+        composed = self._composition()
+        most = LARGEST_COUNT - composed.ledger.get(mechanism, 0)
         if epsilon == math.inf or engines.leaks_nothing(mechanism, self._adjacency):
-            return most if self._upper_epsilon(delta) <= epsilon else 0
-        return last_whole(lambda count: self._epsilon_with(mechanism, int(count), delta) - epsilon, most)
+            return most if self._upper_epsilon(composed, delta) <= epsilon else 0
+        return last_whole(lambda count: self._epsilon_with(composed, mechanism, int(count), delta) - epsilon, most)
 
-    def _ask(self, question: engines.Question) -> tuple[list[engines.Answer], str]:
-        composition = self._composition()
-        return engines.answers(composition, question, self._engine, upper_only=False), composition.status
-
-    def _upper(self, *, for_epsilon: bool, value: float) -> float:
-        return engines.upper_end(self._composition(), engines.Question(for_epsilon, value), self._engine)
-
-    def _upper_delta(self, eps: float) -> float:
-        return self._upper(for_epsilon=False, value=eps)
-
-    def _upper_epsilon(self, delta: float) -> float:
-        return self._upper(for_epsilon=True, value=delta)
-
-    def _log_delta(self, eps: float) -> float:
-        return engines.log_delta(self._composition(), eps, self._engine)
-
-    def _epsilon_with(self, mechanism: Mechanism, count: int, delta: float) -> float:
-        total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        composition = Composition({**self._ledger, mechanism: total}, self._adjacency)
-        return engines.upper_end(composition, engines.Question(True, delta), self._engine)
-
-
-def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
-    """Check every number and answer for each; a scalar for a scalar."""
-    numbers = Grid(None, "raise").within(name, value, domain)
-    if numbers.ndim == 0:
-        return function(float(numbers))
-    return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)
+    def _epsilon_with(self, composed: Composition, mechanism: Mechanism, count: int, delta: float) -> float:
+        total = count_scalar("count", composed.ledger.get(mechanism, 0) + count)
+        return self._upper_epsilon(Composition({**composed.ledger, mechanism: total}, self._adjacency), delta)

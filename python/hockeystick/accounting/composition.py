@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import hockeystick._core as core
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, status_of
+
+
+class _Held:
+    """What one process keeps between questions. A child of a fork begins anew: a thread of its parent may hold this lock."""
+
+    def __init__(self) -> None:
+        self.accountants: dict[bool, core.Accountant] = {}  # by upper_only, since lower ends may cost much more
+        self.lock = threading.Lock()
 
 
 class Composition:
@@ -19,8 +28,7 @@ class Composition:
         self.status = status_of(ledger)
         self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
-        self._accountants: dict[bool, core.Accountant] = {}  # by upper_only, since lower ends may cost much more
-        self._lock = threading.Lock()
+        self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy or a pickle is made from; its accountants compute anew."""
@@ -28,14 +36,15 @@ class Composition:
 
     def accountant(self, *, upper_only: bool) -> core.Accountant:
         """Return the core's accountant, which has steps for upper ends and, unless `upper_only`, for lower ends."""
-        with self._lock:
-            if upper_only not in self._accountants:
+        held = self._held.setdefault(os.getpid(), _Held())
+        with held.lock:
+            if upper_only not in held.accountants:
                 accountant = core.Accountant()
                 for upper in (True,) if upper_only else (True, False):
                     for pair, count in releases(self.ledger, self.adjacency, upper=upper):
                         accountant.compose(pair, count, upper)
-                self._accountants[upper_only] = accountant
-            return self._accountants[upper_only]
+                held.accountants[upper_only] = accountant
+            return held.accountants[upper_only]
 
     def steps(self, *, upper: bool) -> list[CountedPair]:
         """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,14 @@ from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.renyi.divergence import require_supported
 from hockeystick.accounting.state import dump, load
+from hockeystick.accounting.turns import LOCK, Shared
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Steps:
+class Steps(Shared):
     """How often each mechanism was composed, under one adjacency."""
 
     def __init__(self, adjacency: Adjacency) -> None:
@@ -32,16 +33,21 @@ class Steps:
 
     @property
     def ledger(self) -> Mapping[Mechanism, int]:
-        """How often each mechanism was composed, read-only."""
-        return MappingProxyType(self._ledger)
+        """How often each mechanism was composed so far, read-only; what is composed later is not in it."""
+        return MappingProxyType(self._counts())
 
     def __len__(self) -> int:
         """Return the number of steps."""
-        return sum(self._ledger.values())
+        return sum(self._counts().values())
 
     def __bool__(self) -> bool:
         """Return True, even if nothing is composed: a length of 0 must not make it false."""
         return True
+
+    def _counts(self) -> dict[Mechanism, int]:
+        """Return how often each mechanism was composed, between two changes."""
+        with LOCK:
+            return dict(self._ledger)
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
@@ -62,12 +68,6 @@ class Ledger(Steps):
         self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, equal neighbours merged
         self._composed: Composition | None = None  # of the present ledger; kept between questions, dropped by compose
 
-    def __copy__(self) -> Self:
-        """Return an accountant of the same steps; what is composed with one is not with the other."""
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__, _ledger=dict(self._ledger), _runs=list(self._runs))
-        return copied
-
     @property
     def engine(self) -> engines.Engine:
         """Which engine answers."""
@@ -75,11 +75,11 @@ class Ledger(Steps):
 
     def __repr__(self) -> str:
         """Return adjacency, engine and ledger in words."""
-        steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._ledger.items())
+        steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._counts().items())
         return f"<{type(self).__name__}: {steps or 'nothing composed'}; {self._adjacency}, engine {self._engine!r}>"
 
     def compose(self, mechanism: Mechanism, count: int = 1) -> Self:
-        """Add steps, and return the accountant itself.
+        """Add steps, and return the accountant itself. Threads may compose at once.
 
         Parameters
         ----------
@@ -99,23 +99,42 @@ class Ledger(Steps):
             If the mechanism has no proven dominating pair under this adjacency, or a total count exceeds 2^53.
         TypeError
             If an argument is of the wrong type.
+        RuntimeError
+            If a signal handler composes while the thread that it interrupts is composing; nothing was added.
         """
-        count = self._checked(mechanism, count)
-        total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        self._composed = None
-        self._ledger[mechanism] = total
-        if self._runs and self._runs[-1][0] == mechanism:
-            self._runs[-1] = (mechanism, self._runs[-1][1] + count)
-        else:
-            self._runs.append((mechanism, count))
+        self._compose_together([(mechanism, count)])
         return self
 
+    def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
+        """Add all the steps, or none of them if one is refused."""
+        steps = [(mechanism, self._checked(mechanism, count)) for mechanism, count in steps]
+        with self._change():
+            totals: dict[Mechanism, int] = {}
+            for mechanism, count in steps:
+                before = totals.get(mechanism) or self._ledger.get(mechanism, 0)
+                totals[mechanism] = count_scalar("count", before + count)
+            self._composed = None
+            self._ledger.update(totals)
+            for mechanism, count in steps:
+                if self._runs and self._runs[-1][0] == mechanism:
+                    self._runs[-1] = (mechanism, self._runs[-1][1] + count)
+                else:
+                    self._runs.append((mechanism, count))
+
     def _composition(self) -> Composition:
-        """Return the present ledger as the core holds it."""
-        composed = self._composed
-        if composed is None:
-            composed = self._composed = Composition(self._ledger, self._adjacency)
-        return composed
+        """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""
+        with LOCK:
+            composed = self._composed
+            if composed is None:
+                composed = Composition(self._ledger, self._adjacency)
+                if not self._changing:  # else a signal handler asks, and the change that it interrupts goes on
+                    self._composed = composed
+            return composed
+
+    def _in_order(self) -> list[tuple[Mechanism, int]]:
+        """Return the runs, between two changes."""
+        with LOCK:
+            return list(self._runs)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the accountant as plain JSON values, with a version.
@@ -125,7 +144,7 @@ class Ledger(Steps):
         dict
             For `from_state_dict`, today or in a later release.
         """
-        return dump(self._adjacency, self._engine, self._runs)
+        return dump(self._adjacency, self._engine, self._in_order())
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:

@@ -10,6 +10,8 @@ import hockeystick.mechanisms as all_mechanisms
 from hockeystick.mechanisms.base import Mechanism
 
 FORMAT, VERSION = "hockeystick.Accountant", 1
+DEEPEST = 100  # lists and mappings within each other; every one of a mechanism takes one to three
+LARGEST = 2**1024  # integers from here on do not fit a double
 
 Run = tuple[Mechanism, int]
 
@@ -33,6 +35,7 @@ def load(state: Mapping[str, Any]) -> tuple[Any, Any, list[Run]]:
 
 def require_format(state: Mapping[str, Any], form: str, version: int, names: Iterable[str]) -> None:
     """Raise if a state is not of this format and version, or lacks a name."""
+    require_plain(state)
     if not isinstance(state, Mapping):
         msg = f"state must be a mapping, not {state!r}"
         raise TypeError(msg)
@@ -43,9 +46,32 @@ def require_format(state: Mapping[str, Any], form: str, version: int, names: Ite
     _require(state, names, "state")
 
 
+def require_plain(state: Any) -> None:
+    """Raise ValueError if a state is nested too deeply to be read, or has an integer that is no number of ours."""
+    level, depth = [state], 0
+    while level:  # level by level, since what is nested deeply must not be called deeply
+        for value in level:
+            if isinstance(value, int) and abs(value) >= LARGEST:
+                msg = f"integers of state must be below 2^1024, not of {value.bit_length()} bits"
+                raise ValueError(msg)
+        level = [inner for value in level for inner in _inner(value)]
+        depth += 1
+        if depth > DEEPEST:
+            msg = f"state must have at most {DEEPEST} lists and mappings within each other, not more"
+            raise ValueError(msg)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if _is_list(value) else ()
+
+
 def dump_steps(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """Return mechanisms and counts as plain values."""
-    return [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
+    steps = [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
+    require_plain([steps])  # within the mapping of the state: what is saved can be loaded
+    return steps
 
 
 def load_steps(steps: Iterable[Mapping[str, Any]]) -> list[Run]:

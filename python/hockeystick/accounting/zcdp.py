@@ -146,8 +146,9 @@ def zcdp_rho(accountant: Accountant) -> float:
     if not isinstance(accountant, Accountant):
         msg = f"accountant must be an Accountant, not {accountant!r}"
         raise TypeError(msg)
-    rho = sum(count * _rho_of_step(step, accountant.adjacency) for step, count in accountant.ledger.items())
-    return rho * (1 + (len(accountant.ledger) + 4) * SHORT_SUM)
+    ledger = accountant.ledger  # once: it is what was composed up to now
+    rho = sum(count * _rho_of_step(step, accountant.adjacency) for step, count in ledger.items())
+    return rho * (1 + (len(ledger) + 4) * SHORT_SUM)
 
 
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:

@@ -11,6 +11,7 @@ from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.accounting.turns import LOCK
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ class Filter(Steps):
         ValueError
             If an argument is outside its domain, or this filter does not hold for the mechanism.
         """
-        return self._checked(mechanism, count) > self._room(mechanism)
+        count = self._checked(mechanism, count)
+        with LOCK:
+            return count > self._room(mechanism)
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
-        """Pay for steps before they release anything, and return the filter itself.
+        """Pay for steps before they release anything, and return the filter itself. Threads may spend at once.
 
         Parameters
         ----------
@@ -74,14 +77,17 @@ class Filter(Steps):
             If the steps do not fit: then nothing is spent, and nothing may be released. A cheaper step may still fit.
         ValueError
             If an argument is outside its domain, or this filter does not hold for the mechanism.
+        RuntimeError
+            If a signal handler spends while the thread that it interrupts is spending; nothing was spent.
         """
         count = self._checked(mechanism, count)
-        room = self._room(mechanism)
-        if count > room:
-            msg = f"{count} x {mechanism!r} exceeds what is left of {self!r}; {room} would fit"
-            raise BudgetExceededError(msg)
-        self._ledger[mechanism] = self._ledger.get(mechanism, 0) + count
-        self._spent += count * Fraction(self._cost(mechanism))
+        with self._change():  # compares and pays in one step
+            room = self._room(mechanism)
+            if count > room:
+                msg = f"{count} x {mechanism!r} exceeds what is left of {self!r}; {room} would fit"
+                raise BudgetExceededError(msg)
+            self._spent += count * Fraction(self._cost(mechanism))
+            self._ledger[mechanism] = self._ledger.get(mechanism, 0) + count
         return self
 
     def remaining(self, mechanism: Mechanism) -> int:
@@ -103,7 +109,8 @@ class Filter(Steps):
             If this filter does not hold for the mechanism.
         """
         self._checked(mechanism, 1)
-        return self._room(mechanism)
+        with LOCK:
+            return self._room(mechanism)
 
     def epsilon(self, delta: float) -> float:
         """Return the epsilon that holds at `delta` for everything the filter lets through, spent or not yet.
@@ -136,7 +143,7 @@ class Filter(Steps):
             For `from_state_dict`, today or in a later release. Save it before the release that it paid for.
         """
         name = f"hockeystick.{type(self).__name__}"
-        steps = dump_steps(self._ledger.items())
+        steps = dump_steps(self._counts().items())
         return {"format": name, "version": 1, "adjacency": self._adjacency} | self._settings() | {"steps": steps}
 
     @classmethod

@@ -24,6 +24,7 @@ import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.turns import LOCK
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
@@ -104,8 +105,9 @@ class GaussianFilter(Filter):
 
     def __repr__(self) -> str:
         """Return the budget, and how much of mu is spent."""
-        spent = math.sqrt(float(self._spent))
-        return f"<GaussianFilter: mu {spent:g} of {self._mu:g} in {len(self)} steps; {self._adjacency}>"
+        with LOCK:
+            spent, steps = math.sqrt(float(self._spent)), len(self)
+        return f"<GaussianFilter: mu {spent:g} of {self._mu:g} in {steps} steps; {self._adjacency}>"
 
     @property
     def mu(self) -> float:
@@ -212,8 +214,10 @@ class RenyiFilter(Filter):
 
     def __repr__(self) -> str:
         """Return the budget, and how much of it is spent."""
-        used = f"{float(self._spent):g} of {self._budget:g} nats at order {self._order:g}"
-        return f"<RenyiFilter: {used} in {len(self)} steps; {self._adjacency}>"
+        with LOCK:
+            spent, steps = float(self._spent), len(self)
+        used = f"{spent:g} of {self._budget:g} nats at order {self._order:g}"
+        return f"<RenyiFilter: {used} in {steps} steps; {self._adjacency}>"
 
     @property
     def budget(self) -> float:

@@ -97,7 +97,9 @@ class RenyiOdometer(Steps):
 
     def __repr__(self) -> str:
         """Return what is spent."""
-        return f"<RenyiOdometer: epsilon {self.epsilon:g} at delta {self._delta:g} in {len(self)} steps; {self._adjacency}>"
+        ledger = self._counts()
+        epsilon, steps = self._epsilon(ledger), sum(ledger.values())
+        return f"<RenyiOdometer: epsilon {epsilon:g} at delta {self._delta:g} in {steps} steps; {self._adjacency}>"
 
     @property
     def delta(self) -> float:
@@ -112,10 +114,10 @@ class RenyiOdometer(Steps):
     @property
     def epsilon(self) -> float:
         """What has been spent so far, rounding included; 0 if nothing leaked, infinity if there is no bound."""
-        return self._epsilon(self._ledger)
+        return self._epsilon(self._counts())
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
-        """Count steps before they release anything, and return the odometer itself.
+        """Count steps before they release anything, and return the odometer itself. Threads may spend at once.
 
         Parameters
         ----------
@@ -133,8 +135,12 @@ class RenyiOdometer(Steps):
         ------
         ValueError
             If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
+        RuntimeError
+            If a signal handler spends while the thread that it interrupts is spending; nothing was counted.
         """
-        self._ledger = self._with(mechanism, count)
+        count = self._checked(mechanism, count)
+        with self._change():
+            self._ledger[mechanism] = count_scalar("count", self._ledger.get(mechanism, 0) + count)
         return self
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float) -> bool:
@@ -159,7 +165,8 @@ class RenyiOdometer(Steps):
         ValueError
             If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
         """
-        ledger = self._with(mechanism, count)
+        count, ledger = self._checked(mechanism, count), self._counts()
+        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
         return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
 
     def state_dict(self) -> dict[str, Any]:
@@ -170,7 +177,7 @@ class RenyiOdometer(Steps):
         dict
             For `from_state_dict`, today or in a later release. Save it before the release that it counts.
         """
-        steps = dump_steps(self._ledger.items())
+        steps = dump_steps(self._counts().items())
         settings = {"adjacency": self._adjacency, "delta": self._delta, "orders": list(self._orders)}
         return {"format": "hockeystick.RenyiOdometer", "version": 1} | settings | {"steps": steps}
 
@@ -199,13 +206,12 @@ class RenyiOdometer(Steps):
             loaded.spend(mechanism, count)
         return loaded
 
-    def _with(self, mechanism: Mechanism, count: int) -> dict[Mechanism, int]:
-        """Return the ledger with these steps more."""
-        total = self._ledger.get(mechanism, 0) + self._checked(mechanism, count)
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        count = super()._checked(mechanism, count)
         if mechanism not in self._costs:
             costs = [renyi.of_ledger({mechanism: 1}, self._adjacency, order) for order in self._orders]
             self._costs[mechanism] = np.array(costs)
-        return self._ledger | {mechanism: count_scalar("count", total)}
+        return count
 
     def _epsilon(self, ledger: dict[Mechanism, int]) -> float:
         """Return where the mean of the supermartingales would be 1/delta."""

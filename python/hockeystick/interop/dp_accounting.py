@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from hockeystick._numeric.rounding import UP
 from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
+from hockeystick.accounting.turns import LOCK
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
@@ -82,6 +84,30 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         self._relation = _RELATIONS[neighboring_relation.name]
         self.accountant = Accountant(adjacency_of(self._relation))
 
+    def compose(self, event: Any, count: int = 1) -> Any:
+        """Add an event, and return the accountant itself. Threads may compose at once.
+
+        Parameters
+        ----------
+        event : dp_accounting.DpEvent
+            What was released.
+        count : int
+            How often, at least 1.
+        """
+        with LOCK:  # the base class keeps a list of events beside our accountant
+            return super().compose(event, count)
+
+    @property
+    def ledger(self) -> Any:
+        """The events composed so far, as one."""
+        with LOCK:
+            return super().ledger
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle is made from: nothing that another thread goes on changing."""
+        with LOCK:
+            return copy.deepcopy(self.__dict__)
+
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         try:
             steps = [(mechanism, times * count) for mechanism, times in steps_of(event, self._relation)]
@@ -90,8 +116,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         except UnsupportedEvent as error:
             return self.CompositionErrorDetails(error.event, error.reason)
         if do_compose:
-            for mechanism, times in steps:
-                self.accountant.compose(mechanism, times)
+            self.accountant._compose_together(steps)
         return None
 
     def get_epsilon(self, target_delta: float) -> float:

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from hockeystick._checks import count_scalar
 from hockeystick.accounting import Accountant as CertifiedAccountant
+from hockeystick.accounting.turns import LOCK, Shared
 from hockeystick.interop.flower_settings import (
     RELATIONS,
     GaussianPrivacyEvent,
@@ -28,7 +30,7 @@ __all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"
 SCHEMA_VERSION, BACKEND = 1, "hockeystick"
 
 
-class Accountant:
+class Accountant(Shared):
     """Privacy of a federated training by rounds; every epsilon is a certified upper bound.
 
     Parameters
@@ -89,8 +91,9 @@ class Accountant:
             If something is outside its domain, or the population is not that of the configuration; nothing is added.
         """
         fields, mechanism = self._round(event)
-        self._accountant.compose(mechanism, count)
-        self._compositions.append((fields, int(count)))
+        with self._change():
+            self._accountant.compose(mechanism, count)
+            self._compositions.append((fields, int(count)))
 
     def get_epsilon(self, delta: float) -> float:
         """Return the certified upper end of epsilon.
@@ -121,7 +124,10 @@ class Accountant:
             That of the configuration by default.
         """
         delta = self._settings["target_delta"] if delta is None else delta
-        return PrivacySpent(self.get_epsilon(delta), delta, self.num_releases, BACKEND)
+        with LOCK:  # both numbers are of the same rounds, whoever composes meanwhile
+            self._accountant._composition()  # which the accountant keeps for the next question, and the copy shares
+            accountant = copy.copy(self._accountant)
+        return PrivacySpent(float(accountant.epsilon(delta)), delta, len(accountant), BACKEND)
 
     def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
         """Say whether rounds would leave the budget; nothing is composed.
@@ -150,7 +156,9 @@ class Accountant:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the configuration and the rounds as plain JSON values."""
-        compositions = [{"event": dict(event), "count": count} for event, count in self._compositions]
+        with LOCK:
+            rounds = list(self._compositions)
+        compositions = [{"event": dict(event), "count": count} for event, count in rounds]
         return {
             "schema_version": SCHEMA_VERSION,
             "backend": BACKEND,
@@ -188,7 +196,8 @@ class Accountant:
         except (KeyError, TypeError) as error:
             msg = f"compositions of state must be events with counts: {error}"
             raise ValueError(msg) from error
-        self._compositions, self._accountant = restored._compositions, restored._accountant
+        with self._change():
+            self._compositions, self._accountant = restored._compositions, restored._accountant
 
     def _empty(self) -> CertifiedAccountant:
         return CertifiedAccountant(RELATIONS[self._settings["neighboring_relation"]])

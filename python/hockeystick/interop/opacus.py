@@ -19,12 +19,13 @@ from typing import Any
 
 from hockeystick._checks import count_scalar
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.turns import LOCK, Shared
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
 __all__ = ["HockeyStickAccountant"]
 
 
-class HockeyStickAccountant:
+class HockeyStickAccountant(Shared):
     """An Opacus accountant whose epsilon is a certified upper bound.
 
     Attributes
@@ -66,10 +67,11 @@ class HockeyStickAccountant:
             If an argument is outside its domain; the history is as before.
         """
         _step(noise_multiplier, sample_rate)
-        if self.history and tuple(self.history[-1][:2]) == (noise_multiplier, sample_rate):
-            self.history[-1] = (noise_multiplier, sample_rate, self.history[-1][2] + 1)
-        else:
-            self.history.append((noise_multiplier, sample_rate, 1))
+        with self._change():
+            if self.history and tuple(self.history[-1][:2]) == (noise_multiplier, sample_rate):
+                self.history[-1] = (noise_multiplier, sample_rate, self.history[-1][2] + 1)
+            else:
+                self.history.append((noise_multiplier, sample_rate, 1))
 
     def get_epsilon(
         self, delta: float, alphas: Any = None, *, eps_error: float | None = None, delta_error: float | None = None
@@ -89,7 +91,7 @@ class HockeyStickAccountant:
             Infinity if a step had no noise.
         """
         del alphas, eps_error, delta_error
-        return _epsilon(tuple(map(tuple, self.history)), delta)
+        return _epsilon(tuple(map(tuple, self._entries())), delta)
 
     def accountant(self) -> Accountant:
         """Return hockeystick's accountant of this history, for brackets, trade-off functions and explanations.
@@ -99,11 +101,16 @@ class HockeyStickAccountant:
         ValueError
             If an entry of the history is outside its domain, or has no noise.
         """
-        return _composed(self.history)
+        return _composed(self._entries())
 
     def __len__(self) -> int:
         """Return the number of steps."""
-        return sum(steps for _, _, steps in self.history)
+        return sum(steps for _, _, steps in self._entries())
+
+    def _entries(self) -> list[tuple[float, float, int]]:
+        """Return the history, between two changes."""
+        with LOCK:
+            return list(self.history)
 
     @classmethod
     def mechanism(cls) -> str:
@@ -135,7 +142,7 @@ class HockeyStickAccountant:
             Where to put them.
         """
         destination = {} if destination is None else destination
-        destination.update(history=copy.deepcopy(self.history), mechanism=self.mechanism())
+        destination.update(history=copy.deepcopy(self._entries()), mechanism=self.mechanism())
         return destination
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -160,7 +167,8 @@ class HockeyStickAccountant:
         history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
         for entry in history:
             _checked(*entry)
-        self.history = history
+        with self._change():
+            self.history = history
 
 
 def _step(noise_multiplier: float, sample_rate: float) -> PoissonSampled | None:

@@ -143,8 +143,9 @@ def isrl_to_user_level(epsilon: ArrayLike, delta: ArrayLike, num_records: ArrayL
 
     Notes
     -----
-    Lowy and Razaviyayn 2023, Appendix C.2. The converse is false: a silo may send what reveals each of its records and hides the
-    whole.
+    Lowy and Razaviyayn 2023, Appendix C.2. The converse is false where user-level privacy is that of what the server publishes: the
+    silo may send its records in the clear, and the server, which is trusted there, randomises. Where the silo's own messages hide the
+    whole silo, they hide each of its records too.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def harmonic_participation(participation: Mapping[int, float], num_silos: int) -
 
     Notes
     -----
-    Assumption 1(3) and Appendix H of Lowy and Razaviyayn 2023.
+    Assumption 1(4) and Appendix H of Lowy and Razaviyayn 2023.
 
     Examples
     --------

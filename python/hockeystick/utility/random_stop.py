@@ -57,8 +57,9 @@ def random_stop_excess_risk_rate(
 
     Notes
     -----
-    Corollary 2 with steps of 1/(lambda t), from Shamir 2016; printed without d. `federated.trusted_aggregator_random_stop`
-    has its delta.
+    Corollary 2 with steps of 1/(lambda t), from Shamir 2016. The noise's term is printed without d, and without the factor 1/2: a
+    step adds half of its length times the expected squared norm of the noise. So this term is d/2 times the printed one.
+    `federated.trusted_aggregator_random_stop` has its delta.
 
     Examples
     --------

@@ -116,8 +116,7 @@ def run(
     every = rounds if record_every is None else count_scalar("record_every", record_every)
     if budget is not None:
         rounds = _affordable(algorithm, problem, rounds, budget)
-    recorded = record_rounds(rounds, every)
-    check_memory("models", len(recorded) * num_runs * problem.dimension)
+    recorded = record_rounds("models", rounds, every, num_runs * problem.dimension)
     rule = algorithm._rule(problem, rounds)
 
     from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is asked for when needed
@@ -199,16 +198,17 @@ def check_initial(initial: ArrayLike | None, problem: Problem) -> Array:
     return model
 
 
-def record_rounds(rounds: int, every: int) -> NDArray[np.int64]:
-    """Return every so many rounds, and the last."""
-    return np.unique(np.append(np.arange(every, rounds + 1, every), rounds))
-
-
-def check_memory(name: str, numbers: int) -> None:
-    """Refuse to record more numbers than fit."""
-    if 8 * numbers > MOST_BYTES:
-        msg = f"{name} would need {8 * numbers / 2**30:.1f} GiB, more than {MOST_BYTES >> 30}: record less often, or fewer runs"
+def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[np.int64]:
+    """Return every so many rounds, and the last; refuse what would need too much memory with so many numbers a record."""
+    records = -(-rounds // every)  # counted before anything of their length is made
+    needed = 8 * records * (numbers + 1)
+    if needed > MOST_BYTES:
+        msg = (
+            f"record_every={every} of rounds={rounds} needs {needed / 2**30:.3g} GiB for {records} records of {name}, "
+            f"more than {MOST_BYTES >> 30}: record less often, or fewer runs"
+        )
         raise ValueError(msg)
+    return np.minimum(np.arange(1, records + 1) * every, rounds)
 
 
 @contextlib.contextmanager

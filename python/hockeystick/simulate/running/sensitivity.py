@@ -12,7 +12,7 @@ from hockeystick._checks import Array, count_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.rule import MODEL
-from hockeystick.simulate.running.run import bar, check_initial, check_memory, check_seed, record_rounds
+from hockeystick.simulate.running.run import bar, check_initial, check_seed, record_rounds
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -83,7 +83,7 @@ def sensitivity(
     Raises
     ------
     ValueError
-        If an argument is outside its domain, or the problems do not match.
+        If an argument is outside its domain, the problems do not match, or the sensitivities would need more than 4 GiB.
     TypeError
         If an argument is of the wrong type.
 
@@ -109,8 +109,7 @@ def sensitivity(
         msg = f"adjacent must have the loss, dimension and sizes of problem, not {adjacent!r}"
         raise ValueError(msg)
     start = check_initial(initial, problem)
-    recorded = record_rounds(rounds, count_scalar("record_every", record_every))
-    check_memory("sensitivities", 3 * len(recorded) * num_runs)
+    recorded = record_rounds("sensitivities", rounds, count_scalar("record_every", record_every), 3 * num_runs)
     rule = algorithm._rule(problem, rounds)
 
     from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is asked for when needed

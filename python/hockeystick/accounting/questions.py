@@ -1,0 +1,217 @@
+"""The questions to an accountant about delta, epsilon and the trade-off function of what is composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Grid, Result, scalar
+from hockeystick.accounting import engines
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.composition import Composition
+from hockeystick.accounting.explanation import Explanation, explanation
+from hockeystick.accounting.ledger import Ledger
+from hockeystick.accounting.trade_off import false_negative_rates
+
+
+class Questions(Ledger):
+    """The part of `Accountant` that answers in delta and epsilon."""
+
+    def delta(self, eps: ArrayLike) -> Result:
+        """Return the certified upper end of delta at `eps`.
+
+        Parameters
+        ----------
+        eps : array_like
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of delta(eps), exactly 0 beyond the largest possible loss.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        composed = self._composition()
+        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper_delta(composed, x))
+
+    def epsilon(self, delta: ArrayLike) -> Result:
+        """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1); 0 asks for pure differential privacy, the largest possible loss.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of epsilon, infinity where no epsilon will do.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain, or a forced engine has no answer.
+        """
+        composed = self._composition()
+        return each("delta", delta, DELTA, lambda x: self._upper_epsilon(composed, x))
+
+    def log_delta(self, eps: ArrayLike) -> Result:
+        """Return the certified upper end of log delta at `eps`.
+
+        Parameters
+        ----------
+        eps : array_like
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of log delta(eps), minus infinity where delta is 0. At any depth for Gaussian steps; others
+            stop at about -744, where delta leaves the doubles.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        composed = self._composition()
+        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: engines.log_delta(composed, x, self._engine))
+
+    def delta_bracket(self, eps: float) -> Bracket:
+        """Return certified ends of delta at `eps`.
+
+        Parameters
+        ----------
+        eps : float
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        Bracket
+            delta(eps) lies between the ends; `method` names the engine that found the upper one.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
+        return self._bracket(engines.Question(False, eps))
+
+    def epsilon_bracket(self, delta: float) -> Bracket:
+        """Return certified ends of the smallest epsilon >= 0 at `delta`.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        Bracket
+            epsilon lies between the ends; `method` names the engine that found the upper one.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain, or a forced engine has no answer.
+        """
+        delta = scalar("delta", delta, *DELTA)
+        return self._bracket(engines.Question(True, delta))
+
+    def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
+        """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
+
+        Parameters
+        ----------
+        eps : float, optional
+            Explain delta at this epsilon.
+        delta : float, optional
+            Explain epsilon at this delta. Exactly one of the two must be given.
+
+        Returns
+        -------
+        Explanation
+            Prints as text.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one argument is given, or it is outside its domain.
+        """
+        if (eps is None) == (delta is None):
+            msg = f"exactly one of eps and delta must be given, not eps={eps}, delta={delta}"
+            raise ValueError(msg)
+        if eps is not None:
+            question = engines.Question(False, scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE))
+        else:
+            question = engines.Question(True, scalar("delta", cast(float, delta), *DELTA))
+        composed = self._composition()
+        return explanation(composed.ledger, self._adjacency, self._answers(composed, question), composed.status)
+
+    def trade_off(self, fpr: ArrayLike) -> Result:
+        """Return a certified lower bound on the false-negative rate of every membership test.
+
+        Parameters
+        ----------
+        fpr : array_like
+            False-positive rate in [0, 1].
+
+        Returns
+        -------
+        ndarray or float
+            No test with this false-positive rate has a smaller false-negative rate.
+
+        Raises
+        ------
+        ValueError
+            If fpr is outside its domain, or a forced engine has no answer.
+
+        Notes
+        -----
+        Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
+        e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
+        """
+        rates = Grid(None, "raise").probability("fpr", fpr)
+        composed = self._composition()
+        upper_delta, upper_epsilon = partial(self._upper_delta, composed), partial(self._upper_epsilon, composed)
+        return false_negative_rates(upper_delta, upper_epsilon, rates)[()]
+
+    def advantage(self) -> float:
+        """Return a certified upper bound on the membership advantage, true-positive minus false-positive rate.
+
+        Returns
+        -------
+        float
+            delta(0), the total variation distance.
+        """
+        return self._upper_delta(self._composition(), 0.0)
+
+    def _answers(self, composed: Composition, question: engines.Question) -> list[engines.Answer]:
+        return engines.answers(composed, question, self._engine, upper_only=False)
+
+    def _bracket(self, question: engines.Question) -> Bracket:
+        composed = self._composition()
+        return engines.bracket(self._answers(composed, question), composed.status)
+
+    def _upper_delta(self, composed: Composition, eps: float) -> float:
+        return engines.upper_end(composed, engines.Question(False, eps), self._engine)
+
+    def _upper_epsilon(self, composed: Composition, delta: float) -> float:
+        return engines.upper_end(composed, engines.Question(True, delta), self._engine)
+
+
+def each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
+    """Check every number and answer for each; a scalar for a scalar."""
+    numbers = Grid(None, "raise").within(name, value, domain)
+    if numbers.ndim == 0:
+        return function(float(numbers))
+    return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

@@ -1,0 +1,159 @@
+"""Accountants under threads, signal handlers, copies and forks: no step is lost, and a query sees one ledger."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import pickle
+import threading
+
+import pytest
+
+import hockeystick as hs
+import processes
+from hockeystick.accounting import ledger
+from racing import race
+
+SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+
+
+def counted(accountant):
+    """Return the steps by the ledger and by the state, which is in the order of composition."""
+    return len(accountant), sum(step["count"] for step in accountant.state_dict()["steps"])
+
+
+def test_threads_lose_no_step():
+    """Eight threads compose 16,000 steps in all: every one is in the ledger, in the state and in epsilon."""
+    accountant = hs.Accountant()
+    calls = race(lambda: accountant.compose(SAMPLED), 2000, meanwhile=lambda: accountant.epsilon(1e-5))
+    assert counted(accountant) == (calls, calls)
+    assert accountant.epsilon(1e-5) == hs.Accountant().compose(SAMPLED, calls).epsilon(1e-5)
+
+
+def test_threads_compose_different_steps():
+    """Ledgers that grow while they are asked, saved, copied and pickled are whole each time."""
+    accountant, noise = hs.Accountant(), itertools.count(100)
+
+    def look():
+        copies = (copy.copy(accountant), copy.deepcopy(accountant), pickle.loads(pickle.dumps(accountant)))
+        for each in (*copies, hs.Accountant.from_state_dict(accountant.state_dict())):
+            steps, saved = counted(each)
+            assert steps == saved == sum(each.ledger.values())
+        repr(accountant), accountant.rdp([2.0, 3.0]), hs.zcdp_rho(accountant)
+
+    calls = race(lambda: accountant.compose(hs.Gaussian(float(next(noise)))), 100, meanwhile=look)
+    assert counted(accountant) == (calls, calls)
+    assert len(accountant.ledger) == calls
+
+
+def test_answers_are_of_one_ledger():
+    """Among the answers of one query, none is of a later ledger than another, though steps are composed meanwhile."""
+    accountant = hs.Accountant().compose(SAMPLED)
+
+    def look():
+        deltas = accountant.delta([1.0] * 20)
+        assert deltas.min() == deltas.max()
+        orders = accountant.rdp([2.0] * 20)
+        assert orders.min() == orders.max()
+
+    race(lambda: accountant.compose(SAMPLED), 200, meanwhile=look)
+
+
+def test_what_is_kept_between_questions_is_never_of_an_older_ledger(monkeypatch):
+    """A step that comes while a query hands the ledger to the core counts in the next query."""
+    accountant, threads = hs.Accountant().compose(hs.Gaussian(1.0)), []
+
+    class Slow(ledger.Composition):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            if not threads:
+                threads.append(threading.Thread(target=lambda: accountant.compose(hs.Gaussian(1.0))))
+                threads[0].start()
+                threads[0].join(0.2)  # it may have to wait for this query
+
+    monkeypatch.setattr(ledger, "Composition", Slow)
+    accountant.delta(1.0)
+    threads[0].join()
+    assert accountant.delta(1.0) == hs.Accountant().compose(hs.Gaussian(1.0), 2).delta(1.0)
+
+
+def test_what_interrupts_a_change(monkeypatch):
+    """In the middle of a change, a signal handler may ask and save; composing, which would be lost, is refused."""
+    accountant, check = hs.Accountant().compose(hs.Gaussian(1.0)), ledger.count_scalar
+    saved = []
+
+    def interrupted(name, value, *smallest):
+        if value == 2:  # the new total, inside the change
+            saved.append(counted(copy.deepcopy(accountant)))
+            saved.append(accountant.delta(1.0))
+            with pytest.raises(RuntimeError, match=r"this Accountant is being changed.*nothing was added"):
+                accountant.compose(hs.Gaussian(2.0))
+        return check(name, value, *smallest)
+
+    monkeypatch.setattr(ledger, "count_scalar", interrupted)
+    accountant.compose(hs.Gaussian(1.0))
+    monkeypatch.undo()
+    assert saved == [(1, 1), hs.Accountant().compose(hs.Gaussian(1.0)).delta(1.0)]
+    assert accountant.delta(1.0) == hs.Accountant().compose(hs.Gaussian(1.0), 2).delta(1.0)
+    accountant.compose(hs.Gaussian(1.0))
+    assert counted(accountant) == (3, 3)
+
+
+def test_a_change_that_fails_leaves_the_ledger_free():
+    """After a refused step, others compose, here and in another thread."""
+    accountant = hs.Accountant().compose(hs.Gaussian(1.0), 2**53)
+    with pytest.raises(ValueError, match="count must be an integer in"):
+        accountant.compose(hs.Gaussian(1.0))
+    thread = threading.Thread(target=lambda: accountant.compose(hs.Gaussian(2.0)))
+    thread.start()
+    thread.join()
+    assert accountant.ledger == {hs.Gaussian(1.0): 2**53, hs.Gaussian(2.0): 1}
+
+
+def test_the_ledger_is_of_its_moment():
+    """A ledger that was asked for stays as it was; what is composed later is in the next one."""
+    accountant = hs.Accountant().compose(hs.Gaussian(1.0))
+    before = accountant.ledger
+    accountant.compose(hs.Gaussian(2.0))
+    assert len(before) == 1
+    assert len(accountant.ledger) == 2
+
+
+FORKS = """
+import os, sys, threading
+import hockeystick as hs
+
+sys.setswitchinterval(1e-6)
+accountant, stop = hs.Accountant(), threading.Event()
+
+def work():
+    while not stop.is_set():
+        for noise in (1.0, 2.0, 3.0):
+            accountant.compose(hs.PoissonSampled(hs.Gaussian(noise), 0.01))
+            accountant.epsilon([1e-5, 1e-6])
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+wrong = 0
+for _ in range(12):
+    child = os.fork()
+    if child == 0:
+        steps = len(accountant)
+        whole = steps == sum(step["count"] for step in accountant.state_dict()["steps"])
+        accountant.compose(hs.Gaussian(5.0)).epsilon([1e-5, 1e-6])
+        os._exit(0 if whole and len(accountant) == steps + 1 else 1)
+    wrong += os.waitpid(child, 0)[1] != 0
+stop.set()
+for thread in threads:
+    thread.join()
+print(wrong)
+"""
+
+
+@needs_fork
+def test_forks_amid_changes():
+    """Children that are forked while four threads compose and ask have whole ledgers, and compose and ask themselves."""
+    assert processes.python(f"import warnings; warnings.simplefilter('ignore'){FORKS}", limit=60).stdout == "0\n"

@@ -1,0 +1,50 @@
+"""Threads that call the same object at once, and change places as often as Python can."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+THREADS = 8
+
+
+@contextmanager
+def restless() -> Iterator[None]:
+    """Let Python change threads after a microsecond."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def race(call: Callable[[], Any], each: int, *, meanwhile: Callable[[], Any] = lambda: None) -> int:
+    """Call `each` times in each of 8 threads, and `meanwhile` in this one until they end; return how many calls there were.
+
+    What a thread or `meanwhile` raises is raised here.
+    """
+    start, raised = threading.Barrier(THREADS), []
+
+    def run() -> None:
+        start.wait()
+        try:
+            for _ in range(each):
+                call()
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the thread of the test
+            raised.append(error)
+
+    with restless():
+        threads = [threading.Thread(target=run) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            meanwhile()
+        for thread in threads:
+            thread.join()
+    if raised:
+        raise raised[0]
+    return THREADS * each
