@@ -12,7 +12,7 @@ import json
 import logging
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hockeystick.sweep.errors import ClusterError
@@ -74,10 +74,9 @@ def check_client(client: object) -> None:
 
 
 def parts(
-    client: distributed.Client, plan: Plan, waiting: Schedule, num_threads: int | None
+    client: distributed.Client, identity: Mapping[str, Any], waiting: Schedule, num_threads: int | None
 ) -> Iterator[Callable[[], Part]]:
-    """Compute the shards that wait, and give each part as it arrives, in any order."""
-    identity = manifest(plan)
+    """Compute the shards that wait, and give each part as it arrives, in any order. `identity` is the manifest."""
     flying: set[distributed.Future] = set()
     landed: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
     try:
@@ -102,13 +101,13 @@ def parts(
             future.release()  # what runs will finish, and nobody keeps it
 
 
-def compute(identity: dict[str, Any], index: int, num_threads: int | None) -> Part:
+def compute(identity: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
     """Compute a part; this runs on a worker. `identity` is the manifest, so that every worker computes the same bytes."""
     plan = _checked(json.dumps(identity))
     worker = distributed.get_worker()
     started = time.perf_counter()
     shard = evaluate(plan, plan.shard(index), threads(num_threads or 1, worker.state.nthreads))
-    return encode(plan, shard, time.perf_counter() - started)
+    return encode(plan, identity, shard, time.perf_counter() - started)
 
 
 def threads(wanted: int | None, tasks: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,13 +13,15 @@ from typing import TYPE_CHECKING
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
-from hockeystick.sweep.store.parquet_part import Counts, Part, encode
+from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part, encode
 from hockeystick.sweep.store.store import Store
 
 if TYPE_CHECKING:
     import distributed
 
 READERS = 8  # threads that read the parts of an earlier run
+
+logger = logging.getLogger("hockeystick.sweep")
 
 
 class Runner:
@@ -33,6 +36,7 @@ class Runner:
         self.progress = progress
         self.client = client
         self.counts = Counts()
+        self.damaged: list[str] = []
         self.computed_rows = 0
         self.compute_seconds = 0.0
         self.write_seconds = 0.0
@@ -59,25 +63,34 @@ class Runner:
         with ThreadPoolExecutor(READERS) as readers:
             for start in range(0, len(present), 8 * READERS):
                 some = present[start : start + 8 * READERS]
-                for index, counts in zip(some, readers.map(self.store.read, some), strict=True):
+                for index, counts in zip(some, readers.map(self.stored, some), strict=True):
                     if counts is not None:
                         self.counts.add(counts)
                         whole.add(index)
         return [index for index in range(self.plan.num_shards) if index not in whole]
+
+    def stored(self, index: int) -> Counts | None:
+        """Return what a part of an earlier run holds; None, and say so, where it is not what that run wrote."""
+        try:
+            return self.store.read(index)
+        except DamagedPartError as error:
+            self.damaged.append(f"{self.store.folder}/cells/{self.store.name(index)}: {error}")
+            logger.warning("%s; it is computed anew", self.damaged[-1])
+            return None
 
     def parts(self) -> Generator[Callable[[], Part]]:
         """Yield the parts as they are computed: each a call that the writer makes."""
         if self.client is not None:
             from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-            yield from cluster.parts(self.client, self.plan, self.waiting, self.num_threads)
+            yield from cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads)
             return
         while (index := self.waiting.next()) is not None:
             started = time.perf_counter()
             shard = evaluate(self.plan, self.plan.shard(index), self.num_threads)
             seconds = time.perf_counter() - started
             self.waiting.finished(index, seconds)
-            yield functools.partial(encode, self.plan, shard, seconds)
+            yield functools.partial(encode, self.plan, self.store.manifest, shard, seconds)
 
     def publish(self, encoded: Callable[[], Part]) -> None:
         """Write a part, in the writer's thread."""
@@ -106,5 +119,11 @@ class Runner:
             ranges=self.counts.ranges,
             non_finite=self.counts.non_finite,
             errors=self.counts.errors,
+            first_error=_told(self.counts.first_error),
+            damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
         )
+
+
+def _told(error: tuple[int, str] | None) -> str:
+    return f"cell {error[0]}: {error[1]}" if error else ""
