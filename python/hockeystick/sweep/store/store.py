@@ -19,6 +19,7 @@ from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
+from hockeystick.sweep.store.claims import claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.names import is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
@@ -69,10 +70,12 @@ def open_store(out: str | os.PathLike[str], plan: Plan) -> Iterator[Store]:
     with _as_output_error(store.folder):
         _check_space(store)
         store.folder.create()
-    with store.folder.locked():
+    with store.folder.locked() as locked:
         with _as_output_error(store.folder):
-            _prepare(store)
+            _prepare(store, locked=locked)
         yield store
+        with _as_output_error(store.folder):
+            _check_manifest(store)  # somebody may have cleared the place and begun another sweep there
 
 
 def manifest(plan: Plan) -> dict[str, Any]:
@@ -150,20 +153,41 @@ def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
     return content
 
 
-def _prepare(store: Store) -> None:
+def _prepare(store: Store, *, locked: bool) -> None:
     """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
-    wanted = store.manifest
-    folder = store.folder
-    found = _stored_manifest(folder)
-    if found is not None:
-        if changes(found, wanted):
-            _refuse(folder, found, wanted)
-    elif any(not is_temporary(name) and name != "cells" for name in folder.entries()) or store.present():
-        message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no manifest.json"
-        raise OutputError(message)
-    else:
-        folder.write("manifest.json", (json.dumps(wanted, indent=2) + "\n").encode())
+    if _stored_manifest(store.folder) is None:
+        with contextlib.nullcontext() if locked else claimed(store.folder, _digest(store.manifest)):
+            _write_manifest(store)
+    _check_manifest(store)
     _tidy(store)
+
+
+def _write_manifest(store: Store) -> None:
+    """Write the manifest into an empty folder, unless another run has done so by now."""
+    names = [name for name in store.folder.entries() if not is_temporary(name) and name != "cells"]
+    parts = store.present()
+    if _stored_manifest(store.folder) is not None:
+        return
+    if names or parts:
+        message = (
+            f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no manifest.json"
+        )
+        raise OutputError(message)
+    store.folder.write_new("manifest.json", (json.dumps(store.manifest, indent=2) + "\n").encode())
+
+
+def _check_manifest(store: Store) -> None:
+    """Refuse a folder whose manifest is not that of this run."""
+    found = _stored_manifest(store.folder)
+    if found is None:
+        message = f"manifest.json cannot be read back from {store.folder}"
+        raise OSError(message)
+    if changes(found, store.manifest):
+        _refuse(store.folder, found, store.manifest)
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
 
 
 def _tidy(store: Store) -> None:
