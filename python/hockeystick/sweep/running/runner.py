@@ -10,6 +10,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
@@ -28,13 +31,20 @@ class Runner:
     """One run: what is computed, and what it counts."""
 
     def __init__(
-        self, store: Store, num_threads: int | None, progress: Progress, client: distributed.Client | None
+        self,
+        store: Store,
+        num_threads: int | None,
+        progress: Progress,
+        client: distributed.Client | None,
+        *,
+        strict: bool,
     ) -> None:
         self.store = store
         self.plan = store.plan
         self.num_threads = num_threads
         self.progress = progress
         self.client = client
+        self.strict = strict
         self.counts = Counts()
         self.damaged: list[str] = []
         self.computed_rows = 0
@@ -44,6 +54,7 @@ class Runner:
     def go(self) -> None:
         """Take stock of the parts that are there, then compute the others while those before are written."""
         self.waiting = Schedule(self.plan, self.missing())
+        self.check(self.counts.first_error)
         self.report()
         if self.counts.rows == self.plan.num_cells:
             return
@@ -83,14 +94,25 @@ class Runner:
         if self.client is not None:
             from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-            yield from cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads)
+            for part in cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads):
+                self.check(part.counts.first_error)
+                yield functools.partial(_itself, part)
             return
         while (index := self.waiting.next()) is not None:
             started = time.perf_counter()
             shard = evaluate(self.plan, self.plan.shard(index), self.num_threads)
             seconds = time.perf_counter() - started
             self.waiting.finished(index, seconds)
+            self.check(shard.first_error())
             yield functools.partial(encode, self.plan, self.store.manifest, shard, seconds)
+
+    def check(self, error: tuple[int, str] | None) -> None:
+        """End a strict run at a cell with an error."""
+        if self.strict and error:
+            columns = self.plan.axis_columns(np.array([error[0]]))
+            inputs = ", ".join(f"{name} = {column[0]}" for name, column in columns.items())
+            message = f"cell {error[0]} ({inputs}): {error[1]}; {self.counts.rows:,} cells are kept"
+            raise CellError(message)
 
     def publish(self, encoded: Callable[[], Part]) -> None:
         """Write a part, in the writer's thread."""
@@ -127,3 +149,7 @@ class Runner:
 
 def _told(error: tuple[int, str] | None) -> str:
     return f"cell {error[0]}: {error[1]}" if error else ""
+
+
+def _itself(part: Part) -> Part:
+    return part
