@@ -16,6 +16,8 @@ fsspec = pytest.importorskip("fsspec")
 
 from fsspec.implementations.memory import MemoryFileSystem
 
+from hockeystick.sweep.store.folder import open_folder
+
 THETA = {
     "shard_rows": 7,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
@@ -140,7 +142,7 @@ def test_refusals(url: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["pipe_file", "mv"])
-@pytest.mark.parametrize("at", [2, 3, 4])  # the manifest is the first
+@pytest.mark.parametrize("at", [3, 4, 5])  # a claim and the manifest come first
 @pytest.mark.parametrize(
     "failure",
     [
@@ -161,14 +163,15 @@ def test_failing_file_system(
         run(THETA, "failing://out")
     visible = {name: data for name, data in stored("failing://out").items() if not name.endswith(".tmp")}
     assert visible.items() <= whole.items()
-    assert len(visible) == at - 1
+    assert len(visible) == at - 2
     run(THETA, "failing://out")
     assert stored("failing://out") == whole
 
 
-def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem]) -> None:
-    """Where not even the manifest can be written, the output is refused."""
-    failing.countdown, failing.error = 1, PermissionError(errno.EACCES, "Permission denied")
+@pytest.mark.parametrize("at", [1, 2])
+def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem], at: int) -> None:
+    """Where not even the claim or the manifest can be written, the output is refused."""
+    failing.countdown, failing.error = at, PermissionError(errno.EACCES, "Permission denied")
     with pytest.raises(OutputError, match=r"out must be a writable directory, not failing://out: Permission denied"):
         run(THETA, "failing://out")
 
@@ -186,6 +189,17 @@ def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
     assert stored(url) == whole
     with pytest.raises(OutputError, match="title was added"):
         run({**THETA, "title": "new"}, url)
+
+
+@pytest.mark.slow
+def test_conditional_put(bucket: str) -> None:
+    """An object store is asked to create the manifest and not to replace it, and the file that was there first stays."""
+    folder = open_folder(f"{bucket}/{uuid.uuid4()}")
+    folder.write_new("manifest.json", b"first")
+    folder.write_new("manifest.json", b"second")
+    assert folder.read("manifest.json") == b"first"
+    with pytest.raises(OSError, match="bucket"):
+        open_folder("s3://absent/out").write_new("manifest.json", b"lost")
 
 
 @pytest.mark.slow

@@ -10,14 +10,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import budget, plan
-from hockeystick.cli.arguments import count
-
-if TYPE_CHECKING:
-    import distributed
+from hockeystick.cli import budget, plan, sweep_run
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -46,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 for a failure, 2 for a wrong argument, 130 and 143 after SIGINT and SIGTERM.
+        0, or 1 for a failure, 2 for a wrong argument, 3 where cells of a sweep have an error, 130 and 143 after SIGINT and SIGTERM.
 
     Examples
     --------
@@ -56,17 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     chosen = _parser().parse_args(arguments)
-    handler: Callable[[argparse.Namespace], None] = chosen.handler
+    handler: Callable[[argparse.Namespace], int | None] = chosen.handler
     with _logging():
         try:
             with _sigterm():
-                handler(chosen)
+                return handler(chosen) or 0
         except (KeyboardInterrupt, Terminated) as request:
             return _interrupted(chosen, signal.SIGTERM if isinstance(request, Terminated) else signal.SIGINT)
         except (ValueError, ImportError, OSError) as error:
             sys.stderr.write(f"hockeystick {chosen.command}: {error}\n")
             return 2 if isinstance(error, ValueError) else 1
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,25 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, draw the result or write its report")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
-    _add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
+    sweep_run.add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
     _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
     _add_report(actions.add_parser("report", help="write one page of HTML with pictures, tables and the plan"))
     return parser
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", type=Path, help="a TOML file")
-    parser.add_argument("-o", "--out", required=True, help="directory or URL of the table; an earlier run is resumed")
-    parser.add_argument(
-        "--num-threads", type=count, metavar="N", help="threads of the computation; all cores if not given"
-    )
-    places = parser.add_mutually_exclusive_group()
-    places.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster at, say, tcp://host:8786")
-    places.add_argument(
-        "--workers", type=count, metavar="N", help="compute in N processes, a Dask cluster on this machine"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress and no summary")
-    parser.set_defaults(handler=_run)
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:
@@ -151,35 +131,6 @@ def _demo(chosen: argparse.Namespace) -> None:
     from hockeystick.cli.demo import run  # noqa: PLC0415
 
     run(chosen.out)
-
-
-def _run(chosen: argparse.Namespace) -> None:
-    from hockeystick.sweep import run  # noqa: PLC0415
-    from hockeystick.sweep.running.progress import bar, lines  # noqa: PLC0415
-
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(_client(chosen))
-        progress = None
-        if not chosen.quiet:
-            progress = stack.enter_context(bar() if sys.stderr.isatty() else lines())
-        summary = run(chosen.plan, chosen.out, num_threads=chosen.num_threads, progress=progress, client=client)
-    if chosen.quiet:
-        sys.stderr.writelines(f"warning: {text}\n" for text in summary.warnings)
-        return
-    sys.stdout.write(f"{summary}\nwritten to {chosen.out}\n")
-
-
-def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[distributed.Client | None]:
-    if not chosen.scheduler and not chosen.workers:
-        return contextlib.nullcontext()
-    from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
-
-    for name in ("distributed", "distributed.client"):  # they have levels of their own
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what is lost for good is told in one line
-    if chosen.scheduler:
-        return cluster.connected(chosen.scheduler)
-    chosen.num_threads = cluster.threads(chosen.num_threads, chosen.workers)
-    return cluster.local(chosen.workers)
 
 
 def _plot(chosen: argparse.Namespace) -> None:

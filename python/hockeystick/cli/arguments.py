@@ -37,11 +37,20 @@ def probability(text: str) -> float:
 
 def count(text: str) -> int:
     """Return an integer in [1, 2^53]."""
+    return _integer(text, LARGEST_COUNT)
+
+
+def port(text: str) -> int:
+    """Return the number of a TCP port."""
+    return _integer(text, 65535)
+
+
+def _integer(text: str, largest: int) -> int:
     try:
         value = int(text)
     except ValueError:
         value = 0
-    if not 1 <= value <= LARGEST_COUNT:
-        message = f"must be an integer in [1, {LARGEST_COUNT}], not {text}"
+    if not 1 <= value <= largest:
+        message = f"must be an integer in [1, {largest}], not {text}"
         raise argparse.ArgumentTypeError(message)
     return value

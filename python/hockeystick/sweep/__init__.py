@@ -29,13 +29,15 @@ An output takes those of the axes and fixed arguments that its function has. The
 ``cell``, the inputs, the outputs, and ``error``, which says for a cell out of a function's domain why its value is NaN.
 The column of a ``best`` function holds its smallest bound.
 
+An argument that counts something, such as ``steps``, must have whole values. A `logspace` seldom has them: list them.
+
 A sweep runs on the cores of this machine or on a Dask cluster, and writes to a directory or to a URL that fsspec knows.
 """
 
 from __future__ import annotations
 
-from hockeystick.sweep.errors import ClusterError, OutputError, PlanError
+from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 from hockeystick.sweep.running.run import run
 from hockeystick.sweep.running.summary import Summary
 
-__all__ = ["ClusterError", "OutputError", "PlanError", "Summary", "run"]
+__all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Summary", "run"]

@@ -11,5 +11,9 @@ class OutputError(ValueError):
     """An output directory that cannot be used; the message says why. Nothing was written."""
 
 
+class CellError(ValueError):
+    """A cell that a function refuses, in a strict run; the message names the cell, its inputs and the reason."""
+
+
 class ClusterError(OSError):
     """A cluster that cannot be used or was lost; the message says why. What had been written stays."""

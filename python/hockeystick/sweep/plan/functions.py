@@ -89,6 +89,23 @@ COSTLY = frozenset(
 # The arguments that are words, and the words.
 CHOICES: dict[str, tuple[str, ...]] = {"loss": LOSSES, "schedule": SCHEDULES}
 
+# The arguments that every function takes as an integer only; the number of silos in a round may be a mean.
+INTEGERS = frozenset(
+    {
+        *(
+            "ball_dimension",
+            "batch_size",
+            "dimension",
+            "index",
+            "local_steps",
+            "num_clients",
+            "num_records",
+            "num_silos",
+        ),
+        *("num_users", "period", "rounds", "steps"),
+    }
+)
+
 # Without it the last axis of an array would be the round, where a sweep's axes are constants.
 ALSO_REQUIRED = {"contraction_sum": ("rounds",)}
 

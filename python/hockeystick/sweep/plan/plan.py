@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hockeystick.sweep.errors import PlanError
 from hockeystick.sweep.plan.axes import Axis, Values, listed, parse_axis, parse_zip, scalar, shorten
-from hockeystick.sweep.plan.functions import CHOICES, COSTLY, Function, UnknownFunctionError, lookup
+from hockeystick.sweep.plan.functions import CHOICES, COSTLY, INTEGERS, Function, UnknownFunctionError, lookup
 
 SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
 COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to milliseconds, and enough shards for a cluster
@@ -245,10 +245,13 @@ def _check_output(output: Output, shared: Mapping[str, Values]) -> None:
 
 
 def _check_kind(key: str, name: str, values: Values) -> None:
-    """Words where the argument is a word, numbers elsewhere."""
+    """Words where the argument is a word, numbers elsewhere, and integers where it counts something."""
     if name in CHOICES:
         wrong = [value for value in values.tolist() if value not in CHOICES[name]]
         domain = f"one of {', '.join(CHOICES[name])}"
+    elif name in INTEGERS and values.dtype.kind == "f":
+        wrong = values[values != np.rint(values)][:1].tolist()
+        domain = "an integer"
     else:
         wrong = values.tolist()[:1] if values.dtype.kind == "U" else []
         domain = "a number"

@@ -10,7 +10,7 @@ _ARGUMENTS = {
     "probability": ("delta", "p", "fpr", "sampling_rate"),
     "count": (
         *("batch_size", "dimension", "index", "local_steps", "num_clients", "num_records", "num_silos", "num_users"),
-        *("rounds", "silos_per_round", "steps", "suffix"),
+        *("period", "rounds", "silos_per_round", "steps"),
     ),
     "standard deviations": ("mu", "r", "x"),
     "noise / sensitivity": ("noise_multiplier",),

@@ -2,6 +2,8 @@
 
 Workers need hockeystick and neither the output's file system nor its credentials. Since one process publishes, a part
 that two workers computed, say because one was thought dead, is published once.
+
+Dask's messages are pickled: whoever can connect to a scheduler or a worker can run code there and in this process.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 import logging
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hockeystick.sweep.errors import ClusterError
@@ -23,6 +25,7 @@ from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import changes, manifest
 
 try:
+    import dask
     import distributed
     from dask.system import CPU_COUNT
 except ImportError as missing:
@@ -33,15 +36,22 @@ CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 60.0  # without any worker
 SLOTS_SECONDS = 5.0  # between two looks at the cluster's size
 TASKS_PER_THREAD = 2  # one that is computed, one that waits for it
+ROLES = ("scheduler", "worker", "client")
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is for the client, which ends its workers
 
 
+def tls(ca_file: str, cert: str, key: str) -> distributed.Security:
+    """Return the settings of a cluster whose members all have certificates of one authority, and talk TLS only."""
+    roles = {f"tls_{role}_{what}": file for role in ROLES for what, file in (("cert", cert), ("key", key))}
+    return distributed.Security(tls_ca_file=ca_file, require_encryption=True, **roles)
+
+
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[distributed.Client]:
+def connected(address: str, security: distributed.Security | None = None) -> Iterator[distributed.Client]:
     """Give a client of a scheduler that runs elsewhere."""
     try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, distributed.TimeoutError) as error:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
+    except (OSError, ValueError, RuntimeError, TypeError, distributed.TimeoutError) as error:
         message = f"scheduler must be the address of a Dask scheduler, not {address}: {error}"
         raise ClusterError(message) from error
     try:
@@ -51,13 +61,23 @@ def connected(address: str) -> Iterator[distributed.Client]:
 
 
 @contextlib.contextmanager
-def local(workers: int) -> Iterator[distributed.Client]:
-    """Give a client of so many worker processes of one thread on this machine, which end with it."""
+def local(
+    workers: int, security: distributed.Security | None = None, dashboard_port: int | None = None
+) -> Iterator[distributed.Client]:
+    """Give a client of so many worker processes of one thread on this machine, which end with it.
+
+    They listen on the loopback interface alone. Without a dashboard, a free port there says that the scheduler is alive.
+    """
+    page = f"127.0.0.1:{dashboard_port}" if dashboard_port else None
     with (
+        dask.config.set({} if page else {"distributed.scheduler.http.routes": ["distributed.http.health"]}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            dashboard_address=":0",
+            host="127.0.0.1",
+            dashboard_address=page,
+            scheduler_kwargs={} if page else {"dashboard_address": "127.0.0.1:0"},
+            security=security,
             silence_logs=logging.CRITICAL,
             preload=DEAF,
         ) as cluster,
@@ -74,10 +94,9 @@ def check_client(client: object) -> None:
 
 
 def parts(
-    client: distributed.Client, plan: Plan, waiting: Schedule, num_threads: int | None
-) -> Iterator[Callable[[], Part]]:
-    """Compute the shards that wait, and give each part as it arrives, in any order."""
-    identity = manifest(plan)
+    client: distributed.Client, identity: Mapping[str, Any], waiting: Schedule, num_threads: int | None
+) -> Iterator[Part]:
+    """Compute the shards that wait, and give each part as it arrives, in any order. `identity` is the manifest."""
     flying: set[distributed.Future] = set()
     landed: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
     try:
@@ -96,19 +115,19 @@ def parts(
             flying.remove(future)
             del future  # the last reference: the cluster forgets the part
             waiting.finished(part.index, part.compute_seconds)
-            yield functools.partial(_itself, part)
+            yield part
     finally:
         for future in flying:
             future.release()  # what runs will finish, and nobody keeps it
 
 
-def compute(identity: dict[str, Any], index: int, num_threads: int | None) -> Part:
+def compute(identity: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
     """Compute a part; this runs on a worker. `identity` is the manifest, so that every worker computes the same bytes."""
     plan = _checked(json.dumps(identity))
     worker = distributed.get_worker()
     started = time.perf_counter()
     shard = evaluate(plan, plan.shard(index), threads(num_threads or 1, worker.state.nthreads))
-    return encode(plan, shard, time.perf_counter() - started)
+    return encode(plan, identity, shard, time.perf_counter() - started)
 
 
 def threads(wanted: int | None, tasks: int) -> int:
@@ -127,10 +146,6 @@ def _checked(identity: str) -> Plan:
         message = f"workers must run what the client runs; on {distributed.get_worker().address} {'; '.join(told)}"
         raise ClusterError(message)
     return plan
-
-
-def _itself(part: Part) -> Part:
-    return part
 
 
 def _slots(client: distributed.Client) -> int:

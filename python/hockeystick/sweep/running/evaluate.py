@@ -30,6 +30,11 @@ class Shard:
     errors: dict[int, str] = field(default_factory=dict)  # row -> text
     warnings: list[str] = field(default_factory=list)
 
+    def first_error(self) -> tuple[int, str] | None:
+        """Return the first cell with an error, and its text."""
+        row = min(self.errors, default=None)
+        return None if row is None else (self.cells[row], self.errors[row])
+
 
 def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
     """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""

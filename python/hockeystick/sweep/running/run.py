@@ -22,12 +22,13 @@ def run(
     num_threads: int | None = None,
     progress: Progress | None = None,
     client: distributed.Client | None = None,
+    strict: bool = False,
 ) -> Summary:
     """Evaluate every cell of a plan and write the table as a Parquet dataset.
 
     Interrupted at any moment, even killed, it goes on where it was when called again with the same plan and directory,
     and ends with the same bytes as an uninterrupted run. A cell out of a function's domain gets NaN and a text in the
-    column ``error``; it does not stop the run.
+    column ``error``; it does not stop the run, unless `strict`.
 
     Parameters
     ----------
@@ -43,7 +44,10 @@ def run(
         until something is known of it.
     client : distributed.Client, optional
         Of a Dask cluster that computes the shards; this process writes them. Its workers need hockeystick, in the same
-        version and with the same instruction set, so that the table is the same as without a cluster.
+        version and with the same instruction set, so that the table is the same as without a cluster. Whoever can connect
+        to the cluster can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
+    strict : bool, optional
+        Stop at the first part that has a cell with an error; the parts before it stay.
 
     Returns
     -------
@@ -58,6 +62,8 @@ def run(
         If the plan is wrong or its table too large; nothing has been written then.
     OutputError
         If the directory cannot be used, or holds the run of another plan.
+    CellError
+        If `strict`, and a function refuses a cell.
     OSError
         If a part cannot be written, say because the disk is full, or the cluster is lost; the parts before it stay.
 
@@ -82,7 +88,7 @@ def run(
     checked = load(plan)
     started = time.perf_counter()
     with open_store(out, checked) as store:
-        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client)
+        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict=strict)
         try:
             runner.go()
         except OSError as error:

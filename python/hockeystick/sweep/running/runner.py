@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
-from hockeystick.sweep.store.parquet_part import Counts, Part, encode
+from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part, encode
 from hockeystick.sweep.store.store import Store
 
 if TYPE_CHECKING:
@@ -20,19 +24,29 @@ if TYPE_CHECKING:
 
 READERS = 8  # threads that read the parts of an earlier run
 
+logger = logging.getLogger("hockeystick.sweep")
+
 
 class Runner:
     """One run: what is computed, and what it counts."""
 
     def __init__(
-        self, store: Store, num_threads: int | None, progress: Progress, client: distributed.Client | None
+        self,
+        store: Store,
+        num_threads: int | None,
+        progress: Progress,
+        client: distributed.Client | None,
+        *,
+        strict: bool,
     ) -> None:
         self.store = store
         self.plan = store.plan
         self.num_threads = num_threads
         self.progress = progress
         self.client = client
+        self.strict = strict
         self.counts = Counts()
+        self.damaged: list[str] = []
         self.computed_rows = 0
         self.compute_seconds = 0.0
         self.write_seconds = 0.0
@@ -40,6 +54,7 @@ class Runner:
     def go(self) -> None:
         """Take stock of the parts that are there, then compute the others while those before are written."""
         self.waiting = Schedule(self.plan, self.missing())
+        self.check(self.counts.first_error)
         self.report()
         if self.counts.rows == self.plan.num_cells:
             return
@@ -59,25 +74,45 @@ class Runner:
         with ThreadPoolExecutor(READERS) as readers:
             for start in range(0, len(present), 8 * READERS):
                 some = present[start : start + 8 * READERS]
-                for index, counts in zip(some, readers.map(self.store.read, some), strict=True):
+                for index, counts in zip(some, readers.map(self.stored, some), strict=True):
                     if counts is not None:
                         self.counts.add(counts)
                         whole.add(index)
         return [index for index in range(self.plan.num_shards) if index not in whole]
+
+    def stored(self, index: int) -> Counts | None:
+        """Return what a part of an earlier run holds; None, and say so, where it is not what that run wrote."""
+        try:
+            return self.store.read(index)
+        except DamagedPartError as error:
+            self.damaged.append(f"{self.store.folder}/cells/{self.store.name(index)}: {error}")
+            logger.warning("%s; it is computed anew", self.damaged[-1])
+            return None
 
     def parts(self) -> Generator[Callable[[], Part]]:
         """Yield the parts as they are computed: each a call that the writer makes."""
         if self.client is not None:
             from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-            yield from cluster.parts(self.client, self.plan, self.waiting, self.num_threads)
+            for part in cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads):
+                self.check(part.counts.first_error)
+                yield functools.partial(_itself, part)
             return
         while (index := self.waiting.next()) is not None:
             started = time.perf_counter()
             shard = evaluate(self.plan, self.plan.shard(index), self.num_threads)
             seconds = time.perf_counter() - started
             self.waiting.finished(index, seconds)
-            yield functools.partial(encode, self.plan, shard, seconds)
+            self.check(shard.first_error())
+            yield functools.partial(encode, self.plan, self.store.manifest, shard, seconds)
+
+    def check(self, error: tuple[int, str] | None) -> None:
+        """End a strict run at a cell with an error."""
+        if self.strict and error:
+            columns = self.plan.axis_columns(np.array([error[0]]))
+            inputs = ", ".join(f"{name} = {column[0]}" for name, column in columns.items())
+            message = f"cell {error[0]} ({inputs}): {error[1]}; {self.counts.rows:,} cells are kept"
+            raise CellError(message)
 
     def publish(self, encoded: Callable[[], Part]) -> None:
         """Write a part, in the writer's thread."""
@@ -106,5 +141,15 @@ class Runner:
             ranges=self.counts.ranges,
             non_finite=self.counts.non_finite,
             errors=self.counts.errors,
+            first_error=_told(self.counts.first_error),
+            damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
         )
+
+
+def _told(error: tuple[int, str] | None) -> str:
+    return f"cell {error[0]}: {error[1]}" if error else ""
+
+
+def _itself(part: Part) -> Part:
+    return part

@@ -23,6 +23,8 @@ class Summary:
     non_finite: dict[str, int]  # NaN and infinite values of each output
     errors: int  # cells with an error text
     warnings: tuple[str, ...] = ()  # what the functions warned of
+    first_error: str = ""  # the first cell with an error text, and the text
+    damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""
@@ -35,5 +37,6 @@ class Summary:
             count = self.non_finite[name]
             lines.append(f"{name}: {least:.6g} to {greatest:.6g}" + (f", {count:,} not finite" if count else ""))
         if self.errors:
-            lines.append(f"{self.errors:,} cells have an error; see the column error")
+            lines.append(f"{self.errors:,} cells have an error; see the column error. The first is {self.first_error}")
+        lines += [f"computed anew, since damaged: {text}" for text in self.damaged]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])

@@ -14,7 +14,7 @@ from hockeystick.sweep.store.names import temporary
 
 try:
     import fcntl
-except ImportError:  # not on Windows: there two runs in one folder are not told apart
+except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 
@@ -24,8 +24,8 @@ class Folder(Protocol):
     def create(self) -> None:
         """Make it, if it is not there."""
 
-    def locked(self) -> contextlib.AbstractContextManager[None]:
-        """Keep a second run out, where the file system can."""
+    def locked(self) -> contextlib.AbstractContextManager[bool]:
+        """Keep a second run out, and say whether the file system could."""
 
     def free_bytes(self) -> int | None:
         """Return how much more fits in, if that is known. The folder need not be there yet."""
@@ -38,6 +38,9 @@ class Folder(Protocol):
 
     def write(self, name: str, content: bytes) -> None:
         """Publish a file, or replace it."""
+
+    def write_new(self, name: str, content: bytes) -> None:
+        """Publish a file unless one of that name is there. Not every store can; read it back to see whose it is."""
 
     def remove(self, name: str) -> None:
         """Remove a file."""
@@ -108,12 +111,17 @@ class LocalFolder:
             finally:
                 os.close(folder)
 
+    def write_new(self, name: str, content: bytes) -> None:
+        """Write a file. A lock or a claim keeps others from writing it at the same moment."""
+        self.write(name, content)
+
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[bool]:
         """Keep a second run out of the directory. The lock is the kernel's, so that it ends with the process."""
         if fcntl is None:
-            yield
+            yield False
             return
+        held = True
         folder = os.open(self.root, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -122,8 +130,8 @@ class LocalFolder:
             message = f"out must be used by one run at a time, not {self}: another run is writing to it"
             raise OutputError(message) from None
         except OSError:  # a file system without locks
-            pass
+            held = False
         try:
-            yield
+            yield held
         finally:
             os.close(folder)

@@ -1,6 +1,8 @@
-"""Names of files that are not whole yet."""
+"""Names of files that are not there to stay."""
 
 from __future__ import annotations
+
+CLAIM = "claim-"  # see the module `claims`; without a dot, since some servers do not list hidden files
 
 
 def temporary(name: str) -> str:
@@ -10,5 +12,5 @@ def temporary(name: str) -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a file was left unfinished."""
-    return name.startswith(".") and name.endswith(".tmp")
+    """Say whether a file was left unfinished, or is a claim."""
+    return name.startswith((".", CLAIM)) and name.endswith(".tmp")

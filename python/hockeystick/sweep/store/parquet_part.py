@@ -2,17 +2,30 @@
 
 A part is a function of the plan and its number alone, so that it does not matter who computed it, where, and when: no
 times, no random names, fixed writer options.
+
+The metadata of its Parquet footer say what it is:
+
+- `hockeystick.plan_sha256`, `hockeystick.version`, `hockeystick.instruction_set`, `hockeystick.pyarrow`: the sweep it
+  belongs to, as in the manifest;
+- `hockeystick.warnings`: what the functions warned of, a JSON list;
+- `hockeystick.file_sha256`: the SHA-256 of the whole file in which these 64 digits are replaced by zeros. It covers
+  every bit: values, statistics, page headers and the other metadata;
+- of each column its `unit`, and of an output its `function`, `arguments` and `status`, which says what the values are
+  worth ("exact", "certified", "risk bound", "unsound").
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import status
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.running.evaluate import Shard
 
@@ -25,6 +38,18 @@ except ImportError as missing:
 
 PYARROW_VERSION: str = pa.__version__
 WRITE_OPTIONS: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}
+IDENTITY = (
+    "plan_sha256",
+    "version",
+    "instruction_set",
+    "pyarrow",
+)  # of the manifest's entries, those that a part repeats
+DIGEST = "hockeystick.file_sha256"
+NO_DIGEST = b"0" * 64
+
+
+class DamagedPartError(ValueError):
+    """A part that is not what its sweep would write; the message goes on after "it", as in "it is cut short"."""
 
 
 @dataclass
@@ -33,6 +58,7 @@ class Counts:
 
     rows: int = 0
     errors: int = 0  # cells with an error text
+    first_error: tuple[int, str] | None = None  # its cell and the text
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of the finite values of each output
     non_finite: dict[str, int] = field(default_factory=dict)  # NaN and infinite values of each output
     warnings: list[str] = field(default_factory=list)  # what the functions warned of
@@ -41,6 +67,8 @@ class Counts:
         """Take in another part."""
         self.rows += other.rows
         self.errors += other.errors
+        found = [error for error in (self.first_error, other.first_error) if error]
+        self.first_error = min(found, default=None)
         self.warnings += [text for text in other.warnings if text not in self.warnings]
         for name, (least, greatest) in other.ranges.items():
             low, high = self.ranges.get(name, (np.nan, np.nan))
@@ -58,8 +86,8 @@ class Part:
     compute_seconds: float
 
 
-def encode(plan: Plan, shard: Shard, compute_seconds: float) -> Part:
-    """Return the part of a shard."""
+def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_seconds: float) -> Part:
+    """Return the part of a shard of the sweep that has this manifest."""
     texts = [shard.errors.get(row) for row in range(len(shard.cells))]
     columns = {
         **shard.axes,
@@ -74,37 +102,76 @@ def encode(plan: Plan, shard: Shard, compute_seconds: float) -> Part:
         else pa.array(np.broadcast_to(columns[field.name], len(texts)), field.type)
         for field in schema
     ]
-    metadata = {"hockeystick.warnings": json.dumps(shard.warnings)}
+    metadata = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
     table = pa.Table.from_arrays(arrays, schema=schema.with_metadata(metadata))
     sink = pa.BufferOutputStream()
     dictionaries = [name for name in schema.names if name not in shard.outputs and name != "cell"]
-    pq.write_table(table, sink, use_dictionary=dictionaries, row_group_size=len(texts), **WRITE_OPTIONS)
-    counts = count(table, shard.outputs)
-    return Part(shard.cells.start // plan.shard_rows, sink.getvalue().to_pybytes(), counts, compute_seconds)
+    with pq.ParquetWriter(sink, table.schema, use_dictionary=dictionaries, **WRITE_OPTIONS) as writer:
+        writer.write_table(table, row_group_size=len(texts))
+        writer.add_key_value_metadata({DIGEST: NO_DIGEST})
+    content = _sealed(sink.getvalue().to_pybytes())
+    return Part(shard.cells.start // plan.shard_rows, content, count(table, shard.outputs), compute_seconds)
 
 
-def decode(plan: Plan, index: int, content: bytes) -> Counts | None:
-    """Return what a stored part holds, or None if it is not that part or not whole."""
-    table = whole_table(plan, index, content)
-    return None if table is None else count(table, [output.column for output in plan.outputs])
+def decode(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes) -> Counts:
+    """Return what a stored part holds; refuse a part that this sweep would not have written."""
+    table = whole_table(plan, manifest, index, content)
+    if not table.schema.remove_metadata().equals(schema_of(plan), check_metadata=True):
+        message = "it has other units or another status in its columns"
+        raise DamagedPartError(message)
+    return count(table, [output.column for output in plan.outputs])
 
 
-def whole_table(plan: Plan, index: int, content: bytes) -> pa.Table | None:
-    """Return a stored part, or None if it is not that part or not whole (which a check of every page tells)."""
+def whole_table(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes) -> pa.Table:
+    """Return a stored part of the sweep that has this manifest, once its digest and what it says of itself are right."""
+    _check_digest(content)
+    file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    told = file.metadata.metadata
+    for key, value in _identity(manifest).items():
+        stored = told.get(key.encode(), b"").decode(errors="replace")
+        if stored != value:
+            message = f"it belongs to another sweep, whose {key.removeprefix('hockeystick.')} is {stored}, not {value}"
+            raise DamagedPartError(message)
     cells = plan.shard(index)
-    try:
-        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
-    except (OSError, pa.ArrowException):
-        return None
-    if table.num_rows != len(cells) or not table.schema.equals(schema_of(plan)):
-        return None
-    ends = table["cell"][0].as_py(), table["cell"][-1].as_py()
-    return table if ends == (cells.start, cells.stop - 1) else None
+    # One thread: a thread of Arrow's pools that still holds the buffer while the interpreter ends would abort the process.
+    table = file.read(use_threads=False)
+    ends = (table["cell"][0].as_py(), table["cell"][-1].as_py()) if table.num_rows else None
+    if not table.schema.equals(schema_of(plan)) or table.num_rows != len(cells) or ends != (cells[0], cells[-1]):
+        message = f"it holds other cells than {cells[0]} to {cells[-1]}"
+        raise DamagedPartError(message)
+    return table
+
+
+def _identity(manifest: Mapping[str, Any]) -> dict[str, str]:
+    return {f"hockeystick.{key}": str(manifest[key]) for key in IDENTITY}
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return a file that has zeros in place of its digest with the digest."""
+    at = _digest_at(content)
+    return content[:at] + hashlib.sha256(content).hexdigest().encode() + content[at + len(NO_DIGEST) :]
+
+
+def _digest_at(content: bytes) -> int:
+    """Return where the digits of the digest are: after its key and two bytes of Parquet's, a field's type and length."""
+    return content.rfind(DIGEST.encode()) + len(DIGEST) + 2
+
+
+def _check_digest(content: bytes) -> None:
+    """Refuse a file that is not as it was written, before anything else in it is read."""
+    if DIGEST.encode() not in content:
+        message = f"it is cut short, or was not written by this version of hockeystick ({len(content)} bytes)"
+        raise DamagedPartError(message)
+    at = _digest_at(content)
+    if _sealed(content[:at] + NO_DIGEST + content[at + len(NO_DIGEST) :]) != content:
+        message = f"its digest is not that of its {len(content)} bytes"
+        raise DamagedPartError(message)
 
 
 def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
     """Count a part."""
-    counts = Counts(table.num_rows, table.num_rows - table["error"].null_count, warnings=_warnings(table))
+    errors = table.num_rows - table["error"].null_count
+    counts = Counts(table.num_rows, errors, _first_error(table) if errors else None, warnings=_warnings(table))
     for name in outputs:
         values = table[name].to_numpy()
         finite = values[np.isfinite(values)]
@@ -118,11 +185,19 @@ def schema_of(plan: Plan) -> pa.Schema:
     types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}
     named = {name: types[v.dtype.kind] for axis in plan.axes for name, v in zip(axis.names, axis.values, strict=True)}
     named |= {name: types[np.asarray(value).dtype.kind] for name, value in plan.fixed.items()}
-    fields = [pa.field("cell", pa.int64()), *(pa.field(name, kind) for name, kind in named.items())]
+    fields = [pa.field("cell", pa.int64())]
+    fields += [pa.field(name, kind, metadata={"unit": units.of_argument(name)}) for name, kind in named.items()]
     for output in plan.outputs:
-        origin = {"function": output.function.name, "arguments": json.dumps(output.arguments)}
+        name = output.function.name
+        worth = {"unit": units.of_value(name), "status": status(name)}
+        origin = {"function": name, "arguments": json.dumps(output.arguments), **worth}
         fields.append(pa.field(output.column, pa.float64(), metadata=origin))
     return pa.schema([*fields, pa.field("error", pa.string())])
+
+
+def _first_error(table: pa.Table) -> tuple[int, str]:
+    row = int(np.flatnonzero(table["error"].is_valid().to_numpy())[0])
+    return table["cell"][row].as_py(), table["error"][row].as_py()
 
 
 def _warnings(table: pa.Table) -> list[str]:

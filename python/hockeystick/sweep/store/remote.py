@@ -1,12 +1,14 @@
 """A sweep's files on any file system that fsspec knows: object stores, SFTP, FTP, memory.
 
-There is no lock: two runs of one plan write the same bytes under the same names, and another plan is refused by its
-manifest, so that a second run wastes time, may end the first with an error, and spoils nothing.
+There is no lock: two runs of one plan write the same bytes under the same names, so that a second run wastes time, may
+end the first with an error, and spoils nothing. Another plan is refused by the manifest; which of two plans that start at
+the same moment writes it is settled by the module `claims`, and again by the store where it can create without replacing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterator
 
 from hockeystick.sweep.errors import OutputError
@@ -45,9 +47,9 @@ class RemoteFolder:
             with _as_os_error():
                 self.system.makedirs(self._path("cells"), exist_ok=True)
 
-    def locked(self) -> contextlib.AbstractContextManager[None]:
+    def locked(self) -> contextlib.AbstractContextManager[bool]:
         """Do nothing; the module says why that does."""
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(False)
 
     def free_bytes(self) -> None:
         """Return None: it is not known."""
@@ -89,6 +91,24 @@ class RemoteFolder:
             if self.system.exists(path):
                 self.system.rm_file(path)
             self.system.mv(unfinished, path)
+
+    def write_new(self, name: str, content: bytes) -> None:
+        """Publish a file unless there is one, in one step where the store can: in S3 by the header If-None-Match.
+
+        Old versions of the packages, and some servers, replace the file all the same.
+        """
+        options = inspect.signature(getattr(self.system, "_pipe_file", self.system.pipe_file)).parameters
+        if not self.uploads_whole or "mode" not in options:
+            self.write(name, content)
+            return
+        try:
+            with _as_os_error():
+                self.system.pipe_file(self._path(name), content, mode="create")
+        except OSError:
+            if (
+                self.read(name) is None
+            ):  # otherwise it failed since a file is there, and packages differ in how they say so
+                raise
 
     def _path(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}"

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,21 @@ from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
+from hockeystick.sweep.store.claims import claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.names import is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
+FORMAT = 2  # of the manifest and the parts; 1 had parts without a digest
+
 
 class Store:
-    """The parts of one sweep in one folder."""
+    """The parts of the sweep that has this manifest in one folder."""
 
-    def __init__(self, folder: Folder, plan: Plan) -> None:
+    def __init__(self, folder: Folder, plan: Plan, manifest: Mapping[str, Any]) -> None:
         self.folder = folder
         self.plan = plan
+        self.manifest = manifest
         self._digits = max(6, len(str(plan.num_shards - 1)))
 
     def name(self, index: int) -> str:
@@ -49,30 +53,36 @@ class Store:
         """Publish a part."""
         self.folder.write(f"cells/{self.name(part.index)}", part.content)
 
+    def content(self, index: int) -> bytes | None:
+        """Return the bytes of a part, or None if it is not there."""
+        return self.folder.read(f"cells/{self.name(index)}")
+
     def read(self, index: int) -> Counts | None:
-        """Return what a part holds, or None if it is not there or not whole."""
-        content = self.folder.read(f"cells/{self.name(index)}")
-        return None if content is None else decode(self.plan, index, content)
+        """Return what a part holds, or None if it is not there; refuse a part that this sweep would not have written."""
+        content = self.content(index)
+        return None if content is None else decode(self.plan, self.manifest, index, content)
 
 
 @contextlib.contextmanager
 def open_store(out: str | os.PathLike[str], plan: Plan) -> Iterator[Store]:
     """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan."""
-    store = Store(open_folder(out), plan)
+    store = Store(open_folder(out), plan, manifest(plan))
     with _as_output_error(store.folder):
         _check_space(store)
         store.folder.create()
-    with store.folder.locked():
+    with store.folder.locked() as locked:
         with _as_output_error(store.folder):
-            _prepare(store)
+            _prepare(store, locked=locked)
         yield store
+        with _as_output_error(store.folder):
+            _check_manifest(store)  # somebody may have cleared the place and begun another sweep there
 
 
 def manifest(plan: Plan) -> dict[str, Any]:
     """Return what identifies a sweep: all that its numbers and its bytes depend on."""
     source = json.loads(json.dumps(plan.source, default=dict))  # any mapping counts as a table
     return {
-        "format": 1,
+        "format": FORMAT,
         "plan": source,
         "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
         "version": __version__,
@@ -89,6 +99,12 @@ def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     found = _stored_manifest(open_folder(out))
     if found is None:
         message = f"out must be the directory of a sweep, not {out}: it has no manifest.json"
+        raise OutputError(message)
+    if found.get("format") != FORMAT:
+        message = (
+            f"out must be a sweep of format {FORMAT}, not {out} of format {shorten(found.get('format'))}, "
+            "whose parts cannot be checked; run the plan again in a new directory"
+        )
         raise OutputError(message)
     return found
 
@@ -137,20 +153,41 @@ def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
     return content
 
 
-def _prepare(store: Store) -> None:
+def _prepare(store: Store, *, locked: bool) -> None:
     """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
-    wanted = manifest(store.plan)
-    folder = store.folder
-    found = _stored_manifest(folder)
-    if found is not None:
-        if changes(found, wanted):
-            _refuse(folder, found, wanted)
-    elif any(not is_temporary(name) and name != "cells" for name in folder.entries()) or store.present():
-        message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no manifest.json"
-        raise OutputError(message)
-    else:
-        folder.write("manifest.json", (json.dumps(wanted, indent=2) + "\n").encode())
+    if _stored_manifest(store.folder) is None:
+        with contextlib.nullcontext() if locked else claimed(store.folder, _digest(store.manifest)):
+            _write_manifest(store)
+    _check_manifest(store)
     _tidy(store)
+
+
+def _write_manifest(store: Store) -> None:
+    """Write the manifest into an empty folder, unless another run has done so by now."""
+    names = [name for name in store.folder.entries() if not is_temporary(name) and name != "cells"]
+    parts = store.present()
+    if _stored_manifest(store.folder) is not None:
+        return
+    if names or parts:
+        message = (
+            f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no manifest.json"
+        )
+        raise OutputError(message)
+    store.folder.write_new("manifest.json", (json.dumps(store.manifest, indent=2) + "\n").encode())
+
+
+def _check_manifest(store: Store) -> None:
+    """Refuse a folder whose manifest is not that of this run."""
+    found = _stored_manifest(store.folder)
+    if found is None:
+        message = f"manifest.json cannot be read back from {store.folder}"
+        raise OSError(message)
+    if changes(found, store.manifest):
+        _refuse(store.folder, found, store.manifest)
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
 
 
 def _tidy(store: Store) -> None:
@@ -166,7 +203,7 @@ def _tidy(store: Store) -> None:
         store.folder.remove(name)
 
 
-def _refuse(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _refuse(folder: Folder, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     told = changes(found["plan"], wanted["plan"])
     if not told:
         told = changes(found, wanted)

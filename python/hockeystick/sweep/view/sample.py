@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.store.folder import open_folder
-from hockeystick.sweep.store.parquet_part import Counts, count, whole_table
-from hockeystick.sweep.store.store import Store
+from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, count, whole_table
+from hockeystick.sweep.store.store import Store, read_manifest
 from hockeystick.sweep.view.slices import Drawn, choose_drawn, evenly
 
 MAX_ACROSS = 64  # cells along an axis of a heat map
@@ -93,12 +93,15 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     names = [output.column for output in plan.outputs]
     outputs = {name: np.full(len(cells), np.nan) for name in names}
     sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
-    store, order = Store(open_folder(out), plan), np.argsort(cells, kind="stable")
+    store, order = Store(open_folder(out), plan, read_manifest(out)), np.argsort(cells, kind="stable")
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
-        content = store.folder.read(f"cells/{store.name(index)}")
-        table = None if content is None else whole_table(plan, index, content)
+        content = store.content(index)
+        try:
+            table = None if content is None else whole_table(plan, store.manifest, index, content)
+        except DamagedPartError:
+            table = None
         if table is None:
             absent.append(index)
             continue

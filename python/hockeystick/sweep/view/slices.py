@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 
 from hockeystick.sweep.plan.axes import Axis, Values
 from hockeystick.sweep.plan.plan import Plan
-
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ImportError as missing:
-    need = "reading a sweep needs pyarrow: pip install 'hockeystick[sweep]'"
-    raise ImportError(need) from missing
+from hockeystick.sweep.store.folder import open_folder
+from hockeystick.sweep.store.parquet_part import DamagedPartError, whole_table
+from hockeystick.sweep.store.store import Store, read_manifest
 
 MAX_POINTS = 1000  # more along an axis than a picture has pixels
 MAX_PANELS = 6
@@ -97,14 +93,15 @@ def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> 
     """Return an output in some cells, reading only the parts that hold them."""
     values = np.full(cells.shape, np.nan)
     shards = cells // plan.shard_rows
-    parts = {int(path.stem.removeprefix("part-")): path for path in (out / "cells").glob("part-*.parquet")}
-    for shard in np.unique(shards):
-        if int(shard) not in parts:
+    store = Store(open_folder(out), plan, read_manifest(out))
+    for shard in np.unique(shards).tolist():
+        content = store.content(shard)
+        if content is None:
             continue
         try:
-            stored = pq.read_table(parts[int(shard)], columns=[column], partitioning=None)[column].to_numpy()
-        except (OSError, pa.ArrowException) as error:
-            message = f"out must hold whole parts, not {parts[int(shard)]}: run the sweep again to repair it"
+            stored = whole_table(plan, store.manifest, shard, content)[column].to_numpy()
+        except DamagedPartError as error:
+            message = f"out must hold whole parts, not {out}/cells/{store.name(shard)}: {error}; run the sweep again to repair it"
             raise ValueError(message) from error
         here = shards == shard
         values[here] = stored[cells[here] - shard * plan.shard_rows]

@@ -1,0 +1,248 @@
+"""A storm over sweeps: processes of two plans start at one place, are killed and resumed, and parts are damaged.
+
+    python tests/reference/sweep_storm.py [seconds]
+
+Each round takes a new place, a directory or a folder of an S3 server on this machine. What is there in the end is compared
+with what an undisturbed run of the plan leaves that got the place. Run as a script, it prints the counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from moto.server import ThreadedMotoServer
+
+import processes
+from hockeystick.sweep import OutputError, run
+from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.store import claims, store
+from hockeystick.sweep.store.folder import Folder, open_folder
+
+CELLS, PARTS = 800, 20
+PLANS = [
+    {
+        "shard_rows": CELLS // PARTS,
+        "outputs": {"delta": "theta", "log_delta": "log_theta"},
+        "fixed": {"r": r},
+        "axes": {"eps": {"linspace": [0.0, 8.0], "num": CELLS}},
+    }
+    for r in (1.0, 2.0)
+]
+RUNS = multiprocessing.get_context("forkserver")
+RUNS.set_forkserver_preload(["hockeystick.sweep", "hockeystick.sweep.running.runner", "s3fs"])
+FINISHED, REFUSED, FAILED, KILLED = 0, 2, 1, -9
+
+
+@dataclass
+class Counts:
+    """What happened in all rounds, and what should not have: the entries from `rows_lost` on are to be 0."""
+
+    rounds: int = 0
+    started: int = 0
+    finished: int = 0
+    refused: int = 0
+    killed: int = 0
+    parts_damaged: int = 0
+    claims_left: int = 0  # of killed runs, and removed by hand, as the message asks for
+    other_endings: int = 0
+    rows_lost: int = 0
+    rows_doubled: int = 0
+    rows_mixed: int = 0  # of the other plan
+    files_mixed_before_resuming: int = 0  # that the plan which got the place would not have written
+    damage_not_named: int = 0
+    other_plan_accepted: int = 0
+    rounds_with_other_bytes: int = 0
+
+    def bad(self) -> dict[str, int]:
+        """Return what should not have happened, and did."""
+        names = [field.name for field in fields(self)]
+        wrong = names[names.index("other_endings") :]
+        return {name: getattr(self, name) for name in wrong if getattr(self, name)}
+
+
+def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
+    """Run a plan, in a process of its own that ends with the command's exit codes."""
+    fsspec.config.conf["s3"] = s3
+    claims.PATIENCE_SECONDS = 1.0
+    try:
+        run(plan, out, num_threads=1)
+    except OutputError:
+        sys.exit(REFUSED)
+
+
+def content(folder: Folder) -> dict[str, bytes]:
+    """Return the files of a sweep that are whole."""
+    names = [name for name in folder.entries() if name == "manifest.json"]
+    names += [f"cells/{name}" for name in folder.entries("cells") if name.startswith("part-")]
+    return {name: folder.read(name) or b"" for name in names}
+
+
+class Round:
+    """One place, and what happens there."""
+
+    def __init__(self, out: str, s3: dict[str, str], whole: list[dict[str, bytes]], chance: random.Random) -> None:
+        self.out, self.s3, self.whole, self.chance = out, s3, whole, chance
+        self.folder = open_folder(out)
+        self.counts = Counts(rounds=1)
+
+    def start_and_kill(self) -> None:
+        """Start runs of both plans at the same moment, and kill some of them after a while."""
+        plans = self.chance.choice(([0, 1], [1, 0], [0, 0, 1], [0, 1, 1]))
+        runs = [RUNS.Process(target=child, args=(PLANS[at], self.out, self.s3)) for at in plans]
+        for process in runs:
+            process.start()
+        for process in runs:
+            if self.chance.random() < 0.7:
+                process.join(self.chance.uniform(0.0, 0.6))
+                process.kill()
+        for process in runs:
+            process.join(processes.seconds(120))
+        codes = [process.exitcode for process in runs]
+        self.counts.started += len(runs)
+        self.counts.finished += codes.count(FINISHED)
+        self.counts.refused += codes.count(REFUSED)
+        self.counts.killed += codes.count(KILLED)
+        self.counts.other_endings += len([code for code in codes if code not in (FINISHED, REFUSED, KILLED)])
+
+    def owner(self) -> int | None:
+        """Return which plan got the place, or None if none has; count what it would not have written."""
+        there = content(self.folder)
+        if "manifest.json" not in there:
+            self.counts.files_mixed_before_resuming += len(there)
+            return None
+        owner = [whole["manifest.json"] for whole in self.whole].index(there["manifest.json"])
+        foreign = [name for name, data in there.items() if self.whole[owner].get(name) != data]
+        self.counts.files_mixed_before_resuming += len(foreign)
+        return owner
+
+    def damage(self, owner: int) -> int:
+        """Damage some parts, and return how many."""
+        parts = [name for name in content(self.folder) if name.startswith("cells/")]
+        chosen = self.chance.sample(parts, min(len(parts), self.chance.randrange(4)))
+        for name in chosen:
+            data = self.folder.read(name) or b""
+            self.folder.write(
+                name, self.chance.choice((self.flipped, self.cut, self.foreign, rewritten))(name, data, owner)
+            )
+        self.counts.parts_damaged += len(chosen)
+        return len(chosen)
+
+    def flipped(self, _name: str, data: bytes, _owner: int) -> bytes:
+        """Flip one bit."""
+        at = self.chance.randrange(len(data))
+        return data[:at] + bytes([data[at] ^ 1 << self.chance.randrange(8)]) + data[at + 1 :]
+
+    def cut(self, _name: str, data: bytes, _owner: int) -> bytes:
+        """Cut the end off."""
+        return data[: self.chance.randrange(len(data))]
+
+    def foreign(self, name: str, _data: bytes, owner: int) -> bytes:
+        """Give the part of the other plan."""
+        return self.whole[1 - owner][name]
+
+    def finish(self) -> None:
+        """Resume the plan that got the place, or the first, and compare; the other plan must be refused."""
+        owner = self.owner()
+        damaged = 0 if owner is None else self.damage(owner)
+        if owner is None:
+            owner = 0
+            for name in [name for name in self.folder.entries() if name.startswith("claim-")]:
+                self.folder.remove(name)
+                self.counts.claims_left += 1
+        summary = run(PLANS[owner], self.out, num_threads=1)
+        self.counts.damage_not_named += damaged - len(summary.damaged)
+        with contextlib.suppress(OutputError):
+            run(PLANS[1 - owner], self.out, num_threads=1)
+            self.counts.other_plan_accepted += 1
+        there = content(self.folder)
+        self.counts.rounds_with_other_bytes += there != self.whole[owner]
+        tables = [pq.ParquetFile(pa.BufferReader(data)).read() for name, data in there.items() if "part-" in name]
+        cells = np.concatenate([table["cell"].to_numpy() for table in tables])
+        r = np.concatenate([table["r"].to_numpy() for table in tables])
+        distinct = np.unique(cells)
+        self.counts.rows_lost += CELLS - len(distinct)
+        self.counts.rows_doubled += len(cells) - len(distinct)
+        self.counts.rows_mixed += int(np.sum(r != PLANS[owner]["fixed"]["r"]))
+
+
+def rewritten(_name: str, data: bytes, _owner: int) -> bytes:
+    """Set an output to 0, and keep all metadata."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    told = {key: value for key, value in file.metadata.metadata.items() if key != b"ARROW:schema"}
+    table = file.read(use_threads=False).replace_schema_metadata(told)
+    at = table.column_names.index("delta")
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(np.zeros(table.num_rows))), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+@contextlib.contextmanager
+def bucket() -> Iterator[tuple[str, dict[str, str]]]:
+    """Give a bucket of an S3 server on this machine, and how to reach it."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    s3 = {"endpoint_url": f"http://{host}:{port}", "key": "key", "secret": "secret"}
+    before = fsspec.config.conf.get("s3")
+    fsspec.config.conf["s3"] = s3
+    name = f"storm-{port}"
+    fsspec.filesystem("s3").mkdir(name)
+    try:
+        yield f"s3://{name}", s3
+    finally:
+        fsspec.config.conf.pop("s3")
+        if before is not None:
+            fsspec.config.conf["s3"] = before
+        server.stop()
+
+
+def storm(kind: str, seconds: float, seed: int = 0) -> Counts:
+    """Return the counts of so many seconds of rounds in directories or on an object store."""
+    chance = random.Random(seed)
+    total = Counts()
+    with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
+        whole = []
+        for at, plan in enumerate(PLANS):
+            run(plan, Path(root) / f"whole{at}", num_threads=1)
+            whole.append(content(open_folder(Path(root) / f"whole{at}")))
+            assert len(whole[-1]) == parse(plan).num_shards + 1
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            out = f"{url}/{total.rounds}" if kind == "object store" else f"{root}/{total.rounds}"
+            one = Round(out, s3, whole, chance)
+            for _ in range(chance.randrange(1, 4)):
+                one.start_and_kill()
+            one.finish()
+            for field in fields(Counts):
+                setattr(total, field.name, getattr(total, field.name) + getattr(one.counts, field.name))
+            if kind != "object store":
+                shutil.rmtree(out)
+    return total
+
+
+def main() -> None:
+    """Print the counts."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    print(f"hockeystick {store.__version__}, {seconds:g} s each")
+    for kind in ("directory", "object store"):
+        print(f"{kind}: {storm(kind, seconds)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
