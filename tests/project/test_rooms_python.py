@@ -49,7 +49,6 @@ MOST_LINES, MOST_CODE = 300, 40
 # Longer than that, in lines; a number here may fall, and goes when it need not be here.
 LONG_FILES = {
     "accounting/accountant.py": 380,
-    "budgets/client_ledgers.py": 379,
 }
 LONG_FUNCTIONS = {
     "federated/best_sampled.py best_sampled": 52,

@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric distributions: all masses, those that are not in the far tails, a tail, shares of counts."""
+"""Binomial and hypergeometric distributions: all masses, one, those that are not in the far tails, a tail, shares of counts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,26 @@ def binomial_pmf(trials: int, probability: float) -> Array:
     return np.asarray(weights / weights.sum())
 
 
+def log_binomial_pmf(trials: int, rate: float, successes: int) -> float:
+    """Return an upper bound of the logarithm of the probability of so many successes, close by the rounding of its terms."""
+    if rate in (0.0, 1.0):
+        return 0.0 if successes == trials * rate else -math.inf
+    terms = [
+        math.lgamma(trials + 1.0),
+        -math.lgamma(successes + 1.0),
+        -math.lgamma(trials - successes + 1.0),
+        successes * math.log(rate),
+        (trials - successes) * math.log1p(-rate),
+    ]
+    return math.fsum(terms) + FUNCTIONS * math.fsum(map(abs, terms))
+
+
 def binomial_tail(trials: int, rate: float, least: int) -> float:
     """Return an upper bound of the probability of at least `least` successes, close unless that is near one."""
     if least > trials or rate == 0.0:
         return 0.0
     if rate == 1.0:
         return 1.0
-    terms = [
-        math.lgamma(trials + 1.0),
-        -math.lgamma(least + 1.0),
-        -math.lgamma(trials - least + 1.0),
-        least * math.log(rate),
-        (trials - least) * math.log1p(-rate),
-    ]
-    error = FUNCTIONS * math.fsum(map(abs, terms))
     j = np.arange(least, min(trials, least + TERMS), dtype=np.float64)
     log_ratios = np.log((trials - j) / (j + 1.0)) + (math.log(rate) - math.log1p(-rate))
     last = math.exp(log_ratios[-1]) if j.size else 0.0
@@ -45,7 +51,7 @@ def binomial_tail(trials: int, rate: float, least: int) -> float:
     logs = np.concatenate([[0.0], np.cumsum(log_ratios)])  # of each probability over that of `least`
     log_beyond = float(logs[-1]) + math.log(last) - math.log1p(-last) if last > 0.0 else -math.inf
     log_series = float(np.logaddexp.reduce([*logs, log_beyond]))
-    log_tail = math.fsum(terms) + error + log_series + 1e-9
+    log_tail = log_binomial_pmf(trials, rate, least) + log_series + 1e-9
     return max(math.exp(min(log_tail, 0.0)), LEAST_PROBABILITY)
 
 
