@@ -235,7 +235,10 @@ class Journal:
         """Return all rows of a command, so that none is under way when the file is closed."""
         if self._db is None:
             raise self._closed()
-        return self._db.execute(command, values).fetchall()
+        try:
+            return self._db.execute(command, values).fetchall()
+        except UnicodeDecodeError as error:  # SQLite's message quotes what is damaged
+            raise sqlite3.DatabaseError(str(error)) from error
 
     def _present(self) -> ledger_path.Mark | None:
         return ledger_path.mark(self.path) if self._is_file else None
