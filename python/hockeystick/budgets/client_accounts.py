@@ -59,8 +59,8 @@ class ClientAccounts:
     def require_possible(self, entry: Entry) -> None:
         """Raise an error for an entry that these accounts could not have been given."""
         if isinstance(entry, Enrolment):
-            if self.unknown(entry.clients) != entry.clients:
-                msg = "a client is enrolled twice"
+            if self.unknown(entry.clients) != entry.clients:  # checks each id, too
+                msg = "clients must be ids in normal form, and enrolled once"
                 raise ValueError(msg)
             return
         if entry.round < self.last_round:

@@ -24,6 +24,8 @@ def client_id(client: ClientId) -> ClientId:
 
     One text can be written in several ways, "é" as one character or as two. In normal form they are one id, with one budget.
     """
+    if type(client) is int and -(2**63) <= client < 2**63:  # most ids of a million, at a third of the time
+        return client
     if isinstance(client, str):
         return _text_id(client)
     if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)):
