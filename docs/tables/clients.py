@@ -34,7 +34,7 @@ def seconds(call: Callable[..., object], *arguments: object, **options: object) 
 def measure(clients: int, folder: str) -> Iterator[str]:
     """Return a line for each measurement."""
     path, before, rng = Path(folder) / "clients.sqlite", megabytes(), np.random.default_rng(1)
-    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+    with hs.ClientLedgers(path, create=True, **BUDGET) as ledgers:
         yield f"enrolment: {seconds(ledgers.enrol, range(clients)):.2f} s"
         times = []
         for number in range(1, 101):

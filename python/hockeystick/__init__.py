@@ -30,7 +30,8 @@ from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_eps
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
-from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
+from hockeystick.budgets.client_ledgers import ClientLedgers
+from hockeystick.budgets.client_queries import ClientCharge
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.kernels import (

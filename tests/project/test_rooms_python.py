@@ -47,9 +47,7 @@ DOORS = {"__init__.py", "__main__.py", "_config.py", "_core.pyi", "kernels.py", 
 
 MOST_LINES, MOST_CODE = 300, 40
 # Longer than that, in lines; a number here may fall, and goes when it need not be here.
-LONG_FILES = {
-    "budgets/client_ledgers.py": 379,
-}
+LONG_FILES: dict[str, int] = {}
 LONG_FUNCTIONS = {
     "federated/best_sampled.py best_sampled": 52,
     "isrl/rounds.py erm_rounds": 42,

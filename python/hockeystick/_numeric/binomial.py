@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric distributions: all masses, and a tail."""
+"""Binomial and hypergeometric distributions: all masses, one, and a tail."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import FUNCTIONS
 
 LEAST_PROBABILITY = 1e-300  # smaller ones are raised to it, so that none is lost to underflow; that only adds to a loss
 
@@ -20,6 +21,20 @@ def binomial_pmf(trials: int, probability: float) -> Array:
     logs = np.concatenate([-np.cumsum(ratios[:mode][::-1])[::-1], [0.0], np.cumsum(ratios[mode:])])
     weights = np.exp(logs)
     return np.asarray(weights / weights.sum())
+
+
+def log_binomial_pmf(trials: int, rate: float, successes: int) -> float:
+    """Return an upper bound of the logarithm of the probability of so many successes, close by the rounding of its terms."""
+    if rate in (0.0, 1.0):
+        return 0.0 if successes == trials * rate else -math.inf
+    terms = [
+        math.lgamma(trials + 1.0),
+        -math.lgamma(successes + 1.0),
+        -math.lgamma(trials - successes + 1.0),
+        successes * math.log(rate),
+        (trials - successes) * math.log1p(-rate),
+    ]
+    return math.fsum(terms) + FUNCTIONS * math.fsum(map(abs, terms))
 
 
 def binomial_tail(trials: int, rate: float, least: int) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
+from hockeystick.budgets.client_ledgers import ClientLedgers
+from hockeystick.budgets.client_queries import ClientCharge
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 

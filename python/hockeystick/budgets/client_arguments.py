@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
+import unicodedata
+from typing import TypeAlias
 
 import numpy as np
 
 from hockeystick._checks import DELTA, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import Filter
-from hockeystick.budgets.journal import ClientId
 from hockeystick.mechanisms.base import Adjacency
+
+ClientId: TypeAlias = int | str
+LONGEST_ID = 1024  # characters
 
 
 def client_id(client: ClientId) -> ClientId:
-    """Return an id as a plain string or integer."""
+    """Return an id as a plain integer, or as a plain string in Unicode's normal form C.
+
+    One text can be written in several ways, "é" as one character or as two. In normal form they are one id, with one budget.
+    """
+    if type(client) is int and -(2**63) <= client < 2**63:  # most ids of a million, at a third of the time
+        return client
     if isinstance(client, str):
-        return str(client)
-    if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)) or abs(client) >= 2**63:
+        return _text_id(client)
+    if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)):
         msg = f"a client's id must be a string or an integer of 64 bits, not {client!r}"
         raise TypeError(msg)
-    return operator.index(client)
+    number = operator.index(client)
+    if not -(2**63) <= number < 2**63:
+        shown = str(number) if number.bit_length() < 1000 else f"one of {number.bit_length()} bits"
+        msg = f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown}"
+        raise ValueError(msg)
+    return number
+
+
+def _text_id(client: str) -> str:
+    if len(client) > LONGEST_ID:
+        msg = f"a client's id must have at most {LONGEST_ID} characters, not {len(client)}"
+        raise ValueError(msg)
+    text = unicodedata.normalize("NFC", str(client))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = f"a client's id must be text that UTF-8 can hold, not {client!a}"
+        raise ValueError(msg) from error
+    return text
 
 
 def checked_budget(
@@ -35,3 +64,19 @@ def checked_budget(
     given = f"epsilon={epsilon}, delta={delta}, adjacency={adjacency!r}, budget={budget!r}"
     msg = f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}"
     raise ValueError(msg)
+
+
+def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str | None) -> str | None:
+    """Return the head that is expected of a file, which a new one cannot have."""
+    if not isinstance(create, bool):
+        msg = f"create must be True or False, not {create!r}"
+        raise TypeError(msg)
+    if expected_head is None:
+        return None
+    if not isinstance(expected_head, str) or not re.fullmatch("[0-9a-f]{64}", expected_head):
+        msg = f"expected_head must be 64 hexadecimal digits, as head returned them, not {expected_head!r}"
+        raise ValueError(msg)
+    if create or path == ":memory:":
+        msg = f"expected_head must be None for a new file, which has no history, not {expected_head!r}"
+        raise ValueError(msg)
+    return expected_head

@@ -3,59 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from hockeystick._checks import count_scalar
-from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.state import dump_steps, load_steps
+from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
+from hockeystick.budgets.client_accounts import ClientAccounts
+from hockeystick.budgets.client_arguments import ClientId, checked_budget, checked_head
+from hockeystick.budgets.client_queries import ClientQueries
+from hockeystick.budgets.entries import Charge, Enrolment, Entry
 from hockeystick.budgets.filter_base import BudgetExceededError, Filter
-from hockeystick.budgets.journal import Charge, ClientId, Journal, Mask
-from hockeystick.budgets.shared_ledgers import InternedLedgers
+from hockeystick.budgets.journal import Journal
+from hockeystick.budgets.sole_owner import in_turn
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.training.participation import check_participation
+from hockeystick.training.participation import check_participation, require_everybody
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
-from hockeystick.budgets.client_arguments import checked_budget, client_id
 
-__all__ = ["ClientCharge", "ClientLedgers"]
-FIRST_CAPACITY = 1024
+__all__ = ["ClientLedgers"]
 
 
-class ClientCharge(NamedTuple):
-    """What one client was charged.
-
-    Attributes
-    ----------
-    number : int
-        The round.
-    mechanism : Mechanism
-        What each step released.
-    steps : int
-        How many equal ones.
-    took_part : bool or None
-        Whether the client was among the participants; None where they were not recorded.
-    """
-
-    number: int
-    mechanism: Mechanism
-    steps: int
-    took_part: bool | None
-
-
-class ClientLedgers:
+class ClientLedgers(ClientQueries):
     """What each client of a federated training has been charged, in a file that survives a restart.
 
     Parameters
     ----------
     path : str or path-like
-        An SQLite file, made if it is not there; ":memory:" keeps nothing. One process at a time has it.
+        The file, on a local disk; ":memory:" keeps nothing. One process at a time has it.
     epsilon, delta : float, optional
         Each client's budget, positive and in [0, 1), for mechanisms fixed in advance: `Accountant` decides what fits.
     adjacency : {"add_or_remove", "replace"}, optional
@@ -63,24 +40,30 @@ class ClientLedgers:
     budget : GaussianFilter or RenyiFilter, optional
         Instead of epsilon, delta and adjacency: each client's budget where mechanisms are chosen from earlier releases.
         Nothing may be spent of it.
+    create : bool
+        Whether to make a new file where none is. By default one is opened, and must be there with all that was written to it.
+    expected_head : str, optional
+        A `head` that was noted elsewhere: the file must have reached it, and may have gone on since.
 
     Raises
     ------
     ValueError
-        If an argument is outside its domain, or the file was made with others.
+        If an argument is outside its domain, the file is not there, damaged, or was made with other arguments, or it never had the
+        expected head.
     RuntimeError
-        If another process has the file.
+        If another process has the file, or it cannot be read or written.
 
     Notes
     -----
     The unit is the client: each ledger is the composition of the mechanisms that its client was charged, and
-    is a guarantee for it if in no other round anything of it is used. Who must be charged:
+    is a guarantee for it if in no other round anything of it is used. `charge` says who must be charged. Charge before the
+    round, then release: a round that dies after its charge stays charged.
 
-    - where clients are sampled in secret (`PoissonSampled`, `FixedSizeSampled`), everyone who could have been drawn, drawn or not;
-    - where it is known who takes part, those who do, for the mechanism without sampling.
+    Each entry has a SHA-256 digest of itself and all before it, verified whenever it is read: damage is an error. Anyone who
+    can write the file can write digests too, and an older copy put back in its place is a valid file. Only a `head` that was kept
+    elsewhere finds that. The file names the participants: where the sample must be secret, so must the file.
 
-    Charge before the round, then release. A charge is on the disk before `charge` returns; a round that dies after it stays
-    charged. The file names the participants: where the sample must be secret, so must the file.
+    Calls from several threads wait for each other. A forked child may not use the ledgers of its parent, nor may they be copied.
 
     Equal ledgers are kept once: a million clients with one history are one ledger and four bytes each, beside their ids.
 
@@ -105,17 +88,20 @@ class ClientLedgers:
         delta: float | None = None,
         adjacency: Adjacency | None = None,
         budget: Filter | None = None,
+        create: bool = False,
+        expected_head: str | None = None,
     ) -> None:
+        super().__init__()
         limits, fresh = checked_budget(epsilon, delta, adjacency, budget)
-        self._ledgers = InternedLedgers(fresh, limits)
-        self._which: NDArray[np.int32] = np.zeros(FIRST_CAPACITY, np.int32)
-        self._last_round = 0
-        self._journal = Journal(path, {"limits": limits, "fresh": fresh.state_dict()})
-        self._ids = self._journal.clients()
-        self._positions = {client: position for position, client in enumerate(self._ids)}
-        self._grow()
-        for entry in self._journal.entries():
-            self._apply(entry)
+        head = checked_head(path, create, expected_head)
+        self._accounts = ClientAccounts(fresh, limits)
+        self._sizes = BatchSizes()
+        self._journal = Journal(path, {"limits": limits, "fresh": fresh.state_dict()}, create=create)
+        try:
+            self._journal.replay(self._replay, head)
+        except BaseException:
+            self._journal.close()
+            raise
 
     def __enter__(self) -> Self:
         """Return the ledgers; leaving closes the file."""
@@ -124,94 +110,38 @@ class ClientLedgers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
-        self.close()
+        """Close the file, unless this is a forked child that ends: the file is its parent's."""
+        if not self._is_forked():
+            self.close()
 
     def close(self) -> None:
         """Close the file, so that another process may open it."""
-        self._journal.close()
+        self._end(self._journal.close)
 
-    def __len__(self) -> int:
-        """Return the number of clients."""
-        return len(self._ids)
-
-    @property
-    def num_ledgers(self) -> int:
-        """How many different ledgers the clients have."""
-        return int(np.count_nonzero(np.bincount(self._which[: len(self)])))
-
-    @property
-    def last_round(self) -> int:
-        """The last round that was charged, 0 before the first: after a restart, the one that may have been interrupted."""
-        return self._last_round
-
+    @in_turn
     def enrol(self, clients: Iterable[ClientId]) -> None:
         """Add clients with nothing charged; those known already keep what they have.
 
         Parameters
         ----------
         clients : iterable of int or str
-            Their ids, integers in 64 bits.
+            Their ids: integers of 64 bits, or text of at most 1024 characters, of which Unicode's normal form C counts.
 
         Raises
         ------
         TypeError
             If an id is neither an integer nor a string.
-        """
-        new = [client for client in dict.fromkeys(map(client_id, clients)) if client not in self._positions]
-        self._journal.enrol(len(self), new)
-        self._positions.update((client, position) for position, client in enumerate(new, len(self)))
-        self._ids.extend(new)
-        self._grow()
-
-    def would_exceed(self, mechanism: Mechanism, count: int = 1, *, clients: Iterable[ClientId] | None = None) -> bool:
-        """Say whether the charge would leave the budget of any of the clients; nothing is charged.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release.
-        count : int
-            How many equal steps, in [1, 2^53].
-        clients : iterable of int or str, optional
-            Who would be charged; all by default.
-
-        Returns
-        -------
-        bool
-            True if `charge` would raise BudgetExceededError.
-
-        Raises
-        ------
         ValueError
-            If an argument is outside its domain, a client is not enrolled or is there twice, or the mechanism is not
-            supported.
+            If an id is outside its domain.
+        RuntimeError
+            If the file is closed, not as it was left, or cannot be written.
         """
-        return bool(self._exceeding(mechanism, count, self._mask("clients", clients)).any())
+        new = self._accounts.unknown(clients)
+        self._journal.require_unchanged()
+        if new:
+            self._write(Enrolment(new))
 
-    def eligible(self, mechanism: Mechanism, count: int = 1) -> list[ClientId]:
-        """Return the clients whose budget the charge would not leave.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release.
-        count : int
-            How many equal steps, in [1, 2^53].
-
-        Returns
-        -------
-        list of int or str
-            In order of enrolment.
-
-        Raises
-        ------
-        ValueError
-            If an argument is outside its domain, or the mechanism is not supported.
-        """
-        able = ~self._exceeding(mechanism, count, self._mask("clients", None))
-        return [self._ids[position] for position in np.flatnonzero(able).tolist()]
-
+    @in_turn
     def charge(
         self,
         number: int,
@@ -232,10 +162,11 @@ class ClientLedgers:
         count : int
             How many equal steps, in [1, 2^53]; 1 where participants are given.
         clients : iterable of int or str, optional
-            Who is charged; all by default. See the notes of the class.
+            Who is charged; all by default. Where a mechanism samples clients in secret, everyone who could have been drawn, drawn
+            or not; where it is known who takes part, those who do, for the mechanism without sampling.
         participants : iterable of int or str, optional
-            Who takes part, for the log and the check that they are among the charged, each once, and no more than the mechanism
-            says, nor than a Poisson sample has with a probability of 1e-15. Of a batch drawn with replacement `set` of it.
+            Who takes part, for the log. They must be among the charged, each once, and no more than the mechanism says. Of a
+            batch drawn with replacement give its `set`. Needed where clients are sampled of fewer than all who are enrolled.
 
         Raises
         ------
@@ -243,137 +174,68 @@ class ClientLedgers:
             If a client's budget would be exceeded.
         ValueError
             If an argument is outside its domain, a client is not enrolled or is there twice, the mechanism is not
-            supported, or participation exceeds what is charged.
+            supported, someone who could have been drawn is not charged, or participation is not what is charged.
+        RuntimeError
+            If the file is closed, not as it was left, or cannot be written.
+
+        Notes
+        -----
+        The numbers of participants are held against Poisson samplers over all rounds: those of batches of a fixed size, or in
+        a cyclic order, are too much alike. A training that samples as it says is refused with a probability of at most 1e-9
+        in all (`hockeystick.budgets.batch_sizes` has the test). Sizes say nothing about who was drawn.
         """
         number = count_scalar("number", number)
-        if number < self._last_round:
-            msg = f"number must be at least that of the last round, {self._last_round}, not {number}"
+        if number < self._accounts.last_round:
+            msg = f"number must be at least that of the last round, {self._accounts.last_round}, not {number}"
             raise ValueError(msg)
-        charged = self._mask("clients", clients)
-        exceeding = self._exceeding(mechanism, count, charged)
+        count = self._accounts.checked(mechanism, count)
+        charged = self._accounts.mask("clients", clients)
+        drawn = None if participants is None else self._accounts.mask("participants", participants)
+        entry = Charge(number, [(mechanism, count)], charged, drawn)
+        self._check(entry)
+        exceeding = self._accounts.exceeding(mechanism, count, charged)
         if exceeding.any():
-            some = self._ids[int(np.argmax(exceeding))]
+            some = self._accounts.ids[int(exceeding.argmax())]
             what = f"{count} x {mechanism!r} exceeds the budget of {int(exceeding.sum())} clients"
             msg = f"{what}, such as {some!r}; nothing was charged"
             raise BudgetExceededError(msg)
-        drawn = None if participants is None else self._mask("participants", participants)
-        check_participation(mechanism, int(count), charged, drawn)
-        entry = Charge(number, dump_steps([(mechanism, int(count))]), charged, drawn)
-        self._journal.append(entry)  # first: what memory holds and the disk does not would be free
-        self._apply(entry)
+        self._journal.require_unchanged()
+        self._write(entry)
 
-    def remaining(self, mechanism: Mechanism, client: ClientId) -> int:
-        """Return how many steps of a mechanism still fit into a client's budget.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release.
-        client : int or str
-            Its id.
-
-        Returns
-        -------
-        int
-            The largest count that `charge` takes for this client.
-
-        Raises
-        ------
-        ValueError
-            If the client is not enrolled, or the mechanism is not supported.
-        """
-        self._ledgers.fresh._checked(mechanism, 1)
-        return self._ledgers.room(self._number(client), mechanism)
-
-    def account(self, client: ClientId) -> Accountant | Filter:
-        """Return what a client was charged, as an object of its own.
-
-        Parameters
-        ----------
-        client : int or str
-            Its id.
-
-        Returns
-        -------
-        Accountant, GaussianFilter or RenyiFilter
-            With its state as JSON values in `state_dict`; changing it does not change these ledgers.
-
-        Raises
-        ------
-        ValueError
-            If the client is not enrolled.
-        """
-        return self._ledgers.account(self._number(client))
-
-    def log(self, client: ClientId) -> list[ClientCharge]:
-        """Return what a client was charged, charge by charge, read from the file.
-
-        Parameters
-        ----------
-        client : int or str
-            Its id.
-
-        Returns
-        -------
-        list of ClientCharge
-            In order.
-
-        Raises
-        ------
-        ValueError
-            If the client is not enrolled.
-        """
-        return list(self._log(self._position("client", client)))
-
-    def _log(self, position: int) -> Iterator[ClientCharge]:
-        for entry in self._journal.entries():
-            if position < len(entry.charged) and entry.charged[position]:
-                took_part = None if entry.participants is None else bool(entry.participants[position])
-                for mechanism, count in load_steps(entry.steps):
-                    yield ClientCharge(entry.round, mechanism, count, took_part)
-
-    def _grow(self) -> None:
-        while len(self._which) < len(self):
-            self._which = np.concatenate([self._which, np.zeros_like(self._which)])
-
-    def _number(self, client: ClientId) -> int:
-        """Return the number of a client's ledger."""
-        return int(self._which[self._position("client", client)])
-
-    def _position(self, name: str, client: ClientId) -> int:
-        try:
-            return self._positions[client_id(client)]
-        except KeyError:
-            msg = f"{name} must be enrolled, which {client!r} is not"
-            raise ValueError(msg) from None
-
-    def _mask(self, name: str, clients: Iterable[ClientId] | None) -> Mask:
-        """Return which clients are meant."""
-        if clients is None:
-            return np.ones(len(self), np.bool_)
-        mask = np.zeros(len(self), np.bool_)
-        positions = [self._position(name, client) for client in clients]
-        mask[positions] = True
-        if int(mask.sum()) != len(positions):
-            msg = f"{name} must name each client once, not {int(mask.sum())} of them in {len(positions)} places"
+    def _check(self, entry: Charge) -> None:
+        """Refuse a charge of which somebody is left out, or whose participants are not those of its mechanism."""
+        ((mechanism, count),) = entry.steps
+        require_everybody(mechanism, entry.charged, entry.participants)
+        check_participation(mechanism, count, entry.charged, entry.participants)
+        if entry.participants is None:
+            return
+        size, num_clients = int(entry.participants.sum()), int(entry.charged.sum())
+        if self._sizes.improbable(mechanism, num_clients, size):
+            msg = (
+                f"participants must be samples of {mechanism!r}, which {size} of {num_clients} after those before are with a "
+                f"probability below {LEVEL:g}: too many, or too often the same number, as where batches have a fixed size"
+            )
             raise ValueError(msg)
-        return mask
 
-    def _exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
-        """Return which of the charged clients' budgets would be exceeded."""
-        count = self._ledgers.fresh._checked(mechanism, count)
-        which = self._which[: len(self)]
-        present = np.flatnonzero(np.bincount(which[charged], minlength=1))
-        poor = np.zeros(len(self._ledgers), np.bool_)
-        poor[present] = [count > self._ledgers.room(number, mechanism) for number in present.tolist()]
-        return poor[which] & charged
+    def _write(self, entry: Entry) -> None:
+        """Write an entry, then believe it; where that is interrupted, only the file knows, and has to be opened again."""
+        try:
+            self._journal.append(entry)
+            self._believe(entry)
+        except BaseException:
+            self.close()
+            raise
 
-    def _apply(self, entry: Charge) -> None:
-        """Move the charged clients to the ledgers that they have after a charge."""
-        which = self._which[: len(entry.charged)]
-        after = np.arange(len(self._ledgers), dtype=np.int32)
-        steps = load_steps(entry.steps)
-        for number in np.flatnonzero(np.bincount(which[entry.charged], minlength=1)).tolist():
-            after[number] = self._ledgers.after(number, steps)
-        np.copyto(which, after[which], where=entry.charged)
-        self._last_round = entry.round
+    def _believe(self, entry: Entry) -> None:
+        """Do in memory what is in the file."""
+        if isinstance(entry, Enrolment):
+            self._accounts.add(entry.clients)
+            return
+        self._accounts.apply(entry)
+        if entry.participants is not None:
+            self._sizes.add(entry.steps[0][0], int(entry.charged.sum()), int(entry.participants.sum()))
+
+    def _replay(self, entry: Entry) -> None:
+        """Do what was read from the file, if this library could have written it."""
+        self._accounts.require_possible(entry)
+        self._believe(entry)

@@ -1,114 +1,256 @@
-"""The file behind client ledgers: settings once, clients and charges in order, each on the disk before the call returns."""
+"""The file behind client ledgers: entries in order, each on the disk before the call returns, each verified when it is read.
+
+An SQLite data base with two tables. `entries` has a row for each entry, with the digest of it and of all before it; `head`
+has how many there are and the digest of the last, so that entries missing at the end are noticed too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-FORMAT, VERSION = "hockeystick.ClientLedgers", 1
-TABLES = (
-    "CREATE TABLE settings (json TEXT)",
-    "CREATE TABLE clients (position INTEGER PRIMARY KEY, id)",  # no type: integers and strings stay apart
-    "CREATE TABLE charges (sequence INTEGER PRIMARY KEY, round INTEGER, steps TEXT, charged BLOB, participants BLOB)",
+from hockeystick.budgets import ledger_path
+from hockeystick.budgets.entries import (
+    NO_DIGEST,
+    Enrolment,
+    Entry,
+    Row,
+    decode,
+    decode_settings,
+    digest,
+    encode,
+    encode_settings,
 )
+from hockeystick.budgets.sole_owner import keep_open_in_children
 
-ClientId = int | str
-Mask = NDArray[np.bool_]
-
-
-class Charge(NamedTuple):
-    """One charge, as it is in the file."""
-
-    round: int
-    steps: list[dict[str, Any]]
-    charged: Mask
-    participants: Mask | None
+FORMAT, VERSION = "hockeystick.ClientLedgers", 2
+TABLES = {
+    "entries": "CREATE TABLE entries (sequence INTEGER PRIMARY KEY, content BLOB, charged BLOB, participants BLOB, digest BLOB)",
+    "head": "CREATE TABLE head (entries INTEGER, digest BLOB)",
+}
+BEFORE_DIGESTS = {"settings", "clients", "charges"}  # the tables of version 1
+DAMAGED = "damaged, and nothing can be charged to it"
+FIELDS = "SELECT content, charged, participants, digest FROM entries WHERE sequence = ?"
+UNREADABLE = (
+    sqlite3.Error, zlib.error, ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
+)  # fmt: skip
 
 
 class Journal:
-    """An append-only SQLite file, held by one process at a time."""
+    """An append-only file, held by one process at a time."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-        self._db = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], *, create: bool) -> None:
+        self.path = ledger_path.resolved(path)
+        self._is_file = self.path != ledger_path.MEMORY
+        if self._is_file and create:
+            ledger_path.make(self.path)
+        elif self._is_file:
+            ledger_path.require_file(self.path)
+        before = self._present()
+        self._db: sqlite3.Connection | None = self._connection()
+        self._count, self._head = 0, NO_DIGEST
+        keep_open_in_children(self)
         try:
-            self._open(os.fspath(path), {"format": FORMAT, "version": VERSION} | settings)
+            self._hold()
+            self._mark = (
+                self._present()
+            )  # only now: taking the file undoes what an interrupted process had half written
+            if ledger_path.identity(self._mark) != ledger_path.identity(before):
+                msg = f"{self.path} was replaced while it was opened"
+                raise RuntimeError(msg)
+            if create or not self._is_file:
+                self._make(settings)
+            self._open(settings)
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
-    def _open(self, path: str, settings: dict[str, Any]) -> None:
-        try:
-            self._db.execute(
-                "PRAGMA locking_mode = EXCLUSIVE"
-            )  # another process would charge what this one does not see
-            self._db.execute(
-                "PRAGMA synchronous = EXTRA"
-            )  # a commit survives the loss of power, its directory entry too
-            self._db.execute("BEGIN EXCLUSIVE")
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        except sqlite3.OperationalError as error:
-            msg = f"{path} cannot be locked: {error}; close the other process or connection that has it open"
-            raise RuntimeError(msg) from error
-        except sqlite3.DatabaseError as error:
-            msg = f"path must be a file of client ledgers or a new one, not {path}: {error}"
-            raise ValueError(msg) from error
-        if not tables:
-            for table in TABLES:
-                self._db.execute(table)
-            self._db.execute("INSERT INTO settings VALUES (?)", (json.dumps(settings),))
-        elif "settings" not in tables:
-            msg = f"path must be a file of client ledgers or a new one, not {path}"
-            raise ValueError(msg)
-        (text,) = self._db.execute("SELECT json FROM settings").fetchone()
-        self._db.execute("COMMIT")
-        if json.loads(text) != json.loads(json.dumps(settings)):
-            made, asked = json.loads(text), json.loads(json.dumps(settings))
-            changed = [key for key in asked if made.get(key) != asked[key]]
-            stated = (", ".join(f"{key}={json.dumps(of.get(key))}" for key in changed) for of in (made, asked))
-            msg = f"{path} was made with {' but is opened with '.join(stated)}; open it as it was made, or begin a new file"
-            raise ValueError(msg)
+    @property
+    def database(self) -> sqlite3.Connection | None:
+        """The connection, None once it is closed."""
+        return self._db
+
+    @property
+    def head(self) -> str:
+        """The digest of all entries."""
+        return self._head.hex()
 
     def close(self) -> None:
         """Give the file free."""
-        self._db.close()
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
-    def clients(self) -> list[ClientId]:
-        """Return the ids in order of enrolment."""
-        return [client for (client,) in self._db.execute("SELECT id FROM clients ORDER BY position")]
+    def require_unchanged(self) -> None:
+        """Refuse a file that is closed, or not as this process left it."""
+        if self._db is None:
+            raise self._closed()
+        if self._present() != self._mark:
+            msg = f"{self.path} is not as it was left: it was moved, deleted, replaced or written to; nothing is charged to it"
+            raise RuntimeError(msg)
 
-    def enrol(self, first: int, clients: Iterable[ClientId]) -> None:
-        """Append ids from a position on, all or none."""
-        with self._db:
-            self._db.execute("BEGIN")
-            self._db.executemany("INSERT INTO clients VALUES (?, ?)", enumerate(clients, first))
+    def append(self, entry: Entry) -> None:
+        """Append an entry."""
+        row = encode(entry)
+        try:
+            with self._transaction():
+                self._insert(row)
+        except sqlite3.Error as error:
+            msg = f"{self.path} cannot be written: {error}"
+            raise RuntimeError(msg) from error
+        self._mark = self._present()
 
-    def append(self, entry: Charge) -> None:
-        """Append a charge."""
-        participants = None if entry.participants is None else _pack(entry.participants)
-        row = (entry.round, json.dumps(entry.steps), _pack(entry.charged), participants)
-        with self._db:
-            self._db.execute("INSERT INTO charges (round, steps, charged, participants) VALUES (?, ?, ?, ?)", row)
+    def replay(self, take: Callable[[Entry], None], expected_head: str | None) -> None:
+        """Give all entries to `take`, and refuse a file that never had the expected head."""
+        reached = expected_head in (None, self.head)
+        for number, (before, entry) in enumerate(self.history(), 1):
+            reached = reached or before == expected_head
+            with self._readable(f"entry {number} of {self._count - 1}"):
+                take(entry)
+        if not reached:
+            msg = f"{self.path} never had the expected_head {expected_head}: it is an older copy or another file"
+            raise ValueError(msg)
 
-    def entries(self) -> Iterator[Charge]:
-        """Return all charges in order."""
-        rows = self._db.execute("SELECT round, steps, charged, participants FROM charges ORDER BY sequence")
-        for number, steps, charged, participants in rows:
-            drawn = None if participants is None else _unpack(participants)
-            yield Charge(number, json.loads(steps), _unpack(charged), drawn)
+    def history(self) -> Iterator[tuple[str, Entry]]:
+        """Return all entries in order, each with the head before it; what is damaged raises ValueError."""
+        found, num_clients = NO_DIGEST, 0
+        for sequence in range(self._count):
+            before = found
+            with self._readable(f"entry {sequence} of {self._count - 1}"):
+                row, found = self._row(sequence, found)
+                entry = decode(row, num_clients) if sequence else None  # the first are the settings
+            if entry is not None:
+                num_clients += len(entry.clients) if isinstance(entry, Enrolment) else 0
+                yield before.hex(), entry
+        if found != self._head:
+            msg = f"{self.path} is {DAMAGED}: its head is not the digest of its entries"
+            raise ValueError(msg)
 
+    def _connection(self) -> sqlite3.Connection:
+        """Return a connection that makes no file, and that several threads may use in turn."""
+        where = f"{Path(self.path).as_uri()}?mode=rw" if self._is_file else self.path
+        options: dict[str, Any] = {"timeout": 0.0, "isolation_level": None, "check_same_thread": False}
+        try:
+            database: sqlite3.Connection = sqlite3.connect(where, uri=self._is_file, **options)
+        except sqlite3.Error as error:
+            msg = f"{self.path} cannot be opened: {error}"
+            raise RuntimeError(msg) from error
+        database.text_factory = bytes  # damaged text is then no error of its own
+        return database
 
-def _pack(mask: Mask) -> bytes:
-    """Return a bit for each client: 125 kB for a million, a hundred bytes where all are alike."""
-    return len(mask).to_bytes(8, "little") + zlib.compress(np.packbits(mask).tobytes(), 1)
+    def _hold(self) -> None:
+        """Take the file for this process: another would charge what this one does not see."""
+        try:
+            self._run("PRAGMA locking_mode = EXCLUSIVE")
+            self._run("PRAGMA synchronous = EXTRA")  # a commit survives the loss of power, its directory entry too
+            self._run("BEGIN EXCLUSIVE")
+            self._run("COMMIT")
+        except sqlite3.OperationalError as error:
+            msg = f"{self.path} cannot be locked: {error}; close the other process or connection that has it open"
+            raise RuntimeError(msg) from error
+        except sqlite3.DatabaseError as error:
+            msg = f"path must be a file of client ledgers, not {self.path}: {error}"
+            raise ValueError(msg) from error
 
+    def _make(self, settings: dict[str, Any]) -> None:
+        """Write the tables and the settings, with a name that no other file has."""
+        with self._transaction():
+            for table in TABLES.values():
+                self._run(table)
+            self._run("INSERT INTO head VALUES (0, ?)", NO_DIGEST)
+            about = {"format": FORMAT, "version": VERSION, "name": secrets.token_hex(16)}
+            self._insert(encode_settings(about | settings))
+        self._mark = self._present()
 
-def _unpack(blob: bytes) -> Mask:
-    bits = np.frombuffer(zlib.decompress(blob[8:]), dtype=np.uint8)
-    return np.unpackbits(bits, count=int.from_bytes(blob[:8], "little")).astype(np.bool_)
+    def _open(self, settings: dict[str, Any]) -> None:
+        """Read the head and the settings, and compare them with what is asked for."""
+        with self._readable("its tables"):
+            tables = {name.decode(): text.decode() for name, text in self._run("SELECT name, sql FROM sqlite_master")}
+        if set(tables) == BEFORE_DIGESTS:
+            msg = f"{self.path} is of format 1, which has no digests, and this release reads format {VERSION}: make a new file, and charge to it what was charged"
+            raise ValueError(msg)
+        if tables != TABLES:
+            msg = f"path must be a file of client ledgers, not {self.path}"
+            raise ValueError(msg)
+        with self._readable("its head"):
+            ((self._count, self._head),) = self._run("SELECT entries, digest FROM head")
+            ((last,),) = self._run("SELECT max(sequence) FROM entries")
+            if type(self._count) is not int or type(self._head) is not bytes or last != self._count - 1:
+                msg = f"{last} is the last entry of {self._count}"
+                raise ValueError(msg)
+        with self._readable("its settings"):
+            made = decode_settings(self._row(0, NO_DIGEST)[0])
+        self._require(made, settings)
+
+    def _require(self, made: dict[str, Any], settings: dict[str, Any]) -> None:
+        asked = json.loads(json.dumps({"format": FORMAT, "version": VERSION} | settings))
+        changed = [key for key in asked if made.get(key) != asked[key]]
+        if changed:
+            stated = (", ".join(f"{key}={json.dumps(of.get(key))}" for key in changed) for of in (made, asked))
+            msg = f"{self.path} was made with {' but is opened with '.join(stated)}; open it as it was made, or begin a new file"
+            raise ValueError(msg)
+
+    def _row(self, sequence: int, previous: bytes) -> tuple[Row, bytes]:
+        """Return a row and its digest, which must be the one that is stored with it."""
+        ((*fields, stored),) = self._run(FIELDS, sequence)
+        if type(fields[0]) is not bytes or not all(field is None or type(field) is bytes for field in fields[1:]):
+            msg = "a field is of another type"
+            raise ValueError(msg)
+        row = Row(*fields)
+        found = digest(previous, row)
+        if found != stored:
+            msg = "its digest is not that of what it holds"
+            raise ValueError(msg)
+        return row, found
+
+    def _insert(self, row: Row) -> None:
+        """Write a row and the new head, in a transaction of the caller's."""
+        head = digest(self._head, row)
+        self._run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", self._count, *row, head)
+        self._run("UPDATE head SET entries = ?, digest = ?", self._count + 1, head)
+        self._count, self._head = self._count + 1, head
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all of what follows, or nothing."""
+        before = self._count, self._head
+        self._run("BEGIN")
+        try:
+            yield
+            self._run("COMMIT")
+        except BaseException:
+            self._count, self._head = before
+            if self._db is not None and self._db.in_transaction:
+                self._run("ROLLBACK")
+            raise
+
+    def _run(self, command: str, *values: Any) -> list[Any]:
+        """Return all rows of a command, so that none is under way when the file is closed."""
+        if self._db is None:
+            raise self._closed()
+        try:
+            return self._db.execute(command, values).fetchall()
+        except UnicodeDecodeError as error:  # SQLite's message quotes what is damaged
+            raise sqlite3.DatabaseError(str(error)) from error
+
+    def _present(self) -> ledger_path.Mark | None:
+        return ledger_path.mark(self.path) if self._is_file else None
+
+    @contextlib.contextmanager
+    def _readable(self, what: str) -> Iterator[None]:
+        """Raise ValueError with the file's name for whatever cannot be read."""
+        try:
+            yield
+        except UNREADABLE as error:
+            msg = f"{self.path} is {DAMAGED}: {what} cannot be read: {error}"
+            raise ValueError(msg) from error
+
+    def _closed(self) -> RuntimeError:
+        return RuntimeError(f"{self.path} is closed: open it again")

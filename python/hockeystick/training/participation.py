@@ -8,14 +8,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numeric.binomial import binomial_tail
 from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism, require_mechanism
 
 __all__ = ["draw_batches", "draw_participants"]
 
 Client = TypeVar("Client")
-NEVER = 1e-15  # a probability: so many more than expected are the sign of another sampler
 SAMPLERS = (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled, RandomAllocation)
 
 
@@ -175,7 +173,28 @@ def check_participation(
     if int(drawn.sum()) > most:
         msg = f"participants must be at most the {most} of {mechanism!r}, not {int(drawn.sum())}"
         raise ValueError(msg)
-    rate = getattr(mechanism, "sampling_rate", 1.0)
-    if drawn.any() and binomial_tail(number, rate, int(drawn.sum())) < NEVER:
-        msg = f"participants must be a Poisson sample of rate {rate:g}, which {int(drawn.sum())} of {number} never are"
+
+
+def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None) -> None:
+    """Raise ValueError where a mechanism samples, and some clients are not charged who may have been drawn.
+
+    Who could have been drawn is known if it is everybody. Of fewer it is believed if participants are given and their number
+    can be held against the sampler, so that those drawn cannot pass for those who could have been.
+    """
+    if charged.all() or not any(isinstance(part, SAMPLERS) for part in mechanism._within()):
+        return
+    if isinstance(mechanism, FixedSizeSampled):  # says of how many it draws, which check_participation holds it to
+        return
+    if drawn is None:
+        msg = (
+            f"clients must be everyone who could have been drawn by {mechanism!r}, drawn or not: leave it out to charge all, "
+            f"or, where the others cannot be drawn, give participants beside it; {int(charged.sum())} of {len(charged)} were given"
+        )
         raise ValueError(msg)
+    if (
+        isinstance(mechanism, RandomAllocation) and (drawn == charged).all()
+    ):  # everybody takes part in some round of an epoch
+        return
+    if not isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
+        msg = f"clients must be all {len(charged)} for {mechanism!r}, not {int(charged.sum())}: participants cannot be held against it"
+        raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others

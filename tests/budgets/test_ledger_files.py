@@ -1,0 +1,387 @@
+"""Files of client ledgers: made on request, whole or refused, and recognised before each charge."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import processes
+from hockeystick.budgets import entries
+
+BUDGET = {"epsilon": 6.0, "delta": 1e-6}
+STEP, SAMPLED = hs.Gaussian(2.0), hs.PoissonSampled(hs.Gaussian(1.0), 0.4)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a file with three clients, one of them later than the others, and four charges."""
+    path = tmp_path / "budget.sqlite"
+    with hs.ClientLedgers(path, create=True, **BUDGET) as ledgers:
+        ledgers.enrol(["Ada", 17])
+        ledgers.charge(1, STEP)
+        ledgers.charge(2, SAMPLED, participants=["Ada"])
+        ledgers.enrol(["Bo"])
+        ledgers.charge(3, hs.Gaussian(9.0), 2, clients=["Bo"])
+        ledgers.charge(3, hs.Gaussian(8.0), clients=[17])
+    return path
+
+
+def answers(path, **options):
+    """Return all that a file says."""
+    with hs.ClientLedgers(path, **BUDGET | options) as ledgers:
+        clients = ledgers.eligible(hs.Gaussian(1e6))
+        logs = [ledgers.log(client) for client in clients]
+        rooms = [ledgers.remaining(hs.Gaussian(9.0), client) for client in clients]
+        return clients, logs, rooms, ledgers.last_round, ledgers.head
+
+
+def test_a_lost_file_is_no_fresh_budget(path, tmp_path, monkeypatch):
+    """What is not there, empty, no file or nothing is refused, and made by no opening that was not asked to."""
+    monkeypatch.chdir(tmp_path)
+    for lost, words in {"bugdet.sqlite": "there is none at", "": "must name a file", ".": "no regular file"}.items():
+        with pytest.raises(ValueError, match=words):
+            hs.ClientLedgers(lost, **BUDGET)
+    assert [found.name for found in tmp_path.iterdir()] == ["budget.sqlite"]
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match=f"{path} is empty"):
+        hs.ClientLedgers(path, **BUDGET)
+    with pytest.raises(RuntimeError, match="cannot be made"):
+        hs.ClientLedgers(tmp_path / "no_folder" / "a", create=True, **BUDGET)
+
+
+def test_a_file_is_made_once(path):
+    """`create=True` never opens what is there, be it ours, empty or another's."""
+    before = answers(path)
+    with pytest.raises(ValueError, match="there is one at"):
+        hs.ClientLedgers(path, create=True, **BUDGET)
+    assert answers(path) == before
+    (path.parent / "empty").touch()
+    with pytest.raises(ValueError, match="there is one at"):
+        hs.ClientLedgers(path.parent / "empty", create=True, **BUDGET)
+
+
+def test_one_process_at_a_time(path):
+    """A second opening is refused until the first is closed, since it would charge what the first does not see."""
+    with hs.ClientLedgers(path, **BUDGET), pytest.raises(RuntimeError, match=f"{path} cannot be locked"):
+        hs.ClientLedgers(path, **BUDGET)
+    hs.ClientLedgers(path, **BUDGET).close()
+
+
+def replaced(path):
+    """Put a copy in the file's place."""
+    shutil.copy(path, path.with_suffix(".copy"))
+    path.with_suffix(".copy").replace(path)
+
+
+def written(path):
+    """Have another process charge, after this one lost its lock by closing another handle of the file."""
+    path.open("rb").close()
+    code = "import sys, hockeystick as hs\nhs.ClientLedgers(sys.argv[1], epsilon=6.0, delta=1e-6).charge(9, hs.Gaussian(9.0))"
+    processes.python(code, path)
+
+
+GONE = {
+    "unlinked": Path.unlink,
+    "moved": lambda path: path.rename(path.with_name("b")),
+    "replaced": replaced,
+    "written to": written,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be moved there")
+@pytest.mark.parametrize("what", GONE)
+def test_a_file_that_is_no_more_the_same_is_not_charged(what, path):
+    """A charge after the file was taken away would be lost with it: it is refused, as often as it is asked for."""
+    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+        room = ledgers.remaining(STEP, "Bo")
+        GONE[what](path)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=f"{path} is not as it was left"):
+                ledgers.charge(10, STEP, clients=["Bo"])
+            with pytest.raises(RuntimeError, match="is not as it was left"):
+                ledgers.enrol(["Cy"])
+        assert ledgers.remaining(STEP, "Bo") == room
+
+
+def test_a_file_may_be_read_through_another_working_directory(path, tmp_path, monkeypatch):
+    """A relative path means the file that it meant when it was opened."""
+    monkeypatch.chdir(tmp_path)
+    with hs.ClientLedgers(path.name, **BUDGET) as ledgers:
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path / "other")
+        ledgers.charge(4, hs.Gaussian(20.0))
+        assert len(ledgers.log("Bo")) == 2
+
+
+@pytest.mark.slow
+def test_every_bit_counts(path, tmp_path):
+    """Whichever bit of the rows is flipped, the file is refused in words or says what it said."""
+    expected, content, rng = answers(path), path.read_bytes(), np.random.default_rng(1)
+    used = [8 * at + bit for at, byte in enumerate(content) if byte for bit in range(8)]
+    places = [*rng.choice(used, 4000, replace=False).tolist(), *range(800)]
+    copy, refused = tmp_path / "copy.sqlite", 0
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        copy.write_bytes(damaged)
+        try:
+            found = answers(copy)
+        except (ValueError, RuntimeError) as error:
+            assert str(copy) in str(error)  # noqa: PT017, only if it raises
+            refused += 1
+        else:
+            assert found == expected
+    assert refused > 2000
+
+
+@pytest.mark.parametrize("noise", ["2.0", "9.0"])
+def test_flipped_noise(path, noise):
+    """One bit makes 6.0 of a noise multiplier of 2.0, which was a third of the epsilon; it is refused."""
+    content = path.read_bytes()
+    at = content.index(f'"noise_multiplier":{noise}'.encode()) + len('"noise_multiplier":')
+    path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+    with pytest.raises(ValueError, match=f"{path} is damaged, and nothing can be charged to it: entry"):
+        hs.ClientLedgers(path, **BUDGET)
+
+
+@pytest.mark.parametrize(
+    "command", ["DELETE FROM entries WHERE sequence = 6", "DELETE FROM entries WHERE sequence = 3"]
+)
+def test_missing_charges(path, command):
+    """A charge that is gone is noticed, the last one too."""
+    with sqlite3.connect(path) as database:
+        database.execute(command)
+    database.close()
+    with pytest.raises(ValueError, match=f"{path} is damaged"):
+        hs.ClientLedgers(path, **BUDGET)
+
+
+def test_truncated_file(path):
+    """A file that ends early is refused at every length."""
+    content = path.read_bytes()
+    for length in range(0, len(content), 512):
+        path.write_bytes(content[:length])
+        with pytest.raises((ValueError, RuntimeError), match=str(path)):
+            answers(path)
+
+
+def test_a_file_damaged_while_it_is_open(path):
+    """What `log` reads is verified again."""
+    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+        ledgers._journal.database.execute("UPDATE entries SET content = replace(content, '2.0', '6.0')")
+        with pytest.raises(ValueError, match=f"{path} is damaged"):
+            ledgers.log("Ada")
+
+
+def rewritten(path, sequence, change):
+    """Change a row and all digests, as somebody would who knows the format."""
+    with sqlite3.connect(path) as database:
+        previous = entries.NO_DIGEST
+        found = database.execute(
+            "SELECT sequence, content, charged, participants FROM entries ORDER BY sequence"
+        ).fetchall()
+        for number, *fields in found:
+            row = entries.Row(*fields)
+            row = change(row) if number == sequence else row
+            previous = entries.digest(previous, row)
+            database.execute(
+                "UPDATE entries SET content = ?, charged = ?, participants = ?, digest = ? WHERE sequence = ?",
+                (*row, previous, number),
+            )
+        database.execute("UPDATE head SET digest = ?", (previous,))
+    database.close()
+
+
+def content(**changes):
+    """Return what changes fields of a row's JSON."""
+    return lambda row: row._replace(content=json.dumps(json.loads(row.content) | changes).encode())
+
+
+def steps(**changes):
+    """Return what changes fields of the mechanism that was charged."""
+
+    def change(row):
+        said = json.loads(row.content)
+        said["steps"][0]["mechanism"] |= changes
+        return row._replace(content=json.dumps(said).encode())
+
+    return change
+
+
+def masked(data):
+    """Return what changes the mask of those charged."""
+    return lambda row: row._replace(charged=data)
+
+
+NESTED = '{"name":"PoissonSampled","sampling_rate":0.5,"mechanism":' * 5000
+HOSTILE = {
+    "a bomb": (2, masked(zlib.compress(bytes(2**26)))),
+    "a mask that ends early": (2, masked(zlib.compress(b"\xc0")[:-2])),
+    "a mask of nobody": (2, masked(zlib.compress(b""))),
+    "a mask of more": (2, masked(zlib.compress(b"\xc0\xc0"))),
+    "no zlib": (2, masked(b"no zlib")),
+    "no JSON": (2, lambda row: row._replace(content=b"{")),
+    "no UTF-8": (2, lambda row: row._replace(content=b'"\xff\xfe"')),
+    "a list": (2, lambda row: row._replace(content=b"[]")),
+    "deep JSON": (2, lambda row: row._replace(content=b"[" * 10**6)),
+    "deep steps": (
+        2,
+        lambda row: row._replace(content=f'{{"round":1,"steps":[{{"count":1,"mechanism":{NESTED}'.encode()),
+    ),
+    "a huge number": (3, steps(sampling_rate=10**400)),
+    "a huge noise": (2, steps(noise_multiplier=10**400)),
+    "text for noise": (2, steps(noise_multiplier="2.0")),
+    "no number": (2, steps(noise_multiplier=float("nan"))),
+    "another mechanism": (2, steps(name="Nothing")),
+    "a negative count": (2, content(steps=[{"count": -1, "mechanism": {"name": "Gaussian", "noise_multiplier": 2.0}}])),
+    "no steps": (2, content(steps=None)),
+    "a negative round": (2, content(round=-1)),
+    "a round out of order": (2, content(round=9)),
+    "an id twice": (4, content(clients=["Ada"])),
+    "an id that is no id": (1, content(clients=["Ada", 1.5])),
+    "an id in another form": (4, content(clients=["e\u0301"])),
+    "text for ids": (4, content(clients="Bo")),
+    "settings of another kind": (0, lambda row: row._replace(content=b"[]")),
+    "a version to come": (0, content(version=3)),
+}
+
+
+@pytest.mark.parametrize("reason", HOSTILE)
+def test_hostile_files(reason, path):
+    """What is rewritten with its digests, and is not what would be written, is a ValueError that names the file, and takes no memory."""
+    rewritten(path, *HOSTILE[reason])
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=str(path)):
+            hs.ClientLedgers(path, **BUDGET)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_unchanged_rewriting_is_read(path):
+    """The rewriting of the test before changes nothing else."""
+    before = answers(path)
+    rewritten(path, 2, lambda row: row)
+    assert answers(path) == before
+
+
+@pytest.mark.parametrize("damage", ["flip", "settings", "head"])
+def test_a_failed_opening_gives_the_file_free(damage, path):
+    """After an opening that failed the file is free at once, though the error is still held."""
+    content = path.read_bytes()
+    if damage == "flip":
+        path.write_bytes(content.replace(b'"noise_multiplier":2.0', b'"noise_multiplier":6.0'))
+    options = {"settings": {"epsilon": 5.0}, "head": {"expected_head": "0" * 64}}.get(damage, {})
+    with pytest.raises(ValueError, match=str(path)) as error:
+        hs.ClientLedgers(path, **BUDGET | options)
+    with sqlite3.connect(path, timeout=0.0) as database:
+        database.execute("BEGIN EXCLUSIVE")
+    database.close()
+    assert error.traceback
+
+
+def test_head(path):
+    """A head that was noted finds an older copy and another file; a file that has gone on since is opened."""
+    older = path.with_name("older")
+    shutil.copy(path, older)
+    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+        first = ledgers.head
+        ledgers.charge(4, STEP)
+        noted = ledgers.head
+        ledgers.charge(5, hs.Gaussian(30.0))
+        assert len({first, noted, ledgers.head}) == 3
+        last = ledgers.head
+    for head in (first, noted, last):
+        with hs.ClientLedgers(path, expected_head=head, **BUDGET) as ledgers:
+            assert ledgers.head == last
+    older.replace(path)
+    assert answers(path, expected_head=first)[-1] == first
+    with pytest.raises(ValueError, match=f"{path} never had the expected_head {noted}"):
+        hs.ClientLedgers(path, expected_head=noted, **BUDGET)
+    another = path.with_name("another")
+    hs.ClientLedgers(another, create=True, **BUDGET).close()
+    with (
+        hs.ClientLedgers(path.with_name("third"), create=True, **BUDGET) as ledgers,
+        pytest.raises(ValueError, match="never had"),
+    ):
+        hs.ClientLedgers(another, expected_head=ledgers.head, **BUDGET)
+
+
+ARGUMENTS = {
+    "no head": (ValueError, "64 hexadecimal digits", {"expected_head": "ab"}),
+    "a head of a new file": (ValueError, "None for a new file", {"expected_head": "0" * 64, "create": True}),
+    "a number for create": (TypeError, "create must be True or False, not 1", {"create": 1}),
+    "no path": (TypeError, "path must be a string or path-like, not None", {"path": None}),
+    "a byte of zero": (ValueError, "must name a file", {"path": "a\0b"}),
+    "no budget": (ValueError, "either epsilon and delta", {"epsilon": None}),
+    "both budgets": (ValueError, "either epsilon", {"budget": hs.GaussianFilter(1.0)}),
+    "a spent filter": (ValueError, "nothing is spent", {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0))}),
+    "another epsilon": (ValueError, "was made with", {"epsilon": 2.0}),
+    "another adjacency": (ValueError, "was made with", {"adjacency": "replace"}),
+    "a filter": (ValueError, "was made with", {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", ARGUMENTS)
+def test_wrong_arguments(reason, path):
+    """An opener that says something else than the file, or nothing that makes sense, is refused."""
+    error, words, options = ARGUMENTS[reason]
+    with pytest.raises(error, match=words):
+        hs.ClientLedgers(**{"path": path, **BUDGET} | options)
+
+
+@pytest.mark.parametrize(
+    "tables", [["other"], ["settings", "clients", "charges"], ["entries", "head"], ["entries", "head", "more"]]
+)
+def test_other_data_bases(tables, tmp_path):
+    """A data base that is none of ours is refused, and one of the format before digests is called so."""
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as database:
+        for table in tables:
+            database.execute(f"CREATE TABLE {table} (a)")
+    database.close()
+    with pytest.raises(
+        ValueError, match="is of format 1, which has no digests" if "charges" in tables else "must be a file of client"
+    ):
+        hs.ClientLedgers(path, **BUDGET)
+
+
+def test_text_is_no_data_base(tmp_path):
+    """A file that is no data base is refused."""
+    (tmp_path / "text").write_text("not a data base, but long enough to be taken for one " * 20)
+    with pytest.raises(ValueError, match="must be a file of client ledgers"):
+        hs.ClientLedgers(tmp_path / "text", **BUDGET)
+
+
+def test_ids_of_all_kinds(tmp_path):
+    """Ids come back as they were given: the ends of 64 bits, text that looks like SQL, and one text in two spellings as one."""
+    ids = [np.int64(-(2**63)), 2**63 - 1, "", "'; DROP TABLE entries; --", "\0", "\U0001f600" * 1024, "e\u0301", "3", 3]
+    path = tmp_path / "budget.sqlite"
+    with hs.ClientLedgers(path, create=True, **BUDGET) as ledgers:
+        ledgers.enrol(ids)
+        ledgers.charge(1, STEP, clients=ids[:-1])
+    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+        assert [len(ledgers.log(client)) for client in ids] == [1] * 8 + [0]
+        assert len(ledgers.log(-(2**63))) == 1
+        ledgers.enrol(["\u00e9"])
+        assert len(ledgers) == 9
+
+
+def test_read_only_file(path):
+    """A file that cannot be written is refused when it is opened."""
+    path.chmod(0o400)
+    if os.access(path, os.W_OK):
+        pytest.skip("this user may write everything")
+    with pytest.raises(RuntimeError, match=str(path)):
+        hs.ClientLedgers(path, **BUDGET)

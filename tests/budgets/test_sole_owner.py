@@ -1,0 +1,154 @@
+"""Ledgers in forked children, in copies and in threads: a budget is spent once."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import sys
+import threading
+
+import pytest
+
+import hockeystick as hs
+import processes
+
+BUDGET = {"epsilon": 4.0, "delta": 1e-6}
+STEP = hs.Gaussian(20.0)
+
+FORK = """
+import os, sys, hockeystick as hs
+path, step = sys.argv[1], hs.Gaussian(400.0)
+ledgers = hs.ClientLedgers(path, epsilon=4.0, delta=1e-6, create=True)
+ledgers.enrol(["a"])
+calls = {
+    "charge": lambda: ledgers.charge(1, step), "enrol": lambda: ledgers.enrol(["b"]), "close": ledgers.close,
+    "remaining": lambda: ledgers.remaining(step, "a"), "would_exceed": lambda: ledgers.would_exceed(step),
+    "eligible": lambda: ledgers.eligible(step), "account": lambda: ledgers.account("a"), "log": lambda: ledgers.log("a"),
+    "len": lambda: len(ledgers), "num_ledgers": lambda: ledgers.num_ledgers, "last_round": lambda: ledgers.last_round,
+    "head": lambda: ledgers.head,
+}
+child = os.fork()
+if not child:
+    for name, call in calls.items():
+        try:
+            call()
+        except RuntimeError as error:
+            assert "belongs to process" in str(error), error
+            print("refused", name, flush=True)
+    try:
+        hs.ClientLedgers(path, epsilon=4.0, delta=1e-6)
+    except RuntimeError as error:
+        print("refused opening", flush=True)
+    with ledgers:  # leaving the block closes nothing that is the parent's
+        pass
+    del ledgers, calls
+    sys.exit(0)  # with all that an interpreter does at its end
+for number in range(1, 200):
+    ledgers.charge(number, step)
+print("status", os.waitpid(child, 0)[1])
+assert os.path.exists(path + "-journal"), "the child deleted its parent's journal"
+for number in range(200, 400):
+    ledgers.charge(number, step)
+ledgers.close()
+with hs.ClientLedgers(path, epsilon=4.0, delta=1e-6) as ledgers:
+    print("charged", len(ledgers.log("a")))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_forked_child(tmp_path):
+    """Every call in a child is refused, and its end leaves the file to its parent, locked as it was and with its journal."""
+    printed = processes.python(FORK, tmp_path / "budget.sqlite").stdout
+    assert printed.count("refused") == 13
+    assert "status 0" in printed
+    assert "charged 399" in printed
+
+
+BOTH = """
+import os, sys, hockeystick as hs
+path, step = sys.argv[1], hs.Gaussian(10.0)
+ledgers = hs.ClientLedgers(path, epsilon=1.0, delta=1e-6, create=True)
+ledgers.enrol(["a"])
+child = os.fork()
+accepted = 0
+for number in range(1, 100):
+    try:
+        ledgers.charge(number, step)
+        accepted += 1
+    except (hs.BudgetExceededError, RuntimeError):
+        pass
+if not child:
+    os._exit(accepted)
+accepted += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+ledgers.close()
+with hs.ClientLedgers(path, epsilon=1.0, delta=1e-6) as ledgers:
+    assert accepted == len(ledgers.log("a"))
+print(hs.Accountant().compose(step, accepted).epsilon(1e-6))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_spends_nothing(tmp_path):
+    """Parent and child together have one budget: what both were allowed is in the file, and within it."""
+    assert float(processes.python(BOTH, tmp_path / "budget.sqlite").stdout) <= 1.0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_no_copies(copied):
+    """A copy would share the file and not what is charged."""
+    with hs.ClientLedgers(":memory:", **BUDGET) as ledgers:
+        ledgers.enrol(["a"])
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            copied(ledgers)
+        assert ledgers.remaining(STEP, "a") > 0
+
+
+def test_closed():
+    """What is closed answers nothing, since others may have charged the file since; closing it again is allowed."""
+    ledgers = hs.ClientLedgers(":memory:", **BUDGET)
+    ledgers.enrol(["a"])
+    ledgers.close()
+    ledgers.close()
+    for call in (lambda: ledgers.remaining(STEP, "a"), lambda: ledgers.last_round, lambda: ledgers.enrol(["b"])):
+        with pytest.raises(RuntimeError, match="is closed"):
+            call()
+
+
+def test_threads_share_ledgers(tmp_path):
+    """Charges of many threads are all there, none is lost or made twice, and together they fit the budget."""
+    path, interval = tmp_path / "budget.sqlite", sys.getswitchinterval()
+    accepted, failures = [], []
+
+    def work(own):
+        try:
+            ledgers.enrol([own])
+            for _ in range(30):
+                try:
+                    ledgers.charge(1, STEP, clients=["shared", own])
+                    accepted.append(own)
+                except hs.BudgetExceededError:
+                    pass
+                assert ledgers.remaining(STEP, own) >= 0
+                assert len(ledgers.log(own)) == accepted.count(own)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is a failure of the test
+            failures.append(error)
+
+    with hs.ClientLedgers(path, create=True, **BUDGET) as ledgers:
+        ledgers.enrol(["shared"])
+        capacity = ledgers.remaining(STEP, "shared")
+        sys.setswitchinterval(1e-6)
+        try:
+            threads = [threading.Thread(target=work, args=(f"client {number}",)) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+    assert failures == []
+    assert len(accepted) == min(capacity, 240)
+    with hs.ClientLedgers(path, **BUDGET) as ledgers:
+        assert len(ledgers.log("shared")) == len(accepted)
+        assert sum(len(ledgers.log(f"client {number}")) for number in range(8)) == len(accepted)
+        assert ledgers.account("shared").epsilon(1e-6) <= 4.0

@@ -1,0 +1,19 @@
+"""A storm on one file of client ledgers, of HOCKEYSTICK_STORM seconds."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import ledger_storm
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_storm():
+    """Threads, processes, kills, forks and flipped bits lose no charge, exceed no budget and change no answer."""
+    counts = ledger_storm.storm(float(os.environ.get("HOCKEYSTICK_STORM", "8")))
+    assert {what: counts[what] for what in ledger_storm.FAILURES} == dict.fromkeys(ledger_storm.FAILURES, 0)
+    for what in ("promised", "enrolled", "killed", "damaged and refused", "fork refused"):
+        assert counts[what] > 0
