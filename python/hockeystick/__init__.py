@@ -13,8 +13,8 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._checks.implausible import ImplausibleSettingWarning
+from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.accountant import Accountant

@@ -22,6 +22,7 @@ import math
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
@@ -105,7 +106,7 @@ class GaussianFilter(Filter):
     def __repr__(self) -> str:
         """Return the budget, and how much of mu is spent."""
         spent = math.sqrt(float(self._spent))
-        return f"<GaussianFilter: mu {spent:g} of {self._mu:g} in {len(self)} steps; {self._adjacency}>"
+        return f"<GaussianFilter: mu {format_upper(spent)} of {self._mu:g} in {len(self)} steps; {self._adjacency}>"
 
     @property
     def mu(self) -> float:
@@ -212,7 +213,7 @@ class RenyiFilter(Filter):
 
     def __repr__(self) -> str:
         """Return the budget, and how much of it is spent."""
-        used = f"{float(self._spent):g} of {self._budget:g} nats at order {self._order:g}"
+        used = f"{format_upper(float(self._spent))} of {self._budget:g} nats at order {self._order:g}"
         return f"<RenyiFilter: {used} in {len(self)} steps; {self._adjacency}>"
 
     @property

@@ -26,6 +26,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
 from hockeystick.accounting.ledger import Steps
@@ -97,7 +98,7 @@ class RenyiOdometer(Steps):
 
     def __repr__(self) -> str:
         """Return what is spent."""
-        return f"<RenyiOdometer: epsilon {self.epsilon:g} at delta {self._delta:g} in {len(self)} steps; {self._adjacency}>"
+        return f"<RenyiOdometer: epsilon {format_upper(self.epsilon)} at delta {self._delta:g} in {len(self)} steps; {self._adjacency}>"
 
     @property
     def delta(self) -> float:

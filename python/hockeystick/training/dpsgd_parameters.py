@@ -39,10 +39,10 @@ class DpsgdParameters(NamedTuple):
     def assumed(self) -> str:
         """What must be true of the training for these numbers to describe it."""
         return (
-            f"{self.steps} optimiser steps; in each, every record is drawn with probability {self.sampling_rate:g}, "
+            f"{self.steps} optimiser steps; in each, every record is drawn with probability {self.sampling_rate!r}, "
             "independently of all others and afresh (a shuffled or fixed-size batch is not that); each record's whole "
             "gradient is clipped once, whatever the micro-batches; the sum of the clipped gradients gets Gaussian noise "
-            f"of {self.noise_multiplier:g} times the clip norm, once; data sets are adjacent if one record is added or "
+            f"of {self.noise_multiplier!r} times the clip norm, once; data sets are adjacent if one record is added or "
             "removed; data set size and expected batch size are public, and a mean divides by the expected batch size, "
             "not by the drawn one."
         )

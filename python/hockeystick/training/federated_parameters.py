@@ -147,7 +147,7 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
     steps = rounds
     if sampling == "poisson":
         mechanism = PoissonSampled(noise, drawn / clients)
-        how = f"in each round every client is drawn with probability {drawn / clients:g}, independently of all others and afresh"
+        how = f"in each round every client is drawn with probability {drawn / clients!r}, independently of all others and afresh"
     elif sampling == "fixed_size":
         mechanism, adjacency = FixedSizeSampled(noise, clients, drawn, replacement=False), "replace"
         how = f"in each round {drawn} of the {clients} clients are drawn uniformly, without replacement and afresh"

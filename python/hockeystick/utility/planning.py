@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import at_most, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
-from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
+from hockeystick._numeric.printing import format_upper
+from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust
 from hockeystick.utility.simulated_loss import simulated_losses
 from hockeystick.utility.sweep_plan import sweep_plan, toml
 
@@ -79,7 +80,7 @@ class Plan:
         )
         return head + "\n".join(
             f"{s.noise_std:>10.4g} {s.rounds:>8} {s.batch_size:>8} {s.silos_per_round:>8} {s.learning_rate:>10.3g} "
-            f"{rounded_up(s.epsilon, 5):>9g} {s.risk_bound:>11.4g}{mean}"
+            f"{format_upper(s.epsilon, '9.5g')} {format_upper(s.risk_bound, '11.4g')}{mean}"
             for s, mean in zip(self.settings, means, strict=True)
         )
 

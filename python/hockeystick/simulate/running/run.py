@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, real, scalar, thread_count
+from hockeystick._numeric.printing import format_upper
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.result import Result
@@ -172,7 +173,9 @@ def _affordable(algorithm: Algorithm, problem: Problem, rounds: int, budget: tup
     count = guarantee.affordable(rounds, epsilon, delta)
     if count == 0:
         cost = guarantee.epsilon(1, delta)
-        msg = f"budget must allow one round, which costs epsilon = {cost:.6g} at delta = {delta}, not {epsilon}"
+        msg = (
+            f"budget must allow one round, which costs epsilon = {format_upper(cost)} at delta = {delta}, not {epsilon}"
+        )
         raise ValueError(msg)
     return count
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from hockeystick.sweep.plan.functions import printer
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
@@ -107,4 +108,5 @@ class Runner:
             non_finite=self.counts.non_finite,
             errors=self.counts.errors,
             warnings=tuple(self.counts.warnings),
+            printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )

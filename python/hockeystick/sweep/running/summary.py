@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hockeystick._numeric.printing import format_upper
 
 # Cells done, cells in all, seconds that the rest will take (None if nothing is known).
 Progress = Callable[[int, int, "float | None"], object]
@@ -23,6 +25,9 @@ class Summary:
     non_finite: dict[str, int]  # NaN and infinite values of each output
     errors: int  # cells with an error text
     warnings: tuple[str, ...] = ()  # what the functions warned of
+    printers: Mapping[str, Callable[[float, str], str]] = field(
+        default_factory=dict
+    )  # how outputs are printed; else rounded up
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""
@@ -33,7 +38,9 @@ class Summary:
             lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")
         for name, (least, greatest) in self.ranges.items():
             count = self.non_finite[name]
-            lines.append(f"{name}: {least:.6g} to {greatest:.6g}" + (f", {count:,} not finite" if count else ""))
+            printed = self.printers.get(name, format_upper)
+            ends = f"{printed(least, '.6g')} to {printed(greatest, '.6g')}"
+            lines.append(f"{name}: {ends}" + (f", {count:,} not finite" if count else ""))
         if self.errors:
             lines.append(f"{self.errors:,} cells have an error; see the column error")
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
