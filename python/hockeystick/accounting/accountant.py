@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -15,10 +14,10 @@ from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
-    Domain,
     Grid,
     Result,
     count_scalar,
+    implausible,
     scalar,
 )
 from hockeystick._numeric.search import last_whole
@@ -28,6 +27,7 @@ from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
+from hockeystick.accounting.query import each, num_records
 from hockeystick.accounting.trade_off import false_negative_rates
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
@@ -87,7 +87,9 @@ class Accountant(Ledger):
         ValueError
             If eps is outside its domain, or a forced engine has no answer.
         """
-        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper(for_epsilon=False, value=x))
+        upper = each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper(for_epsilon=False, value=x))
+        implausible.warn(implausible.eps_like_delta(eps))
+        return upper
 
     def epsilon(self, delta: ArrayLike) -> Result:
         """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
@@ -107,7 +109,9 @@ class Accountant(Ledger):
         ValueError
             If delta is outside its domain, or a forced engine has no answer.
         """
-        return _each("delta", delta, DELTA, lambda x: self._upper(for_epsilon=True, value=x))
+        upper = each("delta", delta, DELTA, lambda x: self._upper(for_epsilon=True, value=x))
+        implausible.warn(implausible.large_delta(delta, num_records(self._ledger)))
+        return upper
 
     def log_delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of log delta at `eps`.
@@ -128,7 +132,7 @@ class Accountant(Ledger):
         ValueError
             If eps is outside its domain, or a forced engine has no answer.
         """
-        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._log_delta)
+        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._log_delta)
 
     def delta_bracket(self, eps: float) -> Bracket:
         """Return certified ends of delta at `eps`.
@@ -149,6 +153,7 @@ class Accountant(Ledger):
             If eps is outside its domain, or a forced engine has no answer.
         """
         eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
+        implausible.warn(implausible.eps_like_delta(eps))
         return engines.bracket(*self._ask(engines.Question(False, eps)))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
@@ -170,6 +175,7 @@ class Accountant(Ledger):
             If delta is outside its domain, or a forced engine has no answer.
         """
         delta = scalar("delta", delta, *DELTA)
+        implausible.warn(implausible.large_delta(delta, num_records(self._ledger)))
         return engines.bracket(*self._ask(engines.Question(True, delta)))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
@@ -265,7 +271,7 @@ class Accountant(Ledger):
         Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
         """
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
-        return _each("order", order, domain, lambda x: renyi.of_ledger(self._ledger, self._adjacency, x))
+        return each("order", order, domain, lambda x: renyi.of_ledger(self._ledger, self._adjacency, x))
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -369,11 +375,3 @@ class Accountant(Ledger):
         total = count_scalar("count", self._ledger.get(mechanism, 0) + count)
         composition = Composition({**self._ledger, mechanism: total}, self._adjacency)
         return engines.upper_end(composition, engines.Question(True, delta), self._engine)
-
-
-def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
-    """Check every number and answer for each; a scalar for a scalar."""
-    numbers = Grid(None, "raise").within(name, value, domain)
-    if numbers.ndim == 0:
-        return function(float(numbers))
-    return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

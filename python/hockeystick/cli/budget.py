@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hockeystick._checks import implausible
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.cli import arguments
@@ -79,6 +80,8 @@ def _query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     training = _training(chosen.noise_multiplier, chosen.sampling_rate, chosen.steps)
     bracket = _epsilon(training, value) if asked == "epsilon" else training.delta_bracket(value)
+    last = implausible.large_epsilon(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
+    _warn(chosen, last)
     if chosen.json:
         _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given))
     else:
@@ -105,6 +108,7 @@ def _calibrate(chosen: argparse.Namespace) -> None:
         found = float(solve.dpsgd_steps(chosen.noise_multiplier, rate, *budget))
     else:
         found = float(solve.dpsgd_sampling_rate(chosen.noise_multiplier, chosen.steps, *budget))
+    _warn(chosen, None)
     inputs = ("epsilon", "delta", *(name for name in TARGETS if name != chosen.target))
     bracket = _epsilon_at(chosen, target, found)
     if chosen.json:
@@ -120,6 +124,20 @@ def _calibrate(chosen: argparse.Namespace) -> None:
         )
         spent = f"epsilon = {format_upper(bracket.upper, DIGITS)} at delta = {_shortest(chosen.delta)}"
         sys.stdout.write(f"{target.replace('_', ' ')} = {safe}: {spent}\n")
+
+
+def _warn(chosen: argparse.Namespace, last: str | None) -> None:
+    """Write the first doubt about the arguments, one line; `last` is that about the answer."""
+    rate, noise, steps = chosen.sampling_rate, chosen.noise_multiplier, chosen.steps
+    doubts = [
+        implausible.integer_rate(0) if rate == 0 else None,  # a shell divides integers
+        implausible.swapped(noise, 1.0 if rate is None else rate) if noise else None,
+        implausible.few_steps(rate, steps) if rate and steps else None,
+        last,
+    ]
+    text = next((doubt for doubt in doubts if doubt), None)
+    if text:
+        sys.stderr.write(f"hockeystick {chosen.command}: warning: {text}\n")
 
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:

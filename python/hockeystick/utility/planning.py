@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import at_most, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import at_most, choice, count_scalar, implausible, non_negative_scalar, positive_scalar, scalar
 from hockeystick._numeric.printing import format_upper
 from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust
 from hockeystick.utility.simulated_loss import simulated_losses
@@ -262,6 +262,8 @@ def plan(
         max_batch_size=num_records if max_batch_size is None else count_scalar("max_batch_size", max_batch_size),
     )
     num_settings = count_scalar("num_settings", num_settings)
+    protected = num_silos if trust == "last-iterate" else num_records * (1 if trust == "inter-silo" else num_silos)
+    implausible.warn(implausible.large_delta(problem.delta, protected))
     at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
     at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
     at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
