@@ -164,7 +164,7 @@ def test_an_enumeration_is_refused_with_the_word():
     """A member of an enumeration is no string; its name is understood."""
     with pytest.raises(TypeError, match=r"did you mean 'replace'\?"):
         hs.Accountant(Neighbouring.REPLACE_ONE)
-    with pytest.raises(ValueError, match="not 'nothing like it'$"):
+    with pytest.raises(ValueError, match=r"not 'nothing like it'$"):
         hs.Accountant("nothing like it")
 
 

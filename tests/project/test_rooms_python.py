@@ -48,7 +48,7 @@ DOORS = {"__init__.py", "__main__.py", "_config.py", "_core.pyi", "kernels.py", 
 MOST_LINES, MOST_CODE = 300, 40
 # Longer than that, in lines; a number here may fall, and goes when it need not be here.
 LONG_FILES = {
-    "accounting/accountant.py": 380,
+    "accounting/accountant.py": 377,
     "budgets/client_ledgers.py": 379,
 }
 LONG_FUNCTIONS = {

@@ -63,9 +63,7 @@ def warn(*doubts: Doubt, skip: int = 0) -> None:
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 
 
-def of_training(
-    given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells | None = None
-) -> tuple[Doubt, ...]:
+def dpsgd(given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells | None = None) -> tuple[Doubt, ...]:
     """Return the doubts about the arguments of DP-SGD, with the rate also as it was given; the noise may be what is asked for."""
     exchanged = None if noise_multiplier is None else swapped(noise_multiplier, rates)
     return integer_rate(given), exchanged, few_steps(rates, steps)

@@ -69,9 +69,7 @@ def dpsgd_delta(
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     eps = grid.non_negative_or_infinite("eps", eps)
-    implausible.warn(
-        *implausible.of_training(sampling_rate, rates, steps, noise_multiplier), implausible.eps_like_delta(eps)
-    )
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.eps_like_delta(eps))
     return grid.map(core.dpsgd_delta, noise_multiplier, rates, steps, eps)
 
 
@@ -128,7 +126,7 @@ def dpsgd_epsilon(
     delta = grid.probability("delta", delta)
     epsilon = grid.map(core.dpsgd_epsilon, noise_multiplier, rates, steps, delta)
     implausible.warn(
-        *implausible.of_training(sampling_rate, rates, steps, noise_multiplier), implausible.large_epsilon(epsilon)
+        *implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.large_epsilon(epsilon)
     )
     return epsilon
 
@@ -186,7 +184,7 @@ def dpsgd_noise_multiplier(
     steps = grid.count_or_zero("steps", steps)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    implausible.warn(*implausible.of_training(sampling_rate, rates, steps))
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps))
     return grid.map(core.dpsgd_noise_multiplier, rates, steps, epsilon, delta)
 
 

@@ -262,11 +262,17 @@ def plan(
         max_batch_size=num_records if max_batch_size is None else count_scalar("max_batch_size", max_batch_size),
     )
     num_settings = count_scalar("num_settings", num_settings)
-    protected = num_silos if trust == "last-iterate" else num_records * (1 if trust == "inter-silo" else num_silos)
-    implausible.warn(implausible.large_delta(problem.delta, protected))
+    implausible.warn(implausible.large_delta(problem.delta, _num_protected(trust, problem)))
     at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
     at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
     at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
     settings = sorted(SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
     return Plan(trust, problem, tuple((telling or settings)[:num_settings]))
+
+
+def _num_protected(trust: Trust, problem: Problem) -> int:
+    """Return among how many lies the one that may be replaced: silos, or the records of one silo or of all."""
+    if trust == "last-iterate":
+        return problem.num_silos
+    return problem.num_records * (1 if trust == "inter-silo" else problem.num_silos)
