@@ -98,7 +98,7 @@ def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
     )
 
 
-def large_epsilon(epsilon: Cells) -> Doubt:
+def no_privacy(epsilon: Cells) -> Doubt:
     """Doubt an epsilon that is finite and says nothing."""
     cells = (epsilon > NO_PRIVACY) & np.isfinite(epsilon)
     likely = "is the noise that of the mean, where the sum's is asked for, or the rate a percentage?"

@@ -124,11 +124,9 @@ def dpsgd_epsilon(
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     delta = grid.probability("delta", delta)
-    epsilon = grid.map(core.dpsgd_epsilon, noise_multiplier, rates, steps, delta)
-    implausible.warn(
-        *implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.large_epsilon(epsilon)
-    )
-    return epsilon
+    found = grid.map(core.dpsgd_epsilon, noise_multiplier, rates, steps, delta)
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.no_privacy(found))
+    return found
 
 
 def dpsgd_noise_multiplier(

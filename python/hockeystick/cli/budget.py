@@ -80,7 +80,7 @@ def _query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     training = _training(chosen.noise_multiplier, chosen.sampling_rate, chosen.steps)
     bracket = _epsilon(training, value) if asked == "epsilon" else training.delta_bracket(value)
-    last = implausible.large_epsilon(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
+    last = implausible.no_privacy(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
     _warn(chosen, last)
     if chosen.json:
         _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given))
