@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hockeystick as hs
-from hockeystick import audit, federated, last_iterate, published
+from hockeystick import audit, federated, format_lower, format_upper, last_iterate, published
 
 Scores = Callable[[np.random.Generator, float, int], NDArray[np.float64]]  # of runs with the record if the sign is +1
 
@@ -225,9 +225,11 @@ def audited(runs: int) -> Iterator[tuple[Row, audit.Evidence]]:
         yield row, audit.evaluate(*scores, delta=row.delta, confidence=confidence)
 
 
-def number(value: float | None) -> str:
-    """Return a number of the table."""
-    return "" if value is None else f"{value:.3f}"
+def numbers(row: Row, evidence: audit.Evidence) -> str:
+    """Return the columns of a row: lower ends are rounded down, upper ends up."""
+    columns = [(format_lower, evidence.epsilon), (format_lower, row.lower), (format_upper, row.upper)]
+    columns.append((format_upper, row.published))
+    return " | ".join("" if value is None else rounded(value, ".3f") for rounded, value in columns)
 
 
 if __name__ == "__main__":
@@ -236,5 +238,4 @@ if __name__ == "__main__":
     print("| algorithm | δ | audit lower | exact or certified lower | certified upper | published |")  # noqa: T201
     print("|---|---|---|---|---|---|")  # noqa: T201
     for row, evidence in audited(parser.parse_args().runs):
-        numbers = " | ".join(map(number, (evidence.epsilon, row.lower, row.upper, row.published)))
-        print(f"| {row.algorithm} | {row.delta:g} | {numbers} |")  # noqa: T201
+        print(f"| {row.algorithm} | {row.delta:g} | {numbers(row, evidence)} |")  # noqa: T201

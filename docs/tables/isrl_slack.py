@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hockeystick import isrl, published
+from hockeystick import format_upper, isrl, published
 
 
 class Case(NamedTuple):
@@ -38,7 +38,7 @@ def row(case: Case) -> str:
     spent = isrl.noisy_mb_sgd_accountant(**shape, noise_std=printed, batch_size=case.batch_size).epsilon(case.delta)
     return (
         f"| {case.name} | {case.num_records} | {case.rounds} | {case.batch_size} | {case.epsilon:g} | {case.delta:.2g} | "
-        f"{printed:.4g} | {needed:.4g} | {printed / needed:.1f} | {spent:.3g} |"
+        f"{printed:.4g} | {format_upper(needed, '.4g')} | {printed / needed:.1f} | {format_upper(spent, '.3g')} |"
     )
 
 

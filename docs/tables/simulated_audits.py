@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hockeystick import audit, simulate
+from hockeystick import audit, format_lower, format_upper, simulate
 
 DELTA = 1e-2
 JOINT_CONFIDENCE = 0.99
@@ -111,4 +111,4 @@ if __name__ == "__main__":
     print("| simulated algorithm | audit lower | certified upper |")  # noqa: T201
     print("|---|---|---|")  # noqa: T201
     for case, upper, evidence in audited(parser.parse_args().runs):
-        print(f"| {case.name} | {evidence.epsilon:.3f} | {upper:.3f} |")  # noqa: T201
+        print(f"| {case.name} | {format_lower(evidence.epsilon, '.3f')} | {format_upper(upper, '.3f')} |")  # noqa: T201

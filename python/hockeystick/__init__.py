@@ -13,8 +13,10 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
+from hockeystick._checks.implausible import ImplausibleSettingWarning
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.calibration import calibrate
@@ -93,6 +95,7 @@ __all__ = [
     "FixedSizeSampled",
     "Gaussian",
     "GaussianFilter",
+    "ImplausibleSettingWarning",
     "Laplace",
     "MixtureOfGaussians",
     "PermuteAndFlip",
@@ -125,6 +128,8 @@ __all__ = [
     "draw_participants",
     "federated",
     "federated_parameters",
+    "format_lower",
+    "format_upper",
     "gaussian_epsilon",
     "gdp_advantage",
     "gdp_delta",

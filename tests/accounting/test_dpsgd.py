@@ -15,6 +15,9 @@ from hockeystick import _core
 
 inf = math.inf
 
+# The whole domain is asked, not only what somebody may mean.
+pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+
 
 @pytest.mark.parametrize(
     ("delta", "epsilon"),

@@ -165,7 +165,7 @@ def test_limits():
     again = hs.RenyiOdometer.from_state_dict(json.loads(json.dumps(odometer.state_dict())))
     assert again.state_dict() == odometer.state_dict()
     assert again.epsilon == odometer.epsilon
-    assert f"epsilon {odometer.epsilon:g} at delta 0.1 in 10 steps" in repr(again)
+    assert f"epsilon {hs.format_upper(odometer.epsilon)} at delta 0.1 in 10 steps" in repr(again)
 
 
 FIXED = hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False)

@@ -33,6 +33,7 @@ def truth():
     return [alone(cell) for cell in CELLS]
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_no_answer_depends_on_what_was_asked_before(truth):
     """Cell by cell in any order, then all in one call, epsilon is the same bit for bit as asked alone."""
     for seed in range(3):
@@ -41,6 +42,7 @@ def test_no_answer_depends_on_what_was_asked_before(truth):
     np.testing.assert_array_equal(hs.dpsgd_epsilon(*np.transpose(CELLS)), truth)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_threads_may_ask_at_once(truth):
     """Eight threads that ask for the same noises and rates get the same answers."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

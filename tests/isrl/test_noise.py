@@ -75,6 +75,7 @@ def test_nearly_full_batches() -> None:
     assert nearly == pytest.approx(full, rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_little_noise_is_found_too() -> None:
     """A large epsilon needs far less noise than a full batch would, and the search goes there."""
     shape = {"lipschitz": 1.0, "num_records": 10_000, "batch_size": 1, "rounds": 2}

@@ -75,6 +75,7 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
         assert truth * (1 - 1e-12) - 1e-13 <= upper
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @settings(max_examples=25, deadline=None)
 @given(
     bits=laws(2),

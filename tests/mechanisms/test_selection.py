@@ -155,6 +155,7 @@ def permute_and_flip(epsilon, scores):
     return law
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @given(
     epsilon=st.floats(0.01, 4.0),
     scores=st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=4),

@@ -95,6 +95,7 @@ def test_one_user_has_a_local_report():
         assert alone.delta(eps) <= local.delta(eps) * (1 + 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @settings(max_examples=60, deadline=None)
 @given(
     weights=st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6),
@@ -169,6 +170,7 @@ def test_better_than_the_closed_form(num_users):
         assert 0.0 < found < closed.epsilon
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_more_users_hide_better():
     """Epsilon falls with the number of users, never above epsilon0, and with what is known of the randomiser."""
     found = [hs.Accountant("replace").compose(hs.Shuffled(2.0, n)).epsilon(1e-6) for n in (1, 2, 30, 900, 10**4, 10**7)]

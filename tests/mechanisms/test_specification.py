@@ -114,6 +114,7 @@ def test_order_does_not_matter(mechanism, adjacency):
     assert deltas[1:] == pytest.approx([deltas[0]] * 2, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_curve(mechanism, adjacency):
     """Brackets are ordered and in the domain; delta falls with eps, rises with steps; epsilon is its inverse."""

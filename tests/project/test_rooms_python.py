@@ -36,10 +36,10 @@ LAYERS = {
     "published": "_checks kernels distortion _hidden_states isrl federated",
     "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl federated",
     "utility": "_checks _numeric kernels _hidden_states isrl simulate",
-    "sweep": "_checks accounting _hidden_states last_iterate federated",
-    "plot": "sweep",
-    "report": "sweep plot",
-    "cli": "_config _checks kernels mechanisms accounting last_iterate federated published utility sweep plot report",
+    "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
+    "plot": "_checks _numeric sweep",
+    "report": "_numeric sweep plot",
+    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.

@@ -83,6 +83,7 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report_sweep(out)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_sample_is_the_table(tmp_path: Path) -> None:
     """The numbers of the page are those of the direct call, in the order of slices, y and x."""
     plan = parse({**DPSGD, "outputs": {"epsilon": "dpsgd_epsilon", "again": "dpsgd_epsilon"}})

@@ -61,6 +61,7 @@ def test_fixed_size_has_its_mechanism():
     assert found.accountant().epsilon(1e-6) > parameters().accountant().epsilon(1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize("sampling", ["poisson", "fixed_size", "all", "shuffled"])
 @pytest.mark.parametrize("noise_on", ["sum", "mean", "client"])
 def test_assumptions_are_told(sampling, noise_on):

@@ -105,6 +105,7 @@ def test_plan_of_the_last_iterate() -> None:
         assert 0.9e-5 < delta <= 1e-5
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_plan_of_the_shuffler() -> None:
     """The noise is that of the shuffler's calculator, rounded up."""
     found = utility.plan(trust="shuffle", **COMMON | {"num_silos": 20_000, "silos_per_round": 5000})

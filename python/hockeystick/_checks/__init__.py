@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick._checks import implausible
 from hockeystick._checks.arrays import Array, Result, broadcast, distribution, real, same_length, vector
 from hockeystick._checks.grid import STRICT, Grid, NumpyGrid, pmf
 from hockeystick._checks.scalars import (
@@ -42,6 +43,7 @@ __all__ = [
     "choice",
     "count_scalar",
     "distribution",
+    "implausible",
     "non_negative_scalar",
     "pmf",
     "positive_scalar",

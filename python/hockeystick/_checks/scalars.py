@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,15 +23,24 @@ PROBABILITY: Domain = (lambda x: (x >= 0) & (x <= 1), "lie in [0, 1]")
 NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
 
 
-def choice(name: str, value: Choice, choices: Sequence[str]) -> Choice:
-    """Return `value` if it is one of `choices`."""
+def choice(name: str, value: Choice, choices: Sequence[str], also_called: Mapping[str, str] | None = None) -> Choice:
+    """Return `value` if it is one of `choices`; the error names the one that was probably meant, also by another name."""
     if not isinstance(value, str):
-        msg = f"{name} must be a string, one of {', '.join(map(repr, choices))}, not {value!r}"
+        hint = _meant(getattr(value, "name", ""), choices, also_called or {})
+        msg = f"{name} must be a string, one of {', '.join(map(repr, choices))}, not {value!r}{hint}"
         raise TypeError(msg)
     if value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+        hint = _meant(value, choices, also_called or {})
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}{hint}"
         raise ValueError(msg)
     return value
+
+
+def _meant(value: object, choices: Sequence[str], also_called: Mapping[str, str]) -> str:
+    word = str(value).strip().casefold().replace("-", "_").replace(" ", "_")
+    names = dict(also_called) | {choice.casefold().replace("-", "_"): choice for choice in choices}
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
 
 
 def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) -> float:

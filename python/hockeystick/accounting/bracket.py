@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from hockeystick._numeric.printing import format_upper
+
 __all__ = ["Bracket"]
 TOLERANCE = 1e-3  # width over upper end
 
 
 class Bracket(NamedTuple):
     """A number between two ends.
+
+    ``format(bracket, ".4f")`` is the upper end with four digits, rounded up as `format_upper` does.
 
     Attributes
     ----------
@@ -24,14 +28,21 @@ class Bracket(NamedTuple):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> hs.Bracket(1.0, 1.5, "pld", "certified").upper
-    1.5
+    >>> bracket = hs.Bracket(6.841719014976, 6.841719014981, "contour", "certified")
+    >>> bracket.upper
+    6.841719014981
+    >>> print(f"{bracket:.4f}")
+    6.8418
     """
 
     lower: float
     upper: float
     method: str
     status: str
+
+    def __format__(self, format_spec: str) -> str:
+        """Return the upper end, rounded up; without a format the whole bracket."""
+        return format_upper(self.upper, format_spec) if format_spec else str(self)
 
 
 def describe(upper: float, interval: float, *, coarsened: bool) -> str:

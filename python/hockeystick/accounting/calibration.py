@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hockeystick._checks import DELTA, LARGEST_COUNT, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
 
@@ -81,9 +82,10 @@ def calibrate(
     probes = [Probe(x, _excess(reached, epsilon)) for x, reached in zip(ends, at_ends, strict=True)]
     feasible = [probe for probe in probes if probe.excess <= 0]
     if not feasible:
+        first, second = (f"{format_upper(reached)} at {x:g}" for x, reached in zip(ends, at_ends, strict=True))
         msg = (
             f"bracket must have an end whose epsilon at delta={delta} is at most {epsilon}, "
-            f"not epsilons {at_ends[0]:g} at {ends[0]:g} and {at_ends[1]:g} at {ends[1]:g}; widen it"
+            f"not epsilons {first} and {second}; widen it"
         )
         raise ValueError(msg)
     if len(feasible) == len(probes):

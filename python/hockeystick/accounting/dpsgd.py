@@ -12,7 +12,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, Result
+from hockeystick._checks import Grid, OnError, Result, implausible
 
 __all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
 
@@ -66,10 +66,11 @@ def dpsgd_delta(
     """
     grid = Grid(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
-    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     eps = grid.non_negative_or_infinite("eps", eps)
-    return grid.map(core.dpsgd_delta, noise_multiplier, sampling_rate, steps, eps)
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.eps_like_delta(eps))
+    return grid.map(core.dpsgd_delta, noise_multiplier, rates, steps, eps)
 
 
 def dpsgd_epsilon(
@@ -120,10 +121,12 @@ def dpsgd_epsilon(
     """
     grid = Grid(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
-    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     delta = grid.probability("delta", delta)
-    return grid.map(core.dpsgd_epsilon, noise_multiplier, sampling_rate, steps, delta)
+    found = grid.map(core.dpsgd_epsilon, noise_multiplier, rates, steps, delta)
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.no_privacy(found))
+    return found
 
 
 def dpsgd_noise_multiplier(
@@ -170,16 +173,17 @@ def dpsgd_noise_multiplier(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise_multiplier = hs.dpsgd_noise_multiplier(0.01, 50, 1.0, 1e-5)
-    >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 50, 1e-5) <= 1.0)
+    >>> noise_multiplier = hs.dpsgd_noise_multiplier(0.01, 100, 1.0, 1e-5)
+    >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 100, 1e-5) <= 1.0)
     True
     """
     grid = Grid(num_threads, on_error)
-    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    return grid.map(core.dpsgd_noise_multiplier, sampling_rate, steps, epsilon, delta)
+    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps))
+    return grid.map(core.dpsgd_noise_multiplier, rates, steps, epsilon, delta)
 
 
 def dpsgd_steps(
@@ -232,10 +236,11 @@ def dpsgd_steps(
     """
     grid = Grid(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
-    sampling_rate = grid.probability("sampling_rate", sampling_rate)
+    rates = grid.probability("sampling_rate", sampling_rate)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    return grid.map(core.dpsgd_steps, noise_multiplier, sampling_rate, epsilon, delta)
+    implausible.warn(implausible.integer_rate(sampling_rate), implausible.swapped(noise_multiplier, rates))
+    return grid.map(core.dpsgd_steps, noise_multiplier, rates, epsilon, delta)
 
 
 def dpsgd_sampling_rate(

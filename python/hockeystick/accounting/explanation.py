@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.engines import Answer, bracket
 from hockeystick.mechanisms.base import Adjacency, Mechanism
@@ -50,9 +51,9 @@ class Explanation:
 
     def __str__(self) -> str:
         """Return a line for each."""
-        shares = ", ".join(f"{name} {share:.1e}" for name, share in self.shares.items())
+        shares = ", ".join(f"{name} {format_upper(share, '.1e')}" for name, share in self.shares.items())
         lines = [
-            f"between {self.bracket.lower!r} and {self.bracket.upper!r}, {self.bracket.status}",
+            f"between {format_lower(self.bracket.lower, '.17g')} and {format_upper(self.bracket.upper, '.17g')}, {self.bracket.status}",
             f"method: {self.method}",
             f"direction: {self.direction}",
             f"shares of the error: {shares or 'not told apart'}",

@@ -12,7 +12,7 @@ from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.renyi.divergence import require_supported
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.turns import LOCK, Shared
-from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,7 +23,7 @@ class Steps(Shared):
 
     def __init__(self, adjacency: Adjacency) -> None:
         """Start with nothing composed."""
-        self._adjacency: Adjacency = choice("adjacency", adjacency, ADJACENCIES)
+        self._adjacency: Adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
         self._ledger: dict[Mechanism, int] = {}
 
     @property

@@ -9,7 +9,15 @@ import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
 from hockeystick.accounting.composition import releases
-from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, Mechanism, require_mechanism, require_pairs, status_of
+from hockeystick.mechanisms.base import (
+    ADJACENCIES,
+    ALSO_CALLED,
+    Adjacency,
+    Mechanism,
+    require_mechanism,
+    require_pairs,
+    status_of,
+)
 
 __all__ = ["PrivacyLossDistribution"]
 
@@ -65,7 +73,7 @@ class PrivacyLossDistribution:
         require_mechanism(mechanism)
         if interval is not None:
             interval = positive_scalar("interval", interval)
-        adjacency = choice("adjacency", adjacency, ADJACENCIES)
+        adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
         require_pairs(mechanism)
         mechanism._pairs(adjacency)  # refuses here rather than at a query
         return cls({mechanism: 1}, interval, adjacency)

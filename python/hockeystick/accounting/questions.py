@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Grid, Result, scalar
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Grid, Result, implausible, scalar
 from hockeystick.accounting import engines
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
 from hockeystick.accounting.trade_off import false_negative_rates
+from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 
 
 class Questions(Ledger):
@@ -40,7 +42,9 @@ class Questions(Ledger):
             If eps is outside its domain, or a forced engine has no answer.
         """
         composed = self._composition()
-        return each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper_delta(composed, x))
+        upper = each("eps", eps, NON_NEGATIVE_OR_INFINITE, lambda x: self._upper_delta(composed, x))
+        implausible.warn(implausible.eps_like_delta(eps))
+        return upper
 
     def epsilon(self, delta: ArrayLike) -> Result:
         """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
@@ -61,7 +65,9 @@ class Questions(Ledger):
             If delta is outside its domain, or a forced engine has no answer.
         """
         composed = self._composition()
-        return each("delta", delta, DELTA, lambda x: self._upper_epsilon(composed, x))
+        upper = each("delta", delta, DELTA, lambda x: self._upper_epsilon(composed, x))
+        implausible.warn(implausible.large_delta(delta, num_records(composed.ledger)))
+        return upper
 
     def log_delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of log delta at `eps`.
@@ -104,7 +110,8 @@ class Questions(Ledger):
             If eps is outside its domain, or a forced engine has no answer.
         """
         eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return self._bracket(engines.Question(False, eps))
+        implausible.warn(implausible.eps_like_delta(eps))
+        return self._bracket(self._composition(), engines.Question(False, eps))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at `delta`.
@@ -125,7 +132,9 @@ class Questions(Ledger):
             If delta is outside its domain, or a forced engine has no answer.
         """
         delta = scalar("delta", delta, *DELTA)
-        return self._bracket(engines.Question(True, delta))
+        composed = self._composition()
+        implausible.warn(implausible.large_delta(delta, num_records(composed.ledger)))
+        return self._bracket(composed, engines.Question(True, delta))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
         """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
@@ -198,8 +207,7 @@ class Questions(Ledger):
     def _answers(self, composed: Composition, question: engines.Question) -> list[engines.Answer]:
         return engines.answers(composed, question, self._engine, upper_only=False)
 
-    def _bracket(self, question: engines.Question) -> Bracket:
-        composed = self._composition()
+    def _bracket(self, composed: Composition, question: engines.Question) -> Bracket:
         return engines.bracket(self._answers(composed, question), composed.status)
 
     def _upper_delta(self, composed: Composition, eps: float) -> float:
@@ -215,3 +223,10 @@ def each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float]
     if numbers.ndim == 0:
         return function(float(numbers))
     return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)
+
+
+def num_records(ledger: Iterable[Mechanism]) -> int | None:
+    """Return the least number of records that a mechanism names, None if none does."""
+    parts = [part for mechanism in ledger for part in mechanism._within()]
+    sizes = [part.dataset_size for part in parts if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled))]
+    return min([*sizes, *(part.num_users for part in parts if isinstance(part, Shuffled))], default=None)

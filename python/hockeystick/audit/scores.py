@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import DELTA, Array, real, scalar
+from hockeystick._numeric.printing import format_lower
 
 KINDS = {
     "clopper_pearson": "with confidence",
@@ -47,7 +48,7 @@ def failure_probability(confidence: float) -> float:
 
 def claim(epsilon: float, delta: float, method: str, confidence: float) -> str:
     """Return what a lower bound says, and what kind of statement it is."""
-    return f"epsilon >= {epsilon:.4g} at delta = {delta:g}, {KINDS[method]} {confidence:g}"
+    return f"epsilon >= {format_lower(epsilon, '.4g')} at delta = {delta:g}, {KINDS[method]} {confidence:g}"
 
 
 def shuffled(size: int, *data: NDArray[Any]) -> NDArray[np.int64]:

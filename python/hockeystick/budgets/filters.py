@@ -22,6 +22,7 @@ import math
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.turns import LOCK
@@ -107,7 +108,7 @@ class GaussianFilter(Filter):
         """Return the budget, and how much of mu is spent."""
         with LOCK:
             spent, steps = math.sqrt(float(self._spent)), len(self)
-        return f"<GaussianFilter: mu {spent:g} of {self._mu:g} in {steps} steps; {self._adjacency}>"
+        return f"<GaussianFilter: mu {format_upper(spent)} of {self._mu:g} in {steps} steps; {self._adjacency}>"
 
     @property
     def mu(self) -> float:
@@ -216,7 +217,7 @@ class RenyiFilter(Filter):
         """Return the budget, and how much of it is spent."""
         with LOCK:
             spent, steps = float(self._spent), len(self)
-        used = f"{spent:g} of {self._budget:g} nats at order {self._order:g}"
+        used = f"{format_upper(spent)} of {self._budget:g} nats at order {self._order:g}"
         return f"<RenyiFilter: {used} in {steps} steps; {self._adjacency}>"
 
     @property

@@ -26,6 +26,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
 from hockeystick.accounting.ledger import Steps
@@ -98,8 +99,8 @@ class RenyiOdometer(Steps):
     def __repr__(self) -> str:
         """Return what is spent."""
         ledger = self._counts()
-        epsilon, steps = self._epsilon(ledger), sum(ledger.values())
-        return f"<RenyiOdometer: epsilon {epsilon:g} at delta {self._delta:g} in {steps} steps; {self._adjacency}>"
+        epsilon, steps = format_upper(self._epsilon(ledger)), sum(ledger.values())
+        return f"<RenyiOdometer: epsilon {epsilon} at delta {self._delta:g} in {steps} steps; {self._adjacency}>"
 
     @property
     def delta(self) -> float:

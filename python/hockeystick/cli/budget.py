@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import decimal
 import json
 import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hockeystick._checks import implausible
 from hockeystick._core import __version__
+from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ OPTIONS: dict[str, tuple[Callable[[str], float], str, str]] = {
     "delta": (arguments.probability, "D", "in [0, 1]"),
 }
 TARGETS = ("noise-multiplier", "steps", "sampling-rate")
+DIGITS, WHOLE = ".8g", ".0f"  # of what is printed
 JSON_NOTE = "JSON has no infinity: an infinite number is null there."
 
 
@@ -78,10 +80,14 @@ def _query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     training = _training(chosen.noise_multiplier, chosen.sampling_rate, chosen.steps)
     bracket = _epsilon(training, value) if asked == "epsilon" else training.delta_bracket(value)
+    last = implausible.no_privacy(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
+    _warn(chosen, last)
     if chosen.json:
         _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given))
     else:
-        sys.stdout.write(f"{asked} = {_rounded_up(bracket.upper)} at {given} = {value:g} for {_described(chosen)}\n")
+        sys.stdout.write(
+            f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen)}\n"
+        )
 
 
 def _calibrate(chosen: argparse.Namespace) -> None:
@@ -102,6 +108,7 @@ def _calibrate(chosen: argparse.Namespace) -> None:
         found = float(solve.dpsgd_steps(chosen.noise_multiplier, rate, *budget))
     else:
         found = float(solve.dpsgd_sampling_rate(chosen.noise_multiplier, chosen.steps, *budget))
+    _warn(chosen, None)
     inputs = ("epsilon", "delta", *(name for name in TARGETS if name != chosen.target))
     bracket = _epsilon_at(chosen, target, found)
     if chosen.json:
@@ -109,9 +116,28 @@ def _calibrate(chosen: argparse.Namespace) -> None:
         numbers = {target: value, "epsilon": bracket.upper, "delta": chosen.delta}
         _write_json(numbers, bracket, chosen, inputs, target=target)
     else:
-        sys.stdout.write(
-            f"{target.replace('_', ' ')} = {found:.17g}: epsilon = {_rounded_up(bracket.upper)} at delta = {chosen.delta:g}\n"
+        # A printed multiplier is no smaller, and a printed rate no larger, than what was computed: it spends no more.
+        safe = (
+            format_upper(found, DIGITS)
+            if target == "noise_multiplier"
+            else format_lower(found, WHOLE if target == "steps" else DIGITS)
         )
+        spent = f"epsilon = {format_upper(bracket.upper, DIGITS)} at delta = {_shortest(chosen.delta)}"
+        sys.stdout.write(f"{target.replace('_', ' ')} = {safe}: {spent}\n")
+
+
+def _warn(chosen: argparse.Namespace, last: str | None) -> None:
+    """Write the first doubt about the arguments, one line; `last` is that about the answer."""
+    rate, noise, steps = chosen.sampling_rate, chosen.noise_multiplier, chosen.steps
+    doubts = [
+        implausible.integer_rate(0) if rate == 0 else None,  # a shell divides integers
+        implausible.swapped(noise, 1.0 if rate is None else rate) if noise else None,
+        implausible.few_steps(rate, steps) if rate and steps else None,
+        last,
+    ]
+    text = next((doubt for doubt in doubts if doubt), None)
+    if text:
+        sys.stderr.write(f"hockeystick {chosen.command}: warning: {text}\n")
 
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
@@ -142,8 +168,8 @@ def _epsilon(training: Accountant, delta: float) -> Bracket:
 
 
 def _described(chosen: argparse.Namespace) -> str:
-    releases = f"release{'s' if chosen.steps > 1 else ''} with noise multiplier {chosen.noise_multiplier:g}"
-    sampled = "" if chosen.sampling_rate is None else f" on Poisson samples of rate {chosen.sampling_rate:g}"
+    releases = f"release{'s' if chosen.steps > 1 else ''} with noise multiplier {_shortest(chosen.noise_multiplier)}"
+    sampled = "" if chosen.sampling_rate is None else f" on Poisson samples of rate {_shortest(chosen.sampling_rate)}"
     return f"{chosen.steps} Gaussian {releases}{sampled}"
 
 
@@ -168,8 +194,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _rounded_up(value: float) -> str:
-    """Return eight digits that are not below the value."""
-    if not math.isfinite(value):
-        return str(value)
-    return f"{decimal.Context(prec=8, rounding=decimal.ROUND_CEILING).create_decimal_from_float(value).normalize():g}"
+def _shortest(value: float) -> str:
+    """Return all digits of what was given, so that the sentence is about no other number."""
+    return repr(value).removesuffix(".0")

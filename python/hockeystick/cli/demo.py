@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick._config import show_config
+from hockeystick._numeric.printing import format_upper
 from hockeystick.accounting.dpsgd import dpsgd_epsilon
 from hockeystick.cli.demo_comparison import (
     DELTA,
@@ -28,7 +29,7 @@ SHOWN = 4  # rows of each table
 def _rows(found: Comparison) -> Iterator[str]:
     for index in np.linspace(0, len(found.rounds) - 1, SHOWN).round().astype(int):
         values = (found.published[index], found.certified[index], found.exact[index])
-        yield f"{found.rounds[index]:8}" + "".join(f"{value:13.4g}" for value in values) + "\n"
+        yield f"{found.rounds[index]:8}" + "".join(format_upper(value, "13.4g") for value in values) + "\n"
 
 
 def _timed(compute: Callable[[], Array]) -> tuple[Array, float]:

@@ -82,12 +82,12 @@ def best(
 
     Examples
     --------
-    >>> from hockeystick import federated
+    >>> from hockeystick import federated, format_upper
     >>> best = federated.best(
     ...     1.0, num_users=100, batch_size=10, learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0, loss="convex"
     ... )
-    >>> print(f"{best.delta:.6f} by {best.method}; {best.bounds['contraction']:.6f} by contraction")
-    0.000207 by shifted; 0.002021 by contraction
+    >>> print(f"{format_upper(best.delta, '.6f')} by {best.method}; {format_upper(best.bounds['contraction'], '.6f')} by contraction")
+    0.000208 by shifted; 0.002022 by contraction
     """
     grid = AggregatorGrid(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)

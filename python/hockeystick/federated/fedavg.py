@@ -75,12 +75,12 @@ def fedavg_gdp(
 
     Examples
     --------
-    >>> from hockeystick import federated
-    >>> mu = federated.fedavg_gdp(
+    >>> from hockeystick import federated, format_upper
+    >>> mus = federated.fedavg_gdp(
     ...     rounds=100, local_steps=5, num_clients=50, clip_norm=1.0, noise_std=[0.1, 1.0], smoothness=1.0, learning_rate=0.01
     ... )
-    >>> print(mu.round(6))
-    [1.414214 0.141421]
+    >>> print(*(format_upper(mu, ".6f") for mu in mus))
+    1.414214 0.141422
     """
     grid = FederationGrid(num_threads, on_error)
     schedule = choice("schedule", schedule, SCHEDULES)
@@ -192,12 +192,12 @@ def fedavg_epsilon(
 
     Examples
     --------
-    >>> from hockeystick import federated
+    >>> from hockeystick import federated, format_upper
     >>> epsilon = federated.fedavg_epsilon(
     ...     1e-5, rounds=100, local_steps=5, num_clients=50, clip_norm=1.0, noise_std=0.2, smoothness=1.0, learning_rate=0.01
     ... )
-    >>> print(f"{epsilon:.6f}")
-    2.943225
+    >>> print(format_upper(epsilon, ".6f"))
+    2.943226
     """
     grid = Grid(num_threads, on_error)
     delta = grid.probability("delta", delta)

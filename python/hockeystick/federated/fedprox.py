@@ -69,12 +69,12 @@ def fedprox_gdp(
 
     Examples
     --------
-    >>> from hockeystick import federated
+    >>> from hockeystick import federated, format_upper
     >>> mu = federated.fedprox_gdp(
     ...     rounds=20, local_steps=50, num_clients=4, clip_norm=1.0, noise_std=1.0, smoothness=1.0, learning_rate=0.1, prox=2.0
     ... )
-    >>> print(f"{mu:.6f}")
-    2.236036
+    >>> print(format_upper(mu, ".6f"))
+    2.236037
     """
     grid = FederationGrid(num_threads, on_error)
     cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
@@ -178,12 +178,12 @@ def fedprox_epsilon(
 
     Examples
     --------
-    >>> from hockeystick import federated
+    >>> from hockeystick import federated, format_upper
     >>> epsilon = federated.fedprox_epsilon(
     ...     1e-5, rounds=20, local_steps=50, num_clients=4, clip_norm=1.0, noise_std=2.0, smoothness=1.0, learning_rate=0.1, prox=2.0
     ... )
-    >>> print(f"{epsilon:.6f}")
-    4.983223
+    >>> print(format_upper(epsilon, ".6f"))
+    4.983224
     """
     grid = Grid(num_threads, on_error)
     delta = grid.probability("delta", delta)

@@ -78,12 +78,12 @@ def trusted_aggregator(
 
     Examples
     --------
-    >>> from hockeystick import federated
-    >>> delta = federated.trusted_aggregator(
+    >>> from hockeystick import federated, format_upper
+    >>> deltas = federated.trusted_aggregator(
     ...     [0.5, 1.0], num_users=100, batch_size=10, learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0, loss="convex"
     ... )
-    >>> print(delta.round(6))
-    [0.030798 0.002021]
+    >>> print(*(format_upper(delta, ".6f") for delta in deltas))
+    0.030799 0.002022
     """
     grid = AggregatorGrid(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)

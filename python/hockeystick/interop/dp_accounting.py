@@ -67,10 +67,11 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     Examples
     --------
+    >>> from hockeystick import format_upper
     >>> import dp_accounting as dp
     >>> event = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
-    >>> print(f"{HockeyStickAccountant().compose(event, 1000).get_epsilon(1e-5):.3f}")
-    1.828
+    >>> print(format_upper(HockeyStickAccountant().compose(event, 1000).get_epsilon(1e-5), ".3f"))
+    1.829
     """
 
     def __init__(self, neighboring_relation: Any = None) -> None:
@@ -250,8 +251,8 @@ def from_pld(pld: Any) -> DiscretePairs:
     >>> import hockeystick as hs
     >>> from dp_accounting.pld import privacy_loss_distribution
     >>> step = from_pld(privacy_loss_distribution.from_laplace_mechanism(2.0))
-    >>> print(f"{hs.Accountant().compose(step, 4).epsilon(0.01):.2f}")
-    1.85
+    >>> print(f"{hs.Accountant().compose(step, 4).epsilon_bracket(0.01):.2f}")
+    1.86
     """
     pmfs = [getattr(pld, name, None) for name in ("_pmf_remove", "_pmf_add")]
     if None in pmfs:

@@ -45,12 +45,13 @@ class Accountant(Shared):
 
     Examples
     --------
+    >>> from hockeystick import format_upper
     >>> config = PrivacyConfig(1e-5, 10_000, "add-or-remove-one", "poisson", max_epsilon=2.0)
     >>> accountant = Accountant(config)
     >>> round_ = GaussianPrivacyEvent(noise_multiplier=1.0, sample_size=100, population_size=10_000)
     >>> accountant.compose(round_, 1000)
-    >>> print(f"{accountant.get_privacy_spent().epsilon:.3f}", accountant.would_exceed(round_, count=500))
-    1.828 True
+    >>> print(f"{format_upper(accountant.get_privacy_spent().epsilon, '.3f')}", accountant.would_exceed(round_, count=500))
+    1.829 True
     """
 
     def __init__(self, config: Any) -> None:

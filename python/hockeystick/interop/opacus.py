@@ -40,11 +40,12 @@ class HockeyStickAccountant(Shared):
 
     Examples
     --------
+    >>> from hockeystick import format_upper
     >>> accountant = HockeyStickAccountant()
     >>> for _ in range(1000):
     ...     accountant.step(noise_multiplier=1.0, sample_rate=0.01)
-    >>> print(f"{accountant.get_epsilon(1e-5):.3f}")
-    1.828
+    >>> print(format_upper(accountant.get_epsilon(1e-5), ".3f"))
+    1.829
     """
 
     def __init__(self) -> None:

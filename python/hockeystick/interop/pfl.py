@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hockeystick._checks import choice, count_scalar, probability_scalar, scalar
+from hockeystick._numeric.printing import format_upper
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.mechanisms import Gaussian, Laplace, PoissonSampled
@@ -84,7 +85,7 @@ class PrivacyAccountant:
             reached = accountant.epsilon(self.delta)
             msg = (
                 f"noise_parameter must be large enough for epsilon={self.epsilon} at delta={self.delta}, "
-                f"not {self.noise_parameter}, whose epsilon is {reached:g}"
+                f"not {self.noise_parameter}, whose epsilon is {format_upper(reached)}"
             )
             raise ValueError(msg)
 

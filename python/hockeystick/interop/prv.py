@@ -51,8 +51,8 @@ class PRVAccountant:
     >>> import hockeystick as hs
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
     >>> low, estimate, up = PRVAccountant(step).compute_epsilon(1e-5, 1000)
-    >>> print(f"{low:.3f} {estimate:.3f} {up:.3f}")
-    1.828 1.828 1.828
+    >>> print(f"{hs.format_lower(low, '.3f')} {hs.format_upper(estimate, '.3f')} {hs.format_upper(up, '.3f')}")
+    1.828 1.829 1.829
     """
 
     def __init__(

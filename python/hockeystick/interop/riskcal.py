@@ -48,8 +48,9 @@ def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_ste
 
     Examples
     --------
-    >>> print(f"{get_advantage_for_dpsgd(1.0, 0.01, 1000):.3f}")
-    0.161
+    >>> from hockeystick import format_upper
+    >>> print(format_upper(get_advantage_for_dpsgd(1.0, 0.01, 1000), ".3f"))
+    0.162
     """
     return _training(noise_multiplier, sample_rate, num_steps).advantage()
 
@@ -76,8 +77,9 @@ def get_beta_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: i
 
     Examples
     --------
-    >>> print(f"{get_beta_for_dpsgd(1.0, 0.01, 1000, 0.1):.3f}")
-    0.806
+    >>> from hockeystick import format_lower
+    >>> print(format_lower(get_beta_for_dpsgd(1.0, 0.01, 1000, 0.1), ".3f"))
+    0.805
     """
     return _training(noise_multiplier, sample_rate, num_steps).trade_off(alpha)
 

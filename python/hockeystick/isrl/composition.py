@@ -49,9 +49,10 @@ def advanced_composition(epsilons: ArrayLike, deltas: ArrayLike, slack: float) -
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print("{:.4f} {:.1e}".format(*isrl.advanced_composition([0.1] * 100, 1e-8, 1e-6)))
-    6.3082 2.0e-06
+    >>> from hockeystick import format_upper, isrl
+    >>> epsilon, delta = isrl.advanced_composition([0.1] * 100, 1e-8, 1e-6)
+    >>> print(format_upper(epsilon, ".4f"), format_upper(delta, ".1e"))
+    6.3083 2.0e-06
     """
     eps, delta = same_length(
         epsilons=STRICT.non_negative("epsilons", epsilons), deltas=STRICT.probability("deltas", deltas)
@@ -92,8 +93,9 @@ def per_round_budget(epsilon: ArrayLike, delta: ArrayLike, rounds: ArrayLike) ->
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print("{:.6f} {:.1e}".format(*isrl.per_round_budget(1.0, 1e-5, 50)))
+    >>> from hockeystick import format_lower, isrl
+    >>> epsilon, delta = isrl.per_round_budget(1.0, 1e-5, 50)  # at most so much in each round
+    >>> print(format_lower(epsilon, ".6f"), format_lower(delta, ".1e"))
     0.014311 1.0e-07
     """
     epsilon, delta, rounds = broadcast(
@@ -132,9 +134,10 @@ def subsampling_amplification(epsilon: ArrayLike, delta: ArrayLike, sampling_rat
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print("{:.6f} {:.0e}".format(*isrl.subsampling_amplification(1.0, 1e-5, 0.1)))
-    0.158565 1e-06
+    >>> from hockeystick import format_upper, isrl
+    >>> epsilon, delta = isrl.subsampling_amplification(1.0, 1e-5, 0.1)
+    >>> print(format_upper(epsilon, ".6f"), format_upper(delta, ".1e"))
+    0.158566 1.1e-06
     """
     epsilon, delta, rate = broadcast(
         STRICT.within("epsilon", epsilon, (lambda x: (x >= 0) & (x <= 700), "lie in [0, 700]")),

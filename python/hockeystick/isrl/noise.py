@@ -75,8 +75,8 @@ def noisy_mb_sgd_accountant(
     >>> silo = isrl.noisy_mb_sgd_accountant(
     ...     noise_std=0.2, lipschitz=1.0, num_records=1000, batch_size=100, rounds=50
     ... )
-    >>> print(f"{silo.epsilon(1e-5):.3f}")
-    0.244
+    >>> print(f"{silo.epsilon_bracket(1e-5):.3f}")
+    0.245
     """
     noise_std = positive_scalar("noise_std", noise_std)
     lipschitz = positive_scalar("lipschitz", lipschitz)
@@ -259,9 +259,9 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print(f"{isrl.one_pass_sigma(lipschitz=1.0, batch_size=10, epsilon=1.0, delta=1e-5):.6f}")
-    0.746126
+    >>> from hockeystick import format_upper, isrl
+    >>> print(format_upper(isrl.one_pass_sigma(lipschitz=1.0, batch_size=10, epsilon=1.0, delta=1e-5), ".6f"))
+    0.746127
     """
     lipschitz, batch_size, epsilon, delta = broadcast(
         STRICT.positive("lipschitz", lipschitz),

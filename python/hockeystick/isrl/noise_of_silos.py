@@ -51,12 +51,12 @@ def silo_noise_sigmas(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> sigmas = isrl.silo_noise_sigmas(
     ...     lipschitz=1.0, num_records=[1000, 500], batch_sizes=[1000, 500], rounds=50, epsilons=[1.0, 0.5], deltas=1e-5
     ... )
-    >>> print(sigmas.round(5))
-    [0.05276 0.19889]
+    >>> print(*(format_upper(sigma, ".5f") for sigma in sigmas))
+    0.05276 0.19890
     """
     columns = same_length(
         lipschitz=STRICT.positive("lipschitz", lipschitz),

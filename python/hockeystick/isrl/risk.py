@@ -190,7 +190,7 @@ def mb_sgd_risk_bound(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> bound = isrl.mb_sgd_risk_bound(
     ...     diameter=2.0,
     ...     rounds=50,
@@ -202,8 +202,8 @@ def mb_sgd_risk_bound(
     ...     noise_std=[1.6, 0.16],
     ...     smoothness=1.0,
     ... )
-    >>> print(bound.round(4))
-    [0.4032 0.2854]
+    >>> print([format_upper(risk, ".4f") for risk in bound])
+    ['0.4032', '0.2855']
     """
     grid = NumpyGrid(num_threads, on_error)
     diameter, rounds, lipschitz, records, silos, taking_part, dimension, noise, smoothness, convexity = checked(

@@ -57,12 +57,12 @@ def mb_sgd_rounds(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> rounds = isrl.mb_sgd_rounds(
     ...     smoothness=2.0, diameter=1.0, silos_per_round=10, lipschitz=1.0, num_records=500, epsilon=0.1, dimension=50
     ... )
-    >>> print(f"{rounds:.3f}")
-    544.721
+    >>> print(format_upper(rounds, ".3f"))
+    544.722
     """
     beta, diameter, lipschitz, silos, records, epsilon, dimension, convexity = checked(
         smoothness=smoothness,

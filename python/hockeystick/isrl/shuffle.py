@@ -55,9 +55,9 @@ def clone_bound(probability: ArrayLike, num_silos: ArrayLike, delta: ArrayLike) 
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print(f"{isrl.clone_bound(0.5, 1000, 1e-4):.6f}")
-    0.779615
+    >>> from hockeystick import format_upper, isrl
+    >>> print(format_upper(isrl.clone_bound(0.5, 1000, 1e-4), ".6f"))
+    0.779616
     """
     p, silos, delta = broadcast(
         STRICT.fraction("probability", probability),
@@ -116,9 +116,10 @@ def shuffle_amplification(
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> print("{:.4f} {:.4g}".format(*isrl.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)))
-    0.2140 1.027e-06
+    >>> from hockeystick import format_upper, isrl
+    >>> epsilon, delta = isrl.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)
+    >>> print(format_upper(epsilon, ".4f"), format_upper(delta, ".4g"))
+    0.2141 1.027e-06
     """
     epsilon, delta, silos, records, slack = broadcast(
         STRICT.positive("epsilon", epsilon),
@@ -169,12 +170,12 @@ def shuffle_amplification_composed(
 
     Examples
     --------
-    >>> from hockeystick import isrl
-    >>> total = isrl.shuffle_amplification_composed(
+    >>> from hockeystick import format_upper, isrl
+    >>> epsilon, delta = isrl.shuffle_amplification_composed(
     ...     0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20
     ... )
-    >>> print("{:.4f} {:.3g}".format(*total))
-    0.3838 6.99e-08
+    >>> print(format_upper(epsilon, ".4f"), format_upper(delta, ".3g"))
+    0.3839 7e-08
     """
     epsilon = positive_scalar("epsilon", epsilon)
     delta = positive_scalar("delta", delta)

@@ -82,12 +82,12 @@ def shuffled_mb_sgd_sigma(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> noise = isrl.shuffled_mb_sgd_sigma(
     ...     lipschitz=1.0, num_records=10, num_silos=10_000, silos_per_round=10_000, rounds=10_000, epsilon=1.0, delta=1e-6
     ... )
-    >>> print(f"{noise.noise_std:.2f} {noise.local.epsilon:.4f}")
-    154.05 0.0886
+    >>> print(f"{format_upper(noise.noise_std, '.2f')} {noise.local.epsilon:.4f}")
+    154.06 0.0886
     """
     lipschitz = positive_scalar("lipschitz", lipschitz)
     num_records = count_scalar("num_records", num_records)

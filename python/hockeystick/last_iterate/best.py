@@ -94,12 +94,12 @@ def best(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_upper, last_iterate
     >>> best = last_iterate.best(
     ...     1.0, index=20, num_records=25, learning_rate=0.5, noise_std=0.5, lipschitz=1.0, smoothness=0.5, diameter=1.0
     ... )
-    >>> print(f"{best.delta:.6f} by {best.method}; {best.bounds['contraction']:.6f} by contraction")
-    0.372866 by shifted; 0.633383 by contraction
+    >>> print(f"{format_upper(best.delta, '.6f')} by {best.method}; {format_upper(best.bounds['contraction'], '.6f')} by contraction")
+    0.372867 by shifted; 0.633384 by contraction
     """
     name, noise = noise_given(noise_std, noise_scale)
     grid = Grid(num_threads, on_error)

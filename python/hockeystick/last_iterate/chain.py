@@ -247,13 +247,13 @@ def chain_delta(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_lower, format_upper, last_iterate
     >>> bracket = last_iterate.chain_delta(
     ...     1.0, gradient_map="logistic", record=1.0, neighbour=-1.0, index=20, rounds=22,
     ...     learning_rate=0.5, noise_std=1.0, diameter=2.0,
     ... )
-    >>> print(f"{bracket.lower:.6e} {bracket.upper:.6e}")
-    4.611325e-05 4.611325e-05
+    >>> print(f"{format_lower(bracket.lower, '.6e')} {format_upper(bracket.upper, '.6e')}")
+    4.611324e-05 4.611326e-05
     """
     eps = real("eps", eps)
     if not (eps >= 0).all():

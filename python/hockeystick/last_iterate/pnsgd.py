@@ -253,12 +253,12 @@ def pnsgd_rdp(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_upper, last_iterate
     >>> delta = last_iterate.pnsgd_rdp(
     ...     1.0, index=20, num_records=40, learning_rate=0.5, noise_std=2.0, lipschitz=1.0, smoothness=0.5
     ... )
-    >>> print(f"{delta:.4e}")
-    7.4385e-05
+    >>> print(format_upper(delta, ".4e"))
+    7.4386e-05
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)

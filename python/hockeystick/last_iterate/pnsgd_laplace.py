@@ -69,12 +69,12 @@ def pnsgd_laplace(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_upper, last_iterate
     >>> delta = last_iterate.pnsgd_laplace(
     ...     1.0, index=39, num_records=40, learning_rate=0.5, noise_scale=1.0, lipschitz=1.0, smoothness=0.5, diameter=1.0
     ... )
-    >>> print(f"{delta:.6f}")
-    0.154818
+    >>> print(format_upper(delta, ".6f"))
+    0.154819
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)

@@ -61,8 +61,8 @@ def ball_contraction(
     --------
     >>> import hockeystick as hs
     >>> bounds = hs.last_iterate.ball_contraction([1.0, 3.0, 5.0], image_radius=1.0, radius=1.0, dimension=2, noise_std=1.0)
-    >>> print(bounds.round(4).tolist())
-    [0.5099, 0.1838, 0.0]
+    >>> print(*(hs.format_upper(bound, ".4f") for bound in bounds))
+    0.5099 0.1839 0.0000
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
@@ -124,8 +124,8 @@ def projected_contraction(
     --------
     >>> import hockeystick as hs
     >>> step = hs.last_iterate.projected_contraction(2.0, image_low=-1.0, image_high=1.0, diameter=1.0, noise_std=1.0)
-    >>> print(f"{step:.4f} {hs.theta(2.0, 2.0):.4f}")
-    0.1978 0.3319
+    >>> print(f"{hs.format_upper(step, '.4f')} {hs.theta(2.0, 2.0):.4f}")
+    0.1979 0.3319
     """
     name, noise = noise_given(noise_std, noise_scale)
     grid = Grid(num_threads, on_error)

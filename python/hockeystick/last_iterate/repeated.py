@@ -88,12 +88,12 @@ def best_cyclic(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_upper, last_iterate
     >>> best = last_iterate.best_cyclic(
     ...     1.0, index=1, period=1, rounds=80, learning_rate=1.0, noise_std=1.0, lipschitz=0.5, smoothness=0.0, diameter=4.0
     ... )
-    >>> print(f"{best.delta:.3f} by {best.method}; {best.bounds['plain']:.6f} by composition")
-    0.927 by shifted; 0.999987 by composition
+    >>> print(f"{best.delta:.3f} by {best.method}; {format_upper(best.bounds['plain'], '.6f')} by composition")
+    0.927 by shifted; 0.999988 by composition
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
@@ -176,12 +176,12 @@ def best_sampled(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
+    >>> from hockeystick import format_upper, last_iterate
     >>> best = last_iterate.best_sampled(
     ...     1.0, sampling_rate=0.1, rounds=200, learning_rate=1.0, noise_std=1.0, lipschitz=0.25, smoothness=0.0, diameter=2.0
     ... )
-    >>> print(f"{best.delta:.1e} by {best.method}; {best.bounds['plain']:.1e} by composition")
-    7.2e-07 by divided; 8.0e-02 by composition
+    >>> print(f"{format_upper(best.delta, '.1e')} by {best.method}; {best.bounds['plain']:.1e} by composition")
+    7.3e-07 by divided; 8.0e-02 by composition
     """
     grid = Grid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)

@@ -10,6 +10,25 @@ from hockeystick._core import Pair
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 Status: TypeAlias = Literal["certified", "estimate"]
 ADJACENCIES = ("add_or_remove", "replace")
+# Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.
+ALSO_CALLED = {
+    **dict.fromkeys(
+        (
+            "add_or_remove_one",
+            "add_remove",
+            "addremove",
+            "remove",
+            "zero_out",
+            "zeroing",
+            "replace_special",
+            "unbounded",
+        ),
+        "add_or_remove",
+    ),
+    **dict.fromkeys(
+        ("replace_one", "replacement", "substitution", "substitute", "swap", "change_one", "edit", "bounded"), "replace"
+    ),
+}
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
 

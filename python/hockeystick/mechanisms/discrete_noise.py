@@ -20,7 +20,8 @@ class DiscreteGaussian(Mechanism):
     sigma : float
         Scale of the noise, in [1e-3, 1e5]; from about 1 up it is its standard deviation.
     sensitivity : int
-        By how much adding or removing a record moves the integer at most, in [1, 10^9]; twice that is used where a record is replaced.
+        By how much adding or removing a record moves the one integer at most (on one coordinate L1 and L2 are the same), in [1, 10^9];
+        twice that is used where a record is replaced.
 
     Notes
     -----
@@ -56,7 +57,8 @@ class DiscreteLaplace(Mechanism):
     parameter : float
         Rate of decay: epsilon over the sensitivity, positive. With the sensitivity at most 300 in all.
     sensitivity : int
-        By how much adding or removing a record moves the integer at most, in [1, 10^4]; twice that is used where a record is replaced.
+        By how much adding or removing a record moves the one integer at most, in [1, 10^4]; twice that is used where a record is replaced.
+        With this noise on every coordinate of a vector it is the L1 sensitivity, the sum over the coordinates.
 
     Notes
     -----

@@ -30,7 +30,7 @@ class MixtureOfGaussians(Mechanism):
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise, in the unit of the sensitivities; positive and finite.
+        Standard deviation of the noise in each coordinate, in the unit of the sensitivities, which are L2 (Euclidean); positive and finite.
     sensitivities : sequence of float
         How far the record moves the sum at most, for each possible choice of the mechanism; 0, or in [1e-9, 1e4] noise multipliers.
     probabilities : sequence of float

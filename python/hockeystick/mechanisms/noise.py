@@ -13,12 +13,13 @@ LEAST_NOISE = 2.0**-1022
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Gaussian noise.
+    """Gaussian noise on each coordinate of a number or a vector, whose sensitivity is measured in the Euclidean (L2) norm.
 
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation over add-or-remove sensitivity, positive and finite.
+        Standard deviation in each coordinate over the L2 sensitivity: by how much adding or removing a record moves the
+        vector at most, in the Euclidean norm, as a clip norm bounds it. Positive and finite.
 
     Examples
     --------
@@ -39,12 +40,14 @@ class Gaussian(Mechanism):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Laplace noise.
+    """Laplace noise on each coordinate of a number or a vector, whose sensitivity is measured in the L1 norm.
 
     Parameters
     ----------
     noise_multiplier : float
-        Scale over add-or-remove sensitivity, positive and finite.
+        Scale b of the density e^{-abs(x)/b}/(2b) in each coordinate over the L1 sensitivity: by how much adding or removing a record
+        moves the vector at most, in the sum of the absolute coordinates. Positive and finite. An L2 sensitivity or that of one
+        coordinate is smaller, and would claim too little: in d dimensions L1 is up to sqrt(d), or d, times as large.
 
     Examples
     --------

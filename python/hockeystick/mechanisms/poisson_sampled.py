@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import probability_scalar
+from hockeystick._checks import implausible, probability_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
@@ -55,7 +55,9 @@ class PoissonSampled(Mechanism):
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
             msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {self.mechanism!r} does"
             raise ValueError(msg)
-        object.__setattr__(self, "sampling_rate", probability_scalar("sampling_rate", self.sampling_rate))
+        rate = probability_scalar("sampling_rate", self.sampling_rate)
+        implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
+        object.__setattr__(self, "sampling_rate", rate)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar, probability_scalar
+from hockeystick._checks import count_scalar, implausible, probability_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
@@ -59,7 +59,9 @@ class TruncatedPoissonSampled(Mechanism):
             msg = f"mechanism must be Gaussian, not {self.mechanism!r}"
             raise TypeError(msg)
         object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
-        object.__setattr__(self, "sampling_rate", probability_scalar("sampling_rate", self.sampling_rate))
+        rate = probability_scalar("sampling_rate", self.sampling_rate)
+        implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
+        object.__setattr__(self, "sampling_rate", rate)
         object.__setattr__(self, "max_batch_size", count_scalar("max_batch_size", self.max_batch_size))
 
     def assumptions(self) -> list[str]:

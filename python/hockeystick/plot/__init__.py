@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hockeystick._checks import choice
+from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.scales import Scale, is_geometric
 from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import UNSOUND
+from hockeystick.sweep.plan.functions import UNSOUND, printer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,13 +27,21 @@ DOTS_PER_INCH = 150
 
 
 def heat_map(
-    x: ArrayLike, y: ArrayLike, values: ArrayLike, *, x_label: str, y_label: str, label: str, title: str = ""
+    x: ArrayLike,
+    y: ArrayLike,
+    values: ArrayLike,
+    *,
+    x_label: str,
+    y_label: str,
+    label: str,
+    title: str = "",
+    bound: Literal["upper", "lower"] = "upper",
 ) -> Figure:
     """Draw values over two arguments in colour, with labelled iso-lines.
 
     An axis is logarithmic if its values are spaced by ratios, the colour if positive values span more than a factor
     of 100. Cells without a finite value are hatched. A grid of at most 8 by 8 has its values written into the cells
-    instead of the iso-lines.
+    instead of the iso-lines, with three digits, rounded so that an upper bound stays one.
 
     Parameters
     ----------
@@ -43,6 +53,8 @@ def heat_map(
         What is drawn.
     x_label, y_label, label, title : str
         Texts at the axes, at the colour bar and on top.
+    bound : {"upper", "lower"}
+        What the values are: numbers in cells are rounded up, or down.
 
     Returns
     -------
@@ -52,7 +64,7 @@ def heat_map(
     Raises
     ------
     ValueError
-        If the shapes do not match, or an axis does not increase.
+        If the shapes do not match, an axis does not increase, or `bound` is no such word.
 
     Examples
     --------
@@ -71,7 +83,8 @@ def heat_map(
     if table.shape != (len(up.values), len(across.values)):
         message = f"values must have shape (len(y), len(x)) = {(len(up.values), len(across.values))}, not {table.shape}"
         raise ValueError(message)
-    return heat_maps(across, up, table[None], label=label, panel_titles=[""], title=title)
+    printed = format_lower if choice("bound", bound, ("upper", "lower")) == "lower" else format_upper
+    return heat_maps(across, up, table[None], label=label, panel_titles=[""], title=title, printed=printed)
 
 
 def line_plot(x: ArrayLike, series: Mapping[str, ArrayLike], *, x_label: str, title: str = "") -> Figure:
@@ -206,7 +219,13 @@ def _figures(view: View, folder: Path, outputs: list[str]) -> dict[str, Figure]:
     up = _drawn_scale(view, view.y)
     return {
         name: heat_maps(
-            across, up, values, label=_output_label(view, name), panel_titles=titles, title=_title(view, [name])
+            across,
+            up,
+            values,
+            label=_output_label(view, name),
+            panel_titles=titles,
+            title=_title(view, [name]),
+            printed=printer(_function(view, name)),
         )
         for name, values in tables.items()
     }
@@ -233,8 +252,12 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
 
 def _output_label(view: View, name: str) -> str:
     """Return an output's name with the unit of what its function returns."""
-    function = next(output.function.name for output in view.plan.outputs if output.column == name)
-    return units.labelled(name, units.of_value(function))
+    return units.labelled(name, units.of_value(_function(view, name)))
+
+
+def _function(view: View, name: str) -> str:
+    """Return the name of the function that an output is computed by."""
+    return next(output.function.name for output in view.plan.outputs if output.column == name)
 
 
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:

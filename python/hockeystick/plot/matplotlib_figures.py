@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from hockeystick._numeric.printing import format_upper
 from hockeystick.plot.scales import Array, Scale, is_wide, value_ends
 
 try:
@@ -27,6 +28,8 @@ FEW = 8  # so many values along an axis get a tick each
 # Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
+
+Printer: TypeAlias = Callable[[float, str], str]  # how a value is written into its cell
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,21 @@ class Colours:
         figure.colorbar(mesh, ax=panels, label=label, extend="min" if self.floored else "neither", aspect=30)
 
 
-def heat_maps(x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str) -> Figure:
+def heat_maps(
+    x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str, printed: Printer
+) -> Figure:
     """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
     figure, panels = _figure(len(values), title)
     colours = Colours.of(values)
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
-        mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title)
+        mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title, printed=printed)
     colours.add_bar(figure, panels, mesh, label)
     return figure
 
 
-def heat_map(panel: Axes, x: Scale, y: Scale, values: Array, *, colours: Colours, title: str) -> QuadMesh:
+def heat_map(
+    panel: Axes, x: Scale, y: Scale, values: Array, *, colours: Colours, title: str, printed: Printer = format_upper
+) -> QuadMesh:
     """Draw (y, x) values into a panel."""
     shown = np.ma.masked_invalid(values)
     if colours.log:  # an underflow has the lowest colour, not that of a missing value
@@ -69,7 +76,7 @@ def heat_map(panel: Axes, x: Scale, y: Scale, values: Array, *, colours: Colours
     mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=colours.norm, cmap=COLOURS, rasterized=True)
     panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
     if max(len(x.values), len(y.values)) <= FEW:
-        _numbers(panel, x, y, values, colours.norm)
+        _numbers(panel, (x, y), values, colours.norm, printed)
     else:
         _iso_lines(panel, x, y, values, colours.log)
     _dress(panel, x, title)
@@ -139,18 +146,20 @@ def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> Non
         levels = np.log10(levels)
     lines = panel.contour(x.values, y.values, heights, levels=levels, colors="white", linewidths=1.0, linestyles="-")
     lines.set_path_effects([withStroke(linewidth=2.2, foreground="black", alpha=0.6)])
-    for text in panel.clabel(lines, fmt=lambda level: f"{10**level if log else level:.3g}", fontsize="x-small"):
+    # A level is a round number, shown whole: 0.5005 as "0.501" would be another.
+    for text in panel.clabel(lines, fmt=lambda level: f"{10**level if log else level:.12g}", fontsize="x-small"):
         text.set_path_effects([withStroke(linewidth=2.0, foreground="black")])
         text.set_clip_on(False)  # half a number at the border misleads
 
 
-def _numbers(panel: Axes, x: Scale, y: Scale, values: Array, norm: Normalize) -> None:
+def _numbers(panel: Axes, scales: tuple[Scale, Scale], values: Array, norm: Normalize, printed: Printer) -> None:
     """Write the values of a coarse grid into its cells; lines between so few points would be invented."""
+    x, y = scales
     for row, up in enumerate(y.values):
         for column, across in enumerate(x.values):
             value = values[row, column]
             dark = np.isfinite(value) and norm(value) < 0.55
-            text = panel.text(across, up, f"{value:.3g}", ha="center", va="center", fontsize="small")
+            text = panel.text(across, up, printed(value, ".3g"), ha="center", va="center", fontsize="small")
             text.set_color("white" if dark else "black")
 
 

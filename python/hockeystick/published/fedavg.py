@@ -169,15 +169,15 @@ def fedprox_gdp(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import federated, published
+    >>> from hockeystick import federated, format_upper, published
     >>> cell = dict(
     ...     rounds=20, local_steps=50, num_clients=4, clip_norm=1.0, noise_std=1.0, smoothness=1.0, learning_rate=0.1, prox=2.0
     ... )
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.fedprox_gdp(**cell)
-    >>> print(f"printed {printed:.4f}, true and certified {federated.fedprox_gdp(**cell):.4f}")
-    printed 0.8660, true and certified 2.2360
+    >>> print(f"printed {printed:.4f}, true and certified {format_upper(federated.fedprox_gdp(**cell), '.4f')}")
+    printed 0.8660, true and certified 2.2361
     """
     grid = FederationGrid(num_threads, on_error)
     cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)

@@ -137,15 +137,15 @@ def trusted_aggregator_delta(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import published, utility
+    >>> from hockeystick import format_upper, published, utility
     >>> cell = dict(
     ...     num_users=100, batch_size=1, noise_std=5.0, lipschitz=1.0, radius=1.0, smoothness=1.0, strong_convexity=0.5
     ... )
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.trusted_aggregator_delta(0.1, **cell)
-    >>> print(f"printed {printed:.4f}, by Theorem 2 {utility.trusted_aggregator_delta(0.1, **cell):.4f}")
-    printed 0.0068, by Theorem 2 0.1024
+    >>> print(f"printed {printed:.4f}, by Theorem 2 {format_upper(utility.trusted_aggregator_delta(0.1, **cell), '.4f')}")
+    printed 0.0068, by Theorem 2 0.1025
     """
     eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
     rounds = _rounds(num_users, batch_size)

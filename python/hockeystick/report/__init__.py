@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hockeystick._numeric.printing import format_lower
+
 if TYPE_CHECKING:
     from hockeystick.sweep.plan.plan import Output
     from hockeystick.sweep.view.sample import Choice, Sample
@@ -151,7 +153,7 @@ def _pictures(sample: Sample) -> list[dict[str, str]]:
     labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
     if sample.choice.y is None:
         least = floor(np.concatenate(list(sample.outputs.values())))
-        cut = "" if least is None else f" Values below {least:.3g} are not drawn."
+        cut = "" if least is None else f" Values below {format_lower(least, '.3g')} are not drawn."
         return [
             {
                 "name": "picture-0",
@@ -161,7 +163,7 @@ def _pictures(sample: Sample) -> list[dict[str, str]]:
     rows = []
     for number, (name, label) in enumerate(labels.items()):
         least = floor(sample.outputs[name])
-        darkest = "" if least is None else f" All values below {least:.3g} have the darkest colour."
+        darkest = "" if least is None else f" All values below {format_lower(least, '.3g')} have the darkest colour."
         rows.append({"name": f"picture-{number}", "caption": f"{name}: {label}.{darkest}"})
     return rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from hockeystick._checks import LARGEST_COUNT, POSITIVE, choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
 
 __all__ = ["DpsgdParameters", "dpsgd_parameters"]
 
@@ -39,10 +39,10 @@ class DpsgdParameters(NamedTuple):
     def assumed(self) -> str:
         """What must be true of the training for these numbers to describe it."""
         return (
-            f"{self.steps} optimiser steps; in each, every record is drawn with probability {self.sampling_rate:g}, "
+            f"{self.steps} optimiser steps; in each, every record is drawn with probability {self.sampling_rate!r}, "
             "independently of all others and afresh (a shuffled or fixed-size batch is not that); each record's whole "
             "gradient is clipped once, whatever the micro-batches; the sum of the clipped gradients gets Gaussian noise "
-            f"of {self.noise_multiplier:g} times the clip norm, once; data sets are adjacent if one record is added or "
+            f"of {self.noise_multiplier!r} times the clip norm, once; data sets are adjacent if one record is added or "
             "removed; data set size and expected batch size are public, and a mean divides by the expected batch size, "
             "not by the drawn one."
         )
@@ -67,7 +67,8 @@ def dpsgd_parameters(
         Expected number of records in the batch of one optimiser step, all workers and accumulated micro-batches
         together, in [1, dataset_size].
     epochs : float
-        Passes over the data, positive; the number of steps is epochs dataset_size/batch_size, rounded up.
+        Passes over the data, positive. A pass takes dataset_size/batch_size steps, rounded up, as that of a data loader which keeps
+        the last, smaller batch; part of a pass is rounded up, too. A loader that drops the last batch takes no more steps.
     clip_norm : float
         Largest norm of a record's gradient, positive and finite.
     noise_std : float
@@ -109,12 +110,23 @@ def dpsgd_parameters(
     noise_std = positive_scalar("noise_std", noise_std)
     of_sum = noise_std * batch_size if noise_on == "mean" else noise_std
     multiplier = scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE)
+    steps = _steps(epochs, dataset_size, batch_size)
+    if noise_on == "mean":
+        implausible.warn(
+            implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), dataset_size),
+        )
+    return DpsgdParameters(multiplier, batch_size / dataset_size, steps)
+
+
+def _steps(epochs: float, dataset_size: int, batch_size: int) -> int:
+    """Return the number of optimiser steps, a pass being a whole number of them."""
+    passes = math.floor(epochs)
+    part = (epochs - passes) * (dataset_size / batch_size)
     # A product that is an integer but for its rounding is that integer: 0.1 epochs of 10 steps are 1 step.
-    steps = scalar(
-        "the number of steps",
-        epochs * (dataset_size / batch_size),
-        lambda x: x <= LARGEST_COUNT,
-        f"be at most {LARGEST_COUNT}",
+    rest = (
+        round(part)
+        if abs(part - round(part)) <= 1e-12 * (epochs + 1) * (dataset_size / batch_size)
+        else math.ceil(part)
     )
-    whole = round(steps) if abs(steps - round(steps)) <= 1e-12 * steps else math.ceil(steps)
-    return DpsgdParameters(multiplier, batch_size / dataset_size, max(whole, 1))
+    steps = passes * -(-dataset_size // batch_size) + rest
+    return count_scalar("the number of steps", max(steps, 1))

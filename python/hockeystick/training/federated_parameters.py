@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from hockeystick._checks import POSITIVE, choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
@@ -135,6 +135,9 @@ def federated_parameters(
         raise ValueError(msg)
     of_sum = noise_std * clients_per_round if noise_on == "mean" else noise_std
     noise = Gaussian(scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE))
+    if noise_on == "mean":
+        batch = ("clients_per_round", clients_per_round)
+        implausible.warn(implausible.noise_of_mean(noise.noise_multiplier, noise_std, batch, clients))
     if noise_on == "client":
         return _local(noise, rounds)
     return _central(noise, clients, clients_per_round, rounds, sampling)
@@ -147,7 +150,7 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
     steps = rounds
     if sampling == "poisson":
         mechanism = PoissonSampled(noise, drawn / clients)
-        how = f"in each round every client is drawn with probability {drawn / clients:g}, independently of all others and afresh"
+        how = f"in each round every client is drawn with probability {drawn / clients!r}, independently of all others and afresh"
     elif sampling == "fixed_size":
         mechanism, adjacency = FixedSizeSampled(noise, clients, drawn, replacement=False), "replace"
         how = f"in each round {drawn} of the {clients} clients are drawn uniformly, without replacement and afresh"

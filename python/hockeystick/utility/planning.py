@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import at_most, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
-from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust, rounded_up
+from hockeystick._checks import at_most, choice, count_scalar, implausible, non_negative_scalar, positive_scalar, scalar
+from hockeystick._numeric.printing import format_upper
+from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust
 from hockeystick.utility.simulated_loss import simulated_losses
 from hockeystick.utility.sweep_plan import sweep_plan, toml
 
@@ -79,7 +80,7 @@ class Plan:
         )
         return head + "\n".join(
             f"{s.noise_std:>10.4g} {s.rounds:>8} {s.batch_size:>8} {s.silos_per_round:>8} {s.learning_rate:>10.3g} "
-            f"{rounded_up(s.epsilon, 5):>9g} {s.risk_bound:>11.4g}{mean}"
+            f"{format_upper(s.epsilon, '9.5g')} {format_upper(s.risk_bound, '11.4g')}{mean}"
             for s, mean in zip(self.settings, means, strict=True)
         )
 
@@ -261,9 +262,17 @@ def plan(
         max_batch_size=num_records if max_batch_size is None else count_scalar("max_batch_size", max_batch_size),
     )
     num_settings = count_scalar("num_settings", num_settings)
+    implausible.warn(implausible.large_delta(problem.delta, _num_protected(trust, problem)))
     at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
     at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
     at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
     settings = sorted(SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
     return Plan(trust, problem, tuple((telling or settings)[:num_settings]))
+
+
+def _num_protected(trust: Trust, problem: Problem) -> int:
+    """Return among how many lies the one that may be replaced: silos, or the records of one silo or of all."""
+    if trust == "last-iterate":
+        return problem.num_silos
+    return problem.num_records * (1 if trust == "inter-silo" else problem.num_silos)

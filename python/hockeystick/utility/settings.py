@@ -17,7 +17,7 @@ from hockeystick.isrl.risk import smallest_risk
 from hockeystick.kernels import theta_inverse
 from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
-__all__ = ["SEARCHES", "TRUST", "Problem", "Setting", "Trust", "rounded_up"]
+__all__ = ["SEARCHES", "TRUST", "Problem", "Setting", "Trust"]
 
 Trust: TypeAlias = Literal["central", "inter-silo", "shuffle", "last-iterate"]
 TRUST: tuple[Trust, ...] = get_args(Trust)
@@ -82,9 +82,9 @@ def _halves(largest: int, most: int, divisor: int = 2) -> list[int]:
     return sorted(set(numbers), reverse=True)
 
 
-def rounded_up(value: float, digits: int = DIGITS) -> float:
+def _rounded_up(value: float) -> float:
     """Return a number of few digits that is not below the value."""
-    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    context = decimal.Context(prec=DIGITS, rounding=decimal.ROUND_CEILING)
     rounded = float(context.create_decimal_from_float(value))
     return rounded if rounded >= value else math.nextafter(rounded, math.inf)
 
@@ -104,7 +104,7 @@ def _batches(
             epsilon=problem.epsilon,
             delta=problem.delta,
         )
-        noise = rounded_up(least)
+        noise = _rounded_up(least)
         silo = noisy_mb_sgd_accountant(
             noise_std=noise, lipschitz=problem.lipschitz, num_records=num_records, batch_size=batch, rounds=rounds
         )
@@ -143,7 +143,7 @@ def _inter_silo(problem: Problem) -> Iterator[Setting]:
 
 def _shuffle(problem: Problem) -> Iterator[Setting]:
     for rounds in _halves(problem.max_rounds, MOST_ROUND_COUNTS):
-        noise = rounded_up(
+        noise = _rounded_up(
             shuffled_mb_sgd_sigma(
                 lipschitz=problem.lipschitz,
                 num_records=problem.num_records,
@@ -192,7 +192,7 @@ def _one_pass(problem: Problem, size: int) -> Setting:
 
     # Without any later round to hide it, the user's own noise must do.
     most = 2.0 * problem.lipschitz / math.sqrt(size) / float(theta_inverse(problem.epsilon, problem.delta)) * 1.001
-    noise = rounded_up(_least(excess, most))
+    noise = _rounded_up(_least(excess, most))
     risk = trusted_aggregator_excess_risk(
         num_users=problem.num_silos,
         batch_size=size,

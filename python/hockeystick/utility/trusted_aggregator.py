@@ -164,7 +164,7 @@ def trusted_aggregator_delta(
 
     Examples
     --------
-    >>> from hockeystick import utility
+    >>> from hockeystick import format_upper, utility
     >>> delta = utility.trusted_aggregator_delta(
     ...     1.0,
     ...     num_users=1000,
@@ -175,8 +175,8 @@ def trusted_aggregator_delta(
     ...     smoothness=1.0,
     ...     strong_convexity=0.5,
     ... )
-    >>> print(f"{delta:.3g}")
-    1.75e-08
+    >>> print(format_upper(delta, ".3g"))
+    1.76e-08
     """
     grid = NumpyGrid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)

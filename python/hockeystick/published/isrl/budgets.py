@@ -160,13 +160,13 @@ def shuffle_amplification(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import isrl, published
+    >>> from hockeystick import format_upper, isrl, published
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)
     >>> corrected = isrl.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6)
-    >>> print(f"printed {printed.delta:.5g}, corrected {corrected.delta:.5g}")
-    printed 1.02e-06, corrected 1.0265e-06
+    >>> print(f"printed {printed.delta:.5g}, corrected {format_upper(corrected.delta, '.5g')}")
+    printed 1.02e-06, corrected 1.0266e-06
     """
     one = corrected_amplification(epsilon, delta, num_silos=num_silos, num_records=num_records, slack=slack)
     warn_unsound(

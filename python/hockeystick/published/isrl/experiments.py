@@ -105,14 +105,14 @@ def experimental_sigma(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import published
+    >>> from hockeystick import format_upper, published
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     noise = published.experimental_sigma(
     ...         lipschitz=1.0, num_records=1238, rounds=35, epsilon=6.0, delta=1 / 1238**2
     ...     )
-    >>> print(f"{noise.noise_std:.6f} nominal 6, certified {noise.certified_epsilon:.2f}")
-    0.008502 nominal 6, certified 9.35
+    >>> print(f"{noise.noise_std:.6f} nominal 6, certified {format_upper(noise.certified_epsilon, '.2f')}")
+    0.008502 nominal 6, certified 9.36
     """
     (clip, records, number, eps, d) = checked(
         lipschitz=lipschitz, num_records=num_records, rounds=rounds, epsilon=epsilon, delta=delta
@@ -164,14 +164,14 @@ def experimental_local_sgd_sigma(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import published
+    >>> from hockeystick import format_upper, published
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     noise = published.experimental_local_sgd_sigma(
     ...         lipschitz=1.0, num_records=1238, rounds=35, local_steps=443, epsilon=0.75, delta=1 / 1238**2
     ...     )
-    >>> print(f"{noise.noise_std:.6f} nominal 0.75, certified {noise.certified_epsilon:.2f}")
-    1.431503 nominal 0.75, certified 1.66
+    >>> print(f"{noise.noise_std:.6f} nominal 0.75, certified {format_upper(noise.certified_epsilon, '.2f')}")
+    1.431503 nominal 0.75, certified 1.67
     """
     clip, records, number, eps, d = checked(
         lipschitz=lipschitz, num_records=num_records, rounds=rounds, epsilon=epsilon, delta=delta

@@ -46,13 +46,13 @@ def noisy_mb_sgd_sigma(
 
     Examples
     --------
-    >>> from hockeystick import isrl, published
+    >>> from hockeystick import format_upper, isrl, published
     >>> sigma = published.noisy_mb_sgd_sigma(lipschitz=1.0, num_records=1000, rounds=50, epsilon=1.0, delta=1e-5)
     >>> needed = isrl.noisy_mb_sgd_sigma(
     ...     lipschitz=1.0, num_records=1000, batch_size=8, rounds=50, epsilon=1.0, delta=1e-5
     ... )
-    >>> print(f"{sigma:.6f} {needed:.4f}")
-    1.597848 0.2047
+    >>> print(f"{sigma:.6f} {format_upper(needed, '.4f')}")
+    1.597848 0.2048
     """
     lipschitz, records, rounds, epsilon, delta = checked(
         lipschitz=lipschitz, num_records=num_records, rounds=rounds, epsilon=epsilon, delta=delta

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, real, scalar, thread_count
+from hockeystick._numeric.printing import format_upper
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.result import Result
@@ -93,14 +94,14 @@ def run(
 
     Examples
     --------
-    >>> from hockeystick import simulate
+    >>> from hockeystick import format_upper, simulate
     >>> silos = simulate.synthetic("logistic", sizes=[40, 60], num_features=5, seed=1)
     >>> algorithm = simulate.NoisyMinibatchSGD(
     ...     learning_rate=0.5, clip_norm=1.0, noise_std=0.2, records=simulate.FixedSize(10)
     ... )
     >>> result = simulate.run(algorithm, silos, rounds=30, seed=7, record_every=10)
-    >>> print(result.recorded, result.models.shape, result.epsilon(1e-5).round(2))
-    [10 20 30] (3, 1, 5) [ 6.11  8.42 10.33]
+    >>> print(result.recorded, result.models.shape, *(format_upper(epsilon, ".2f") for epsilon in result.epsilon(1e-5)))
+    [10 20 30] (3, 1, 5) 6.12 8.43 10.34
     """
     if not isinstance(algorithm, Algorithm):
         msg = f"algorithm must be one of the simulator's algorithms, not {algorithm!r}"
@@ -171,7 +172,9 @@ def _affordable(algorithm: Algorithm, problem: Problem, rounds: int, budget: tup
     count = guarantee.affordable(rounds, epsilon, delta)
     if count == 0:
         cost = guarantee.epsilon(1, delta)
-        msg = f"budget must allow one round, which costs epsilon = {cost:.6g} at delta = {delta}, not {epsilon}"
+        msg = (
+            f"budget must allow one round, which costs epsilon = {format_upper(cost)} at delta = {delta}, not {epsilon}"
+        )
         raise ValueError(msg)
     return count
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.dpsgd import __all__ as DPSGD
 from hockeystick.accounting.gaussian_dp import __all__ as GAUSSIAN_DP
 from hockeystick.federated import __all__ as FEDERATED
@@ -75,6 +76,15 @@ MEANING = {
 def status(name: str) -> str:
     """Return what the values of a registered function are worth, a key of `MEANING`."""
     return next((label for label, names in _STATUS.items() if name in names), "unlabelled")
+
+
+# What a budget allows at most, and the misses that no test goes below: shown with few digits, these are rounded down.
+_ROUNDED_DOWN = frozenset({"dpsgd_sampling_rate", "dpsgd_steps", "gdp_trade_off", "theta_inverse"})
+
+
+def printer(name: str) -> Callable[[float, str], str]:
+    """Return what prints the values of a registered function with few digits: bounds stay bounds."""
+    return format_lower if name in _ROUNDED_DOWN else format_upper
 
 
 # Pictures and summaries say that their values are no privacy guarantee.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick.sweep.errors import CellError
+from hockeystick.sweep.plan.functions import printer
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
@@ -144,6 +145,7 @@ class Runner:
             first_error=_told(self.counts.first_error),
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
+            printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
 
 

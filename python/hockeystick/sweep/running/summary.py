@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hockeystick._numeric.printing import format_upper
 
 # Cells done, cells in all, seconds that the rest will take (None if nothing is known).
 Progress = Callable[[int, int, "float | None"], object]
@@ -25,6 +27,9 @@ class Summary:
     warnings: tuple[str, ...] = ()  # what the functions warned of
     first_error: str = ""  # the first cell with an error text, and the text
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
+    printers: Mapping[str, Callable[[float, str], str]] = field(
+        default_factory=dict
+    )  # how outputs are printed; else rounded up
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""
@@ -35,7 +40,9 @@ class Summary:
             lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")
         for name, (least, greatest) in self.ranges.items():
             count = self.non_finite[name]
-            lines.append(f"{name}: {least:.6g} to {greatest:.6g}" + (f", {count:,} not finite" if count else ""))
+            printed = self.printers.get(name, format_upper)
+            ends = f"{printed(least, '.6g')} to {printed(greatest, '.6g')}"
+            lines.append(f"{name}: {ends}" + (f", {count:,} not finite" if count else ""))
         if self.errors:
             lines.append(f"{self.errors:,} cells have an error; see the column error. The first is {self.first_error}")
         lines += [f"computed anew, since damaged: {text}" for text in self.damaged]

@@ -1,0 +1,142 @@
+"""Settings that are legal and that nearly nobody means: a check for each, and the warning that it comes with.
+
+Each check returns the text of its warning, or None. A function runs those that concern it and gives all results to `warn`,
+which warns of the first: at most once a call, and only where the caller is the user and not this package.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Doubt: TypeAlias = "str | None"
+Cells: TypeAlias = "NDArray[np.float64] | float"
+
+PACKAGE = str(Path(__file__).parents[1])
+NO_PRIVACY = 100.0  # an epsilon: e^100 is a likelihood ratio that excludes nothing
+LARGE_MULTIPLIER = 50.0  # trainings have 0.3 to 20; the sum's noise, multiplied by a batch size, has hundreds
+LOW_NOISE, HIGH_RATE = 0.2, 0.3  # no training has both; a rate in place of a multiplier and the converse have
+LIKE_A_DELTA = 1e-4  # nobody asks for the delta of a smaller epsilon, but of 0
+
+
+class ImplausibleSettingWarning(UserWarning):
+    """A setting is in its domain, and is probably a mistake; the text names the likely one.
+
+    It comes at most once a call, with the number of cells concerned where there are several. What is returned is the right
+    answer to the question that was asked. Where the question is meant, silence it:
+    ``warnings.simplefilter("ignore", hs.ImplausibleSettingWarning)``.
+
+    Notes
+    -----
+    The settings, and what is probably meant:
+
+    - a sampling rate that is the *integer* 0: ``batch_size // dataset_size`` for ``batch_size / dataset_size``;
+    - a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
+    - an epsilon above 100 from `dpsgd_epsilon`: no privacy;
+    - fewer steps than one pass over the data takes (single numbers only): epochs in place of steps;
+    - an epsilon from 0 to 1e-4, excluded the 0, given to `delta`: a delta, meant for `epsilon`;
+    - a noise multiplier above 50 from `dpsgd_parameters` or `federated_parameters` with ``noise_on="mean"`` on part of the
+      data: the noise is that of the sum;
+    - a delta above 1/N, where a mechanism or a plan says that there are N records.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import hockeystick as hs
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     epsilon = hs.dpsgd_epsilon(1.0, 256 // 60_000, 3000, 1e-5)
+    >>> print(epsilon, caught[0].category.__name__)
+    0.0 ImplausibleSettingWarning
+    """
+
+
+def warn(*doubts: Doubt, skip: int = 0) -> None:
+    """Warn of the first doubt at the line that called our caller, `skip` frames further up, if that is not this package's."""
+    text = next((doubt for doubt in doubts if doubt), None)
+    if text and not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
+        warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
+
+
+def dpsgd(given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells | None = None) -> tuple[Doubt, ...]:
+    """Return the doubts about the arguments of DP-SGD, with the rate also as it was given; the noise may be what is asked for."""
+    exchanged = None if noise_multiplier is None else swapped(noise_multiplier, rates)
+    return integer_rate(given), exchanged, few_steps(rates, steps)
+
+
+def integer_rate(sampling_rate: ArrayLike) -> Doubt:
+    """Doubt a rate, as it was given, that is the integer 0."""
+    given = np.asarray(sampling_rate)
+    if given.dtype.kind not in "iu":
+        return None
+    return _told(
+        "sampling_rate is the integer 0",
+        given == 0,
+        "nobody is ever drawn; was it divided as integers, as in 256 // 60000?",
+    )
+
+
+def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
+    """Doubt a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
+    cells = (noise_multiplier < LOW_NOISE) & (sampling_rate >= HIGH_RATE)
+    what = f"noise_multiplier is below {LOW_NOISE} and sampling_rate at least {HIGH_RATE}"
+    return _told(what, cells, "noise_multiplier comes first; were the two swapped?")
+
+
+def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
+    """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
+    if np.ndim(sampling_rate) or np.ndim(steps) or sampling_rate == 0 or not 1 <= steps < 1 / sampling_rate:
+        return None
+    return (
+        f"steps = {float(steps):g} are less than one pass over the data, which takes 1/sampling_rate = {1 / sampling_rate:.6g}; "
+        "were epochs given for steps?"
+    )
+
+
+def no_privacy(epsilon: Cells) -> Doubt:
+    """Doubt an epsilon that is finite and says nothing."""
+    cells = (epsilon > NO_PRIVACY) & np.isfinite(epsilon)
+    likely = "is the noise that of the mean, where the sum's is asked for, or the rate a percentage?"
+    return _told(f"epsilon is above {NO_PRIVACY:g}", cells, f"that is no privacy; {likely}")
+
+
+def eps_like_delta(eps: ArrayLike) -> Doubt:
+    """Doubt a single epsilon that looks like a delta."""
+    if np.ndim(eps) or not 0 < float(np.asarray(eps)) <= LIKE_A_DELTA:
+        return None
+    return f"eps = {float(np.asarray(eps)):g} is asked for its delta; if it is the delta, ask epsilon, not delta"
+
+
+def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> Doubt:
+    """Doubt a large multiplier that comes from noise on a mean of part of the data."""
+    name, size = batch
+    if not (noise_multiplier > LARGE_MULTIPLIER and size < population):
+        return None
+    return (
+        f'noise_std = {noise_std:g} with noise_on="mean" and {name} = {size} is a noise multiplier of {noise_multiplier:g}, '
+        f'above {LARGE_MULTIPLIER:g}; is it the noise of the sum, noise_on="sum"?'
+    )
+
+
+def large_delta(delta: ArrayLike, population: int | None) -> Doubt:
+    """Doubt a delta that allows to publish a record at random; where the number of records is not known, there is no doubt."""
+    if population is None:
+        return None
+    what = f"delta is above 1/{population}, one over the number of records"
+    return _told(
+        what, np.asarray(delta) > 1.0 / population, "publishing one of them at random has this delta; take less"
+    )
+
+
+def _told(what: str, cells: NDArray[np.bool_] | np.bool_ | bool, likely: str) -> Doubt:
+    """Return the text of a doubt about some cells, None if there are none."""
+    concerned = int(np.count_nonzero(cells))
+    if not concerned:
+        return None
+    where = f" in {concerned} of {np.size(cells)} cells" if np.ndim(cells) else ""
+    return f"{what}{where}: {likely}"
