@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick import plot
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
 from hockeystick.sweep.plan.plan import parse
@@ -18,6 +21,7 @@ pytest.importorskip("pyarrow")
 
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
+from hockeystick.sweep.store.store import read_manifest
 from hockeystick.sweep.view.slices import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}
@@ -228,3 +232,48 @@ def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
     pixels = image.imread(tmp_path / "dark.png")[..., :3].mean(axis=2)
     assert pixels[0, 0] < 0.1
     assert (pixels > 0.9).mean() > 0.005
+
+
+@pytest.mark.parametrize("bound", ["upper", "lower"])
+def test_numbers_in_cells_are_rounded_outward(bound):
+    """A cell's text, read as an exact decimal, is not on the inner side of its value."""
+    values = np.array([[2.5003072, 1.5108375], [0.112389, 1234.5]])
+    labels = {"x_label": "x", "y_label": "y", "label": "epsilon"}
+    figure = heat_map([1.0, 2.0], [1.0, 2.0], values, **labels, bound=bound)
+    shown = [Decimal(text.get_text()) for text in figure.axes[0].texts]
+    assert len(shown) == 4
+    for text, value in zip(shown, values.ravel().tolist(), strict=True):
+        assert text > value if bound == "upper" else text < value
+        assert float(text) == pytest.approx(value, rel=1e-2)
+
+
+def test_what_a_budget_allows_is_rounded_down(tmp_path):
+    """In a sweep's picture steps and rates, of which a budget allows at most so many, go down, and epsilons up."""
+    axes = {"noise_multiplier": [0.9, 1.3], "sampling_rate": [0.01, 0.02]}
+    outputs = {
+        "steps": {"function": "dpsgd_steps", "arguments": {"epsilon": 2.0, "delta": 1e-5}},
+        "epsilon": {"function": "dpsgd_epsilon", "arguments": {"steps": 1000, "delta": 1e-5}},
+    }
+    summary = run({"outputs": outputs, "axes": axes}, tmp_path)
+    plan = parse(read_manifest(tmp_path)["plan"])
+    for name, figure in plot._figures(choose(plan, None, None, {}), tmp_path, ["steps", "epsilon"]).items():
+        noise, rates = np.array(axes["noise_multiplier"])[:, None], np.array(axes["sampling_rate"])
+        steps = hs.dpsgd_steps(noise, rates, 2.0, 1e-5)
+        values = steps if name == "steps" else hs.dpsgd_epsilon(noise, rates, 1000, 1e-5)
+        texts = sorted(Decimal(text.get_text()) for text in figure.axes[0].texts)
+        assert len(texts) == 4
+        for text, value in zip(texts, sorted(values.ravel().tolist()), strict=True):
+            assert text <= value if name == "steps" else text >= value
+        least, greatest = re.search(rf"^{name}: (\S+) to (\S+)", str(summary), re.MULTILINE).groups()
+        ends = [(Decimal(least), values.min()), (Decimal(greatest), values.max())]
+        assert all(text <= value if name == "steps" else text >= value for text, value in ends)
+
+
+def test_iso_lines_show_their_level_whole():
+    """Between 0.5 and 0.5015 the lines are 0.5002, 0.5004, ..., and are not labelled 0.5 and 0.501."""
+    x = np.linspace(0.0, 1.0, 20)
+    figure = heat_map(x, x, 0.5 + 0.0015 * np.add.outer(x, x) / 2, x_label="x", y_label="y", label="epsilon")
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    assert shown
+    assert len(set(shown)) >= 3
+    assert all(float(text) == round(float(text), 4) for text in shown)

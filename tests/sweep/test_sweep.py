@@ -298,6 +298,7 @@ def test_examples(tmp_path: Path, name: str) -> None:
     assert (summary.errors, {*summary.non_finite.values()}) == (0, {0})
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 def test_dpsgd_cells_equal_the_direct_call(tmp_path: Path) -> None:
     """A plan over noise, rate and steps holds what the functions of DP-SGD give; a bad cell says why."""
     plan = {
