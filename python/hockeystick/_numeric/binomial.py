@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric distributions: all masses, those that are not in the far tails, a tail, shares of counts."""
+"""Binomial and hypergeometric distributions: all masses, those that are not in the far tails, a tail, a mean, shares of counts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import FUNCTIONS
+from hockeystick._numeric.rounding import FUNCTIONS, HANDFUL
 
 LEAST_PROBABILITY = 1e-300  # smaller ones are raised to it, so that none is lost to underflow; that only adds to a loss
+DEPTH = 80.0  # what a mean leaves out has a probability below 2 e^-80
+MOST_TERMS = 10**6  # of a mean, on either side; beyond, its value follows from its law's width
 TERMS = 10**4  # of a tail; a geometric series bounds the others
 
 
@@ -63,6 +65,20 @@ def binomial_bulk(trials: int, rate: float, depth: float) -> tuple[int, Array]:
     below = np.cumprod(1.0 / ratios[: mode - first][::-1])[::-1]
     masses = np.concatenate([below, [1.0], np.cumprod(ratios[mode - first :])])
     return first, np.asarray(masses / math.fsum(masses.tolist()))
+
+
+def binomial_mean_below(trials: int, rate: float, most: int) -> float:
+    """Return a lower bound of the mean of the smaller of `most` and the number of successes, close to it."""
+    mean = trials * rate
+    if rate in (0.0, 1.0):
+        return min(mean, most)
+    reach = math.sqrt(2.0 * DEPTH * mean * (1.0 - rate)) + DEPTH
+    certain = 1.0 - 2.0 * math.exp(-DEPTH)  # the probability of a number within reach of the mean, by Bernstein
+    if reach > MOST_TERMS:
+        return certain * min(max(mean * (1.0 - HANDFUL) - reach, 0.0), most)
+    first, masses = binomial_bulk(trials, rate, DEPTH)
+    smaller = np.minimum(first + np.arange(masses.size, dtype=np.float64), most)
+    return certain * math.fsum((smaller * masses).tolist()) * (1.0 - HANDFUL * (masses.size + 64))
 
 
 def binomial_shares(draws: int, dataset_size: int) -> list[float]:

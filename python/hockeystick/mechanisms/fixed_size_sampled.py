@@ -44,6 +44,9 @@ class FixedSizeSampled(Mechanism):
     *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
     shown, and the lower end is that of one copy).
 
+    The data sets of these lower ends show nothing of the other records. Where the mechanism itself draws a sample, they do, and
+    the lower end is 0.
+
     Examples
     --------
     >>> import hockeystick as hs
@@ -102,6 +105,8 @@ class FixedSizeSampled(Mechanism):
         return self._batched(adjacency, upper=True)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if not upper and any(hasattr(part, "sampling_rate") for part in self.mechanism._within()):
+            return []
         if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
             return self.mechanism._pairs(adjacency, upper=upper)
         return [(self._batched(adjacency, upper=upper), 1.0)]

@@ -14,7 +14,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
-from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,8 +40,8 @@ class MixtureOfGaussians(Mechanism):
     Notes
     -----
     The pair is sum_k p_k N(s_k, noise_multiplier^2) and N(0, noise_multiplier^2), and it dominates that of vectors of norms at
-    most s_k: the proof is in loss/gaussian_mixture.hpp. The probability of sensitivity 0 is rounded down to the complement of a
-    double, which moves both ends up where it is tiny. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
+    most s_k: the proof is in loss/gaussian_mixture.hpp. The probability of sensitivity 0 is rounded to the complement of a double,
+    down for upper ends and up for lower ones. Choquette-Choo, Ganesh, Steinke and Thakurta 2024, for matrix mechanisms.
 
     Examples
     --------
@@ -158,6 +158,12 @@ class MixtureOfGaussians(Mechanism):
         ]
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return self._mixture(adjacency, upper=True)
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return [(self._mixture(adjacency, upper=upper), 1.0)]
+
+    def _mixture(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency != "add_or_remove":
             raise refuse(
                 self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
@@ -168,19 +174,20 @@ class MixtureOfGaussians(Mechanism):
                 shift = sensitivity / self.noise_multiplier
                 merged[shift] = merged.get(shift, 0.0) + probability
         moves = math.fsum(merged.values())
-        rate = self._moving()
+        rate = self._moving(upper=upper)
         if not merged:
             return core.nothing()
         if len(merged) == 1:
             return core.poisson_sampled(core.gaussian_of_shift(*merged), rate)
         return core.poisson_sampled(core.gaussian_mixture(list(merged), [p / moves for p in merged.values()]), rate)
 
-    def _moving(self) -> float:
-        """Return the share of the choices that move the sum: a rate of Poisson sampling, rounded up as it leaks more then."""
+    def _moving(self, *, upper: bool) -> float:
+        """Return the share of the choices that move the sum: a rate of Poisson sampling, which leaks more if it is larger."""
         pairs = list(zip(self.sensitivities, self.probabilities, strict=True))
         exact = sum(Fraction(p) for s, p in pairs if s > 0.0) / sum(Fraction(p) for _, p in pairs)
         rate = float(exact)
-        return rate if rate >= exact else math.nextafter(rate, 1.0)
+        safe = rate >= exact if upper else rate <= exact
+        return rate if safe else math.nextafter(rate, 1.0 if upper else 0.0)
 
 
 def _group_size(value: int) -> int:

@@ -17,6 +17,7 @@ from hockeystick.mechanisms.composed import (
     replaced_pair,
 )
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
+from hockeystick.mechanisms.random_allocation import RandomAllocation
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class PoissonSampled(Mechanism):
 
     A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
     r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
-    is attained, and in `hockeystick._composed.replaced_pair` for all others. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
+    is attained, and in `mechanisms.composed.replaced_pair` for all others. That pair is attained by noise on the line. For
+    `Composed` releases other than Gaussian and for `RandomAllocation` the lower end is that of a record whose replacement contributes nothing. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
     adjacency, and refused: the pair for removing a record is not that for replacing one.
 
     Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
@@ -86,6 +88,10 @@ class PoissonSampled(Mechanism):
             return NOTHING
         return core.poisson_sampled(as_one(steps, upper=upper), self.sampling_rate, upper)
 
+    def _has_several_outputs(self) -> bool:
+        """Say whether a release is more than one noisy number, so that opposite contributions need not attain the pair."""
+        return any(isinstance(part, (Composed, RandomAllocation)) for part in self.mechanism._within())
+
     def _replaced(self, *, upper: bool) -> core.Pair:
         """Return the pair where a record is replaced, from that of a record that is removed."""
         if any(part._for_one_adjacency for part in self.mechanism._within()):
@@ -97,6 +103,8 @@ class PoissonSampled(Mechanism):
                 self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
             ) from None
         whole = closed_form(steps, upper=upper)
+        if not upper and self._has_several_outputs() and not (whole and whole.is_gaussian):
+            return core.poisson_sampled(as_one(steps, upper=False), self.sampling_rate, False)
         if whole is None:
             return replaced_pair(*merge_discrete(steps, forward=True, upper=upper), self.sampling_rate)
         if not whole.leaks:
@@ -109,5 +117,7 @@ class PoissonSampled(Mechanism):
             return NOTHING
         removed, (rate,) = sampled.base, sampled.parameters
         if isinstance(removed, core.DiscretePair):
-            return replaced_pair(removed.p, removed.q, rate)
-        return replaced_pair(*merge_discrete([(removed, 1.0)], forward=True, upper=upper), rate)
+            masses = removed.p, removed.q
+        else:
+            masses = merge_discrete([(removed, 1.0)], forward=True, upper=upper)
+        return replaced_pair(*masses, rate)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar, probability_scalar
-from hockeystick._numeric.binomial import binomial_tail
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick._numeric.binomial import binomial_mean_below, binomial_tail
+from hockeystick._numeric.rounding import DOWN
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
 
@@ -35,7 +36,11 @@ class TruncatedPoissonSampled(Mechanism):
     q B/(|S| + 1) <= q, else the batch is T: sampling of rate at most q of a move by at most two sensitivities. Showing
     which of both happened, the pair is (1 - t) of Poisson sampling and t of Poisson sampling with twice the
     sensitivity; where z is replaced the same holds of the pairs of `PoissonSampled`. Both rise with q, and the second is the larger,
-    so that an upper bound of t will do. The bound need not be attained.
+    so that an upper bound of t will do.
+
+    The bound need not be attained. The lower end is that of a data set whose other records contribute nothing. There z is in the batch
+    with the probability r = E min(M, B)/n, M the binomial size of the sample of all n records, and nothing else is seen: Poisson
+    sampling at the rate r.
 
     Examples
     --------
@@ -69,13 +74,24 @@ class TruncatedPoissonSampled(Mechanism):
             )
         ]
 
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        size, most = self.dataset_size, self.max_batch_size
+        if upper or most >= size:  # no sample is too large
+            return super()._pairs(adjacency)
+        rate = binomial_mean_below(size, self.sampling_rate, most) / size * DOWN
+        return [(self._untruncated(1.0, rate, replaced=adjacency == "replace"), 1.0)]
+
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         shift, rate = 1.0 / self.mechanism.noise_multiplier, self.sampling_rate  # type: ignore[attr-defined]
         truncation = binomial_tail(self.dataset_size - 1, rate, self.max_batch_size)
         replaced = adjacency == "replace"
         if 0.0 < truncation < 1.0:
             return core.truncated_poisson(shift, rate, truncation, replaced)
-        moved = shift * (1.0 + truncation)
+        return self._untruncated(1.0 + truncation, rate, replaced=replaced)
+
+    def _untruncated(self, moves: float, rate: float, *, replaced: bool) -> core.Pair:
+        """Return the pair of a Poisson sample in which a record moves the sum by so many sensitivities."""
+        moved = moves * (1.0 / self.mechanism.noise_multiplier)  # type: ignore[attr-defined]
         if replaced and 0.0 < rate < 1.0:
             return core.replaced_gaussian(moved, rate)
         return core.poisson_sampled(core.gaussian_of_shift(moved * (1.0 + replaced)), rate)
