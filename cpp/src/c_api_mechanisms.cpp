@@ -117,7 +117,12 @@ hs_status hs_accountant_exponential(hs_accountant* accountant, double epsilon, d
 }
 
 hs_status hs_accountant_permute_and_flip(hs_accountant* accountant, double epsilon, double count) {
-    return compose(accountant, count, [&](bool) { return hs::mechanism::approximate_dp(epsilon, 0.0); });
+    return guarded([&] {
+        require_pointer(accountant, "accountant");
+        require_count(count, "count");
+        for (const End end : {End::upper, End::lower})
+            accountant->accountant.compose_for(end, hs::mechanism::permute_and_flip(epsilon, end), count);
+    });
 }
 
 hs_status hs_accountant_approximate_dp(hs_accountant* accountant, double epsilon, double delta, double count) {

@@ -193,6 +193,8 @@ def test_both_ways_of_asking(mechanism, adjacency):
     ):
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
         widest = 0.4 if isinstance(mechanism, hs.FixedSizeSampled) else 0.05  # whose steps need not attain their curve
+        if adjacency == "replace" and isinstance(mechanism, hs.PoissonSampled):
+            widest = 1.0  # several noisy numbers need not attain it; the lower end is that of a silent replacement
         assert one.upper - one.lower <= widest * one.upper
     assert "one and the same sample" in str(accountant.explain(eps=0.5))
 

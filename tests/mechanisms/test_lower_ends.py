@@ -176,13 +176,24 @@ def test_allocation_of_a_sample():
         assert lower_end(step, "replace", eps) <= truth * (1 + 1e-3)
 
 
+def permute_and_flip(epsilon, scores):
+    """Return the law over two candidates."""
+    accept = [math.exp(0.5 * epsilon * (score - max(scores))) for score in scores]
+    first = 0.5 * accept[0] + 0.5 * (1.0 - accept[1]) * accept[0]
+    return np.array([first, 1.0 - first])
+
+
 def exponential(epsilon, scores):
     """Return the law over two candidates."""
     weights = np.exp(0.5 * epsilon * np.array(scores))
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize(("kind", "law"), [(hs.ExponentialMechanism, exponential)], ids=["exponential"])
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [(hs.PermuteAndFlip, permute_and_flip), (hs.ExponentialMechanism, exponential)],
+    ids=["permute-and-flip", "exponential"],
+)
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 4.0])
 def test_choices(kind, law, epsilon):
     """Two candidates that change places attain the lower end, composed too."""

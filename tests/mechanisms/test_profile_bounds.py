@@ -66,7 +66,7 @@ FAMILIES = (two_losses, nearly_straight, denormal, one_sided, ordinary)
 def divergence(p, q, eps):
     """Return the exact sum of max(p - e^eps q, 0)."""
     factor = mp.exp(mp.mpf(eps))
-    return mp.fsum(max(a - factor * b, 0) for a, b in zip(p, q, strict=True))
+    return min(mp.fsum(max(a - factor * b, 0) for a, b in zip(p, q, strict=True)), mp.mpf(1))
 
 
 def rounded_up(value):

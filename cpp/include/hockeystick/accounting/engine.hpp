@@ -1,7 +1,8 @@
 // Chooses the engine that answers for a composition. No other file chooses: Python, C, C++ and the
 // grids of DP-SGD all ask this one.
 //
-// It tries, in this order:
+// The probability that a step reveals the data set is factored out first (accounting/revealed.hpp).
+// For the rest it tries, in this order:
 //
 //   1. nothing composed: 0;
 //   2. one step: its exact formula (all Gaussian steps are merged into one);
@@ -27,6 +28,7 @@
 
 #include <hockeystick/accounting/closed_forms.hpp>
 #include <hockeystick/accounting/directed_contours.hpp>
+#include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -49,6 +51,34 @@ class Engine {
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
     // be merged into one (`with_one_gaussian`).
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
+        if (!reveals(steps.above) && !reveals(steps.below)) return concealed_answers(steps, question, options);
+        return answers_beside_revealed(steps, question, options.upper_only,
+                                       [&](const StepsBetween& others, const Question& other) {
+                                           return concealed_answers(others, other, options);
+                                       });
+    }
+
+    double upper_end(const Steps& steps, const Question& question) {
+        return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
+    }
+
+    // The points that both engines visited so far: a measure of time that does not depend on the
+    // machine.
+    double work() const {
+        double sum = work_;
+        for (const auto& contours : contours_) sum += contours->work();
+        return sum;
+    }
+
+    // Gives the contours back to the cache.
+    void release() { evict(0); }
+
+  private:
+    static constexpr double rough = 1.0;        // a relative width that any bracket meets
+    static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
+
+    // The answers about steps that reveal no data set (accounting/revealed.hpp).
+    std::vector<Answer> concealed_answers(const StepsBetween& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
         if (steps.above.empty()) {
             Answer none;
@@ -71,25 +101,6 @@ class Engine {
                          [](const Answer& x, const Answer& y) { return x.upper > y.upper; });
         return found;
     }
-
-    double upper_end(const Steps& steps, const Question& question) {
-        return answers({steps, steps, true}, question, {EngineChoice::best, true})[0].upper;
-    }
-
-    // The points that both engines visited so far: a measure of time that does not depend on the
-    // machine.
-    double work() const {
-        double sum = work_;
-        for (const auto& contours : contours_) sum += contours->work();
-        return sum;
-    }
-
-    // Gives the contours back to the cache.
-    void release() { evict(0); }
-
-  private:
-    static constexpr double rough = 1.0;        // a relative width that any bracket meets
-    static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
 
     // One direction's answer. `other_upper` is the upper end of the other direction, 0 if this one
     // is asked first.
@@ -198,7 +209,7 @@ class Engine {
             limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
         }
         if (!question.for_epsilon) {
-            if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
+            if (question.value < limit.largest_loss.upper && question.value < infinity) return false;
             return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
         }
         if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
@@ -206,8 +217,11 @@ class Engine {
             return set(max(limit.largest_loss.lower, 0.0),
                        limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
                        Method::largest_loss);
-        if (question.value < total_variation(steps.above, direction)) return false;
-        return set(0.0, 0.0, Method::total_variation);
+        if (question.value >= total_variation(steps.above, direction)) return set(0.0, 0.0, Method::total_variation);
+        const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
+        if (options.engine == EngineChoice::best && bounded)
+            answer.upper = max(limit.largest_loss.upper, 0.0), answer.method = Method::largest_loss;
+        return false;  // but epsilon is at most the largest loss
     }
 
     // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
