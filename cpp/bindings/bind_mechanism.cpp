@@ -119,6 +119,12 @@ void bind_discrete(py::module_& m) {
         [](double epsilon, double delta) { return steps::held(mechanism::approximate_dp(epsilon, delta)); },
         py::arg("epsilon"), py::arg("delta"));
     m.def(
+        "permute_and_flip",
+        [](double epsilon, bool upper) {
+            return steps::held(mechanism::permute_and_flip(epsilon, steps::end_of(upper)));
+        },
+        py::arg("epsilon"), py::arg("upper"));
+    m.def(
         "discrete_gaussian",
         [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
         py::arg("sigma"), py::arg("sensitivity"));

@@ -108,7 +108,8 @@ Mechanism exponential(double epsilon) {
 
 Mechanism permute_and_flip(double epsilon) {
     require_range(epsilon);
-    return guarantee("permute_and_flip", hs::mechanism::approximate_dp(epsilon, 0.0));
+    return guarantee("permute_and_flip", hs::mechanism::permute_and_flip(epsilon, End::upper),
+                     hs::mechanism::permute_and_flip(epsilon, End::lower));
 }
 
 Mechanism approximate_dp(double epsilon, double delta) {

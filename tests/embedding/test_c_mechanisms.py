@@ -104,7 +104,7 @@ EXAMPLES = [
 # function of _core that makes a pair or steps -> the constructors of C that reach it
 REACHED_BY = {
     "allocated_steps": "random_allocation",
-    "approximate_dp": "approximate_dp permute_and_flip exponential",
+    "approximate_dp": "approximate_dp exponential",
     "as_one": "poisson_sampled",
     "bounded_range": "exponential",
     "discrete": "discrete",
@@ -122,6 +122,7 @@ REACHED_BY = {
     "laplace_of_shift": "fixed_size_sampled",
     "mixture_of_gaussians": "gaussian_mixture",
     "nothing": "poisson_sampled",
+    "permute_and_flip": "permute_and_flip",
     "poisson_replaced_steps": "poisson_sampled",
     "poisson_sampled": "poisson_sampled",
     "poisson_sampled_steps": "poisson_sampled",

@@ -111,8 +111,9 @@ def test_sample_is_the_table(tmp_path: Path) -> None:
 def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...]) -> None:
     """A page takes whole slices of at most 300,000 numbers, with both ends of every axis."""
     names = ("noise_multiplier", "sampling_rate", "steps", "delta")
-    axes = {name: {"linspace": [0.1, 1.0], "num": length} for name, length in zip(names, lengths, strict=False)}
-    fixed = dict.fromkeys(names[len(lengths) :], 0.5)
+    ends = {name: [0.1, 1.0] for name in names} | {"steps": [1, 400]}
+    axes = {name: {"linspace": ends[name], "num": length} for name, length in zip(names, lengths, strict=False)}
+    fixed = {name: ends[name][1] for name in names[len(lengths) :]}
     choice = choose_cells(parse({"outputs": {"eps": "dpsgd_epsilon"}, "fixed": fixed, "axes": axes}), None, None, None)
     points = [choice.points(axis) for axis in range(len(lengths))]
     assert tuple(map(len, points)) == shown

@@ -34,7 +34,13 @@ SMALLEST = 1e-9  # share of the noise that a full batch would need, below which 
 
 
 def noisy_mb_sgd_accountant(
-    *, noise_std: float, lipschitz: float, num_records: int, batch_size: int, rounds: int
+    *,
+    noise_std: float,
+    lipschitz: float,
+    num_records: int,
+    batch_size: int,
+    rounds: int,
+    replacement: bool = False,
 ) -> Accountant:
     """Return the accountant of one silo's transcript in noisy mini-batch SGD.
 
@@ -47,9 +53,11 @@ def noisy_mb_sgd_accountant(
     num_records : int
         Records of the silo, n.
     batch_size : int
-        Records drawn without replacement, afresh in each round, K; at most num_records.
+        Records drawn, afresh in each round, K; without replacement at most num_records.
     rounds : int
         Rounds in which the silo answers, R. If it takes part in some rounds only, these count.
+    replacement : bool
+        Whether a record can be drawn more than once into a batch, as in the paper. It then moves the mean by 2L/K each time.
 
     Returns
     -------
@@ -66,8 +74,7 @@ def noisy_mb_sgd_accountant(
     Notes
     -----
     Algorithms 1 (with batches drawn afresh) and 2 of Lowy and Razaviyayn 2023. Other silos' messages may be chosen from this
-    silo's earlier ones. Batches drawn with replacement are not covered: a record drawn twice moves the mean by more than
-    2L/K.
+    silo's earlier ones.
 
     Examples
     --------
@@ -81,7 +88,7 @@ def noisy_mb_sgd_accountant(
     noise_std = positive_scalar("noise_std", noise_std)
     lipschitz = positive_scalar("lipschitz", lipschitz)
     multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
-    step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=False)
+    step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=replacement)
     return Accountant("replace").compose(step, rounds)
 
 

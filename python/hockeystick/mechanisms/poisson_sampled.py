@@ -81,6 +81,10 @@ class PoissonSampled(Mechanism):
         steps = self.mechanism._pairs(adjacency, upper=upper)
         return core.poisson_sampled_steps(steps, self.sampling_rate, upper)
 
+    def _has_several_outputs(self) -> bool:
+        """Say whether a release is more than one noisy number, so that opposite contributions need not attain the pair."""
+        return any(isinstance(part, (Composed, RandomAllocation)) for part in self.mechanism._within())
+
     def _replaced(self, *, upper: bool) -> core.Pair:
         """Return the pair where a record is replaced, from that of a record that is removed."""
         if any(part._for_one_adjacency for part in self.mechanism._within()):
@@ -91,5 +95,4 @@ class PoissonSampled(Mechanism):
             raise refuse(
                 self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
             ) from None
-        several = any(isinstance(part, (Composed, RandomAllocation)) for part in self.mechanism._within())
-        return core.poisson_replaced_steps(steps, self.sampling_rate, not several, upper)
+        return core.poisson_replaced_steps(steps, self.sampling_rate, not self._has_several_outputs(), upper)

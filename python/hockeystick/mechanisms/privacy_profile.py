@@ -1,30 +1,20 @@
-"""A mechanism by its delta(eps): the pair that connects the dots.
-
-delta as a function of a = e^eps is convex, 1 at a = 0 and does not rise (Zhu, Dong and Wang 2022), so that chords between upper
-bounds lie above it, and what lies above is the curve of a pair of discrete distributions. Between two points delta is A + B a: P
-puts A on the losses beyond, Q puts -B there; an outcome at a point has the difference of the B on its two sides under Q.
-Below eps = 0 the other direction g tells: delta(-eps) = 1 - e^-eps + e^-eps g(eps), where the same holds with P and Q
-exchanged; there A - 1 is the B of that direction. A point that spoils convexity is left out: the convex hull of upper bounds
-of a convex function still bounds it.
-"""
+"""A mechanism by its delta(eps): what a user may give, and the checks; mechanisms/profile_pair.py makes the pair."""
 
 from __future__ import annotations
 
-import math
 import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import STRICT, choice, real, vector
-from hockeystick._numeric.rounding import MASSES
 from hockeystick.mechanisms import profile_sampling
-from hockeystick.mechanisms.base import Adjacency, Mechanism, Status
-from hockeystick.mechanisms.discrete_pair import widen
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, Status
+from hockeystick.mechanisms.profile_pair import attained_pair, dominating_pair
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -53,7 +43,11 @@ class PrivacyProfile(Mechanism):
     -----
     Between the points delta is bounded by chords in e^epsilon (connecting the dots: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
     2022), beyond the last by its value there. All that is assumed is that the numbers are upper bounds for the adjacency in use; then the upper
-    ends of `Accountant` are certified. The lower ends are those of the chords, not of the mechanism.
+    ends of `Accountant` are certified. A number above the chord of its neighbours is replaced by the chord, which is a bound too.
+
+    The lower ends are those of a mechanism whose delta is the chords: no mechanism of these numbers leaks more, and your own may leak
+    less. They are 0 where rounding does not let them be shown: where nearly all outcomes tell the data sets apart, where all
+    of one law tells, or where a slope falls below 1e-289.
 
     Examples
     --------
@@ -194,67 +188,26 @@ class PrivacyProfile(Mechanism):
         del adjacency  # the numbers are taken to be for the one in use
         return self._dominating
 
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if upper:
+            return super()._pairs(adjacency)
+        return [] if self._attained is None else [(self._attained, 1.0)]
+
+    def _curves(self) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+        return self.epsilons, self.remove, self.remove if self.add is None else self.add
+
     @cached_property
     def _dominating(self) -> core.Pair:
-        points = _hull(_points(self.epsilons, self.remove, self.remove if self.add is None else self.add))
-        losses, p, q = [], [], []
-        for before, point, after in zip([None, *points], points, [*points[1:], None]):  # noqa: B905
-            mass = _mass(before, point, after)
-            losses.append(point.eps)
-            p.append(mass * math.exp(max(point.eps, 0.0)))
-            q.append(mass * math.exp(max(-point.eps, 0.0)))
-        losses, p, q = [-math.inf, *losses, math.inf], [0.0, *p, points[-1].delta], [points[0].delta, *q, 0.0]
-        kept = [i for i in range(len(p)) if p[i] > 0.0 or q[i] > 0.0]
-        pair = widen(np.array(losses)[kept], np.array(p)[kept], np.array(q)[kept], MASSES)
-        return core.discrete(*(law.tolist() for law in pair))
+        return core.discrete(*dominating_pair(*self._curves()))
+
+    @cached_property
+    def _attained(self) -> core.Pair | None:
+        masses = attained_pair(*self._curves())
+        return None if masses is None else core.discrete(*masses)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers alone, without the pair."""
         return {name: self.__dict__[name] for name in ("epsilons", "remove", "add", "status")}
-
-
-class _Point(NamedTuple):
-    eps: float
-    delta: float  # of its own direction at |eps|: that of `add` below 0
-
-
-def _points(epsilons: Sequence[float], remove: Sequence[float], add: Sequence[float]) -> list[_Point]:
-    lower = [_Point(-eps, delta) for eps, delta in zip(epsilons, add, strict=True)][:0:-1]
-    return lower + [_Point(eps, delta) for eps, delta in zip(epsilons, remove, strict=True)]
-
-
-def _slope(left: _Point | None, right: _Point | None, *, lower: bool) -> float:
-    """Return B of the chord between two points, or, if `lower`, A - 1; either is the slope in its own direction."""
-    if left is None or right is None:
-        outside = left if right is None else right
-        ends_here = lower == (left is None)
-        return 0.0 if ends_here or outside is None else -1.0 + outside.delta
-    if left.eps >= 0.0:
-        own = (right.delta - left.delta) / (math.exp(left.eps) * math.expm1(right.eps - left.eps))
-        return own if not lower else left.delta - own * math.exp(left.eps) - 1.0
-    if right.eps <= 0.0:
-        own = (left.delta - right.delta) / (math.exp(-right.eps) * math.expm1(right.eps - left.eps))
-        return own if lower else right.delta - own * math.exp(-right.eps) - 1.0
-    start = -math.expm1(left.eps) + math.exp(left.eps) * left.delta
-    chord = (right.delta - start) / (math.exp(right.eps) * -math.expm1(left.eps - right.eps))
-    return chord if not lower else right.delta - chord * math.exp(right.eps) - 1.0
-
-
-def _mass(before: _Point | None, point: _Point, after: _Point | None) -> float:
-    """Return what the less likely of P and Q puts on the outcome; negative where the curve is not convex."""
-    if point.eps >= 0.0:
-        return _slope(point, after, lower=False) - _slope(before, point, lower=False)
-    return _slope(before, point, lower=True) - _slope(point, after, lower=True)
-
-
-def _hull(points: list[_Point]) -> list[_Point]:
-    """Return the points on the lower convex hull."""
-    kept: list[_Point] = []
-    for point in points:
-        kept.append(point)
-        while len(kept) > 2 and _mass(*kept[-3:]) < 0.0:
-            del kept[-2]
-    return kept
 
 
 def _deltas(name: str, value: Any, epsilons: list[float]) -> tuple[float, ...]:

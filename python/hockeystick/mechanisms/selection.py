@@ -76,7 +76,8 @@ class PermuteAndFlip(Mechanism):
     -----
     McKenna and Sheldon 2020, Theorem 1: it is epsilon-DP. Its losses may spread over more than epsilon, so that the pair of
     `ExponentialMechanism` is not proven for it; it has that of all epsilon-DP mechanisms. Ding, Kifer, Steinke and others 2021 show
-    that it is report-noisy-max with exponential noise.
+    that it is report-noisy-max with exponential noise. It is not known to attain its pair. The lower end is that of two candidates
+    which change places, whose losses are log(2 e^{epsilon/2} - 1) and its negative (mechanism/approximate_dp.hpp).
 
     Examples
     --------
@@ -100,7 +101,11 @@ class PermuteAndFlip(Mechanism):
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
-        return core.approximate_dp(self.epsilon, 0.0)
+        return core.permute_and_flip(self.epsilon, True)
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        del adjacency
+        return [(core.permute_and_flip(self.epsilon, upper), 1.0)]
 
 
 def _range(epsilon: float) -> float:

@@ -34,7 +34,7 @@ inline Limits limits(const WarmBetween& steps, Direction direction) {
     return limit;
 }
 
-// Fills in the answer by a closed form; false if none applies.
+// Fills in the answer by a closed form. False if none is exact; the upper end may then be known.
 inline bool answer_exactly(const WarmBetween& steps, Direction direction, const Question& question,
                            const Options& options, Answer& answer) {
     const Steps& above = steps.above.steps();
@@ -48,7 +48,7 @@ inline bool answer_exactly(const WarmBetween& steps, Direction direction, const 
     };
     const Limits limit = limits(steps, direction);
     if (!question.for_epsilon) {
-        if (!(question.value > limit.largest_loss.upper) && question.value < infinity) return false;
+        if (question.value < limit.largest_loss.upper && question.value < infinity) return false;
         return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
     }
     if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
@@ -56,8 +56,11 @@ inline bool answer_exactly(const WarmBetween& steps, Direction direction, const 
         return set(max(limit.largest_loss.lower, 0.0),
                    limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
                    Method::largest_loss);
-    if (question.value < steps.above.total_variation(direction)) return false;
-    return set(0.0, 0.0, Method::total_variation);
+    if (question.value >= steps.above.total_variation(direction)) return set(0.0, 0.0, Method::total_variation);
+    const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
+    if (options.engine == EngineChoice::best && bounded)
+        answer.upper = max(limit.largest_loss.upper, 0.0), answer.method = Method::largest_loss;
+    return false;  // but epsilon is at most the largest loss
 }
 
 // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds

@@ -17,6 +17,7 @@
 #include <hockeystick/accounting/steps.hpp>
 #include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/mechanism/gaussian.hpp>
+#include <hockeystick/numeric/enclosed.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
@@ -71,7 +72,7 @@ struct Limits {
 };
 
 inline Limits limits(const Steps& steps, const AllStepBounds& bounds) {
-    CompensatedSum low, high, size;
+    Enclosed low, high;
     LogComplement finite_at_most, finite_at_least;
     Limits result{{infinity, infinity}, {0.0, 0.0}};
     bool bounded = true;
@@ -79,12 +80,11 @@ inline Limits limits(const Steps& steps, const AllStepBounds& bounds) {
         const double count = steps[j].count;
         const Interval largest = bounds[j].largest_loss, infinite = bounds[j].infinite_mass;
         bounded = bounded && largest.upper < infinity;
-        low.add(count * largest.lower), high.add(count * largest.upper);
-        size.add(count * std::fabs(largest.upper));
+        if (bounded) low = low + exact_product(count, largest.lower);
+        if (bounded) high = high + exact_product(count, largest.upper);
         finite_at_most.add(infinite.lower, count), finite_at_least.add(infinite.upper, count);
     }
-    const double error = eight_roundings * size.value();
-    if (bounded) result.largest_loss = {low.value() - error, high.value() + error};
+    if (bounded) result.largest_loss = {lower_end(low), upper_end(high)};
     result.infinite_mass.lower = max(-std::expm1(finite_at_most.value()) * down, 0.0);
     result.infinite_mass.upper = min(0.0 - std::expm1(finite_at_least.value()) * up, 1.0);
     return result;

@@ -1,7 +1,8 @@
 // Chooses the engine that answers for a composition. No other file chooses: Python, C, C++ and the
 // grids of DP-SGD all ask this one.
 //
-// It tries, in this order:
+// The probability that a step reveals the data set is factored out first (accounting/revealed.hpp).
+// For the rest it tries, in this order:
 //
 //   1. nothing composed: 0;
 //   2. one step: its exact formula (all Gaussian steps are merged into one);
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include <hockeystick/accounting/closed_answers.hpp>
+#include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -48,15 +50,17 @@ class Engine {
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
     // be merged into one (`with_one_gaussian`).
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
-        if (steps.above.empty()) return {none_composed()};
-        const bool one = options.upper_only || steps.exact;
-        WarmSteps* const below = one || steps.below.empty() ? nullptr : &warm(steps.below);
-        return answers(WarmBetween{warm(steps.above, below), below, one}, question, options);
+        if (!reveals(steps.above) && !reveals(steps.below)) return concealed_answers(steps, question, options);
+        return answers_beside_revealed(steps, question, options.upper_only,
+                                       [&](const StepsBetween& others, const Question& other) {
+                                           return concealed_answers(others, other, options);
+                                       });
     }
 
     double upper_end(const Steps& steps, const Question& question) {
-        if (steps.empty()) return 0.0;
-        return answers(WarmBetween{warm(steps), nullptr, true}, question, {EngineChoice::best, true})[0].upper;
+        const Options options{EngineChoice::best, true};
+        if (steps.empty() || reveals(steps)) return answers({steps, steps, true}, question, options)[0].upper;
+        return answers(WarmBetween{warm(steps), nullptr, true}, question, options)[0].upper;
     }
 
     // The steps of the last question; null before the first one.
@@ -77,10 +81,16 @@ class Engine {
     static constexpr double rough = 1.0;        // a relative width that any bracket meets
     static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
 
-    static Answer none_composed() {
-        Answer none;
-        none.method = Method::nothing_composed, none.both_directions = true;
-        return none;
+    // The answers about steps that reveal no data set (accounting/revealed.hpp).
+    std::vector<Answer> concealed_answers(const StepsBetween& steps, const Question& question, const Options& options) {
+        if (steps.above.empty()) {
+            Answer none;
+            none.method = Method::nothing_composed, none.both_directions = true;
+            return {none};
+        }
+        const bool one = options.upper_only || steps.exact;
+        WarmSteps* const below = one || steps.below.empty() ? nullptr : &warm(steps.below);
+        return answers(WarmBetween{warm(steps.above, below), below, one}, question, options);
     }
 
     std::vector<Answer> answers(const WarmBetween& steps, const Question& question, const Options& options) {

@@ -6,7 +6,7 @@
 //   (a) a relative delta_error (1 + |log delta|); of 1 - delta where delta is above one half;
 //   (b) a relative 8u for every atom that is summed.
 // Errors of losses are charged as moves of eps:
-//   (c) 16u relative;
+//   (c) 16u relative; nothing where the losses are given (loss/pure.hpp);
 //   (d) 8u times the logarithms of which the losses of atoms are made;
 //   (e) 8u rate e^eps, where a sampled record is added, for log(1 - (1 - e^-eps)/rate);
 //   (f) 16u (1 - log rate) d eps/dl, where one is removed, for the unsampled loss l, with
@@ -32,8 +32,8 @@ class OneStep {
 
     Interval delta(double eps) const {
         const Interval infinite = infinite_mass();
-        if (eps == infinity || eps > highest().upper) return infinite;
-        const double moved = sixteen_roundings * std::fabs(eps) + errors_.loss +
+        if (eps == infinity || eps >= highest().upper) return infinite;
+        const double moved = errors_.relative * std::fabs(eps) + errors_.loss +
                              errors_.growing * std::exp(min(eps, 700.0)) + removed_move(eps);
         return {max(lowered(loss_->delta(eps + moved)), infinite.lower), raised(loss_->delta(eps - moved))};
     }
@@ -43,6 +43,8 @@ class OneStep {
         const Interval infinite = infinite_mass();
         if (delta < infinite.lower) return {infinity, infinity};
         const Interval largest = highest();
+        if (delta == infinite.lower && delta == infinite.upper)
+            return {max(largest.lower, 0.0), max(largest.upper, 0.0)};
         if (delta == 0.0) return {max(largest.lower, 0.0), infinite.upper > 0.0 ? infinity : max(largest.upper, 0.0)};
         const double level = std::log(delta) * up;  // at most log delta
         const auto excess = [this](double eps) { return std::log(this->delta(eps).upper); };
@@ -61,7 +63,7 @@ class OneStep {
     Interval highest() const {
         const double at = loss_->highest();
         if (at == infinity) return {at, at};
-        const double moved = sixteen_roundings * std::fabs(at) + (errors_.loss + errors_.highest);
+        const double moved = errors_.relative * std::fabs(at) + (errors_.loss + errors_.highest);
         return {at - moved, at + moved};
     }
 

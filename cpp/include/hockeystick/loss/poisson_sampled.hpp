@@ -52,6 +52,7 @@ inline double log_mixture(double x, double y, double rate) {
 // 16 u (1 - log rate).
 inline LossErrors sampled_errors(const PrivacyLoss& base, double rate) {
     LossErrors errors = base.errors();
+    errors.relative = sixteen_roundings;
     if (errors.removed_rate > 0.0) errors.loss += sixteen_roundings * (1.0 - std::log(errors.removed_rate));
     errors.highest += sixteen_roundings * (1.0 - std::log(rate));
     errors.infinite = errors.atoms + 8.0;

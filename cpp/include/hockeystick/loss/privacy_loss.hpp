@@ -31,14 +31,15 @@ struct OutlinePoint {
     double loss, log_p, log_q;
 };
 
-// The rounding errors of the answers about one step, beyond 16 u of a loss and the relative error
-// of the formulas (loss/one_step.hpp).
+// The rounding errors of the answers about one step, beyond the relative error of the formulas
+// (loss/one_step.hpp).
 struct LossErrors {
-    double loss = 0.0;      // of any loss
-    double growing = 0.0;   // of a loss eps, in units of e^eps
-    double highest = 0.0;   // of highest(), beside `loss`
-    double atoms = 0.0;     // terms that are summed
-    double infinite = 0.0;  // relative, of p_infinite(), in units of 2u
+    double relative = sixteen_roundings;  // of any loss
+    double loss = 0.0;                    // of any loss
+    double growing = 0.0;                 // of a loss eps, in units of e^eps
+    double highest = 0.0;                 // of highest(), beside `loss`
+    double atoms = 0.0;                   // terms that are summed
+    double infinite = 0.0;                // relative, of p_infinite(), in units of 2u
     // The rate of a Poisson sample from which a record was removed, 0 for all others: a loss eps
     // errs by 16 u (1 - log rate) min(rate + eps, 1) besides.
     double removed_rate = 0.0;

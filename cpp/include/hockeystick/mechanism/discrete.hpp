@@ -1,7 +1,7 @@
 // Pairs of discrete distributions: `Discrete`, which is reversed for the other direction, and
 // `DiscretePairs`, which has a pair of its own for each direction.
 //
-// `approximate_dp`, `discrete_laplace` and `randomized_response` are such pairs.
+// `discrete_laplace` and `randomized_response` are such pairs.
 #pragma once
 
 #include <algorithm>
@@ -132,16 +132,6 @@ class DiscretePairs final : public Pair {
 
 inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {
     return std::make_shared<Discrete>(Masses{std::move(p), std::move(q)});
-}
-
-// The pair of four outcomes that dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and
-// Viswanath 2015).
-inline PairPointer approximate_dp(double epsilon, double delta) {
-    require(epsilon >= 0.0 && epsilon <= 600.0, "epsilon", "lie in [0, 600]", epsilon);
-    require_probability("delta", delta);
-    const double small = std::exp(-epsilon);
-    const double high = (1.0 - delta) / (1.0 + small), low = (1.0 - delta) * small / (1.0 + small);
-    return discrete({delta, high, low, 0.0}, {0.0, low, high, delta});
 }
 
 // Two-sided geometric noise, of mass proportional to e^{-parameter |k|}, on a query that moves by

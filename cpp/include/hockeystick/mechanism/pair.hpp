@@ -79,6 +79,11 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // Whether P differs from Q.
     virtual bool leaks() const { return true; }
 
+    // The probability with which a release reveals which data set it is of, the same on both; then
+    // `concealing()` is the pair of all other releases. accounting/revealed.hpp factors it out.
+    virtual double revealing_probability() const { return 0.0; }
+    virtual PairPointer concealing() const { return shared_from_this(); }
+
     // Whether the class has a cumulant, log E_P e^{sL} for complex s, of the pair on a Poisson
     // sample of this rate. Rate 1 means the pair itself.
     virtual bool has_cumulant(double /*rate*/) const { return false; }

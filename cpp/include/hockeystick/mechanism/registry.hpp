@@ -1,6 +1,7 @@
 // All mechanisms: one file each, listed here and in bindings/bind_mechanism.cpp.
 #pragma once
 
+#include <hockeystick/mechanism/approximate_dp.hpp>
 #include <hockeystick/mechanism/bounded_range.hpp>
 #include <hockeystick/mechanism/discrete.hpp>
 #include <hockeystick/mechanism/discrete_gaussian.hpp>

@@ -1,0 +1,72 @@
+// The pair that dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and Viswanath 2015).
+// With probability delta it reveals the data set; otherwise it is the pair of epsilon-DP
+// mechanisms, whose losses are exactly epsilon and -epsilon (loss/pure.hpp).
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/loss/pure.hpp>
+#include <hockeystick/mechanism/discrete.hpp>
+#include <hockeystick/mechanism/nothing.hpp>
+
+namespace hockeystick::mechanism {
+inline namespace HOCKEYSTICK_ISA {
+
+class ApproximateDP final : public Pair {
+  public:
+    ApproximateDP(double epsilon, double delta)
+        : epsilon_(epsilon), delta_(delta), outcomes_(outcomes(epsilon, delta)) {}
+    Loss loss(Direction direction) const override {
+        if (delta_ > 0.0) return outcomes_.loss(direction);
+        return std::make_shared<PureLoss>(epsilon_);
+    }
+    bool has_cumulant(double rate) const override { return outcomes_.has_cumulant(rate); }
+    std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        return outcomes_.cumulant(rate, direction, cutoff, tools);
+    }
+    double renyi(double order, double rate, Direction direction) const override {
+        return outcomes_.renyi(order, rate, direction);
+    }
+    double revealing_probability() const override { return delta_; }
+    PairPointer concealing() const override {
+        if (epsilon_ == 0.0) return nothing();
+        return std::make_shared<ApproximateDP>(epsilon_, 0.0);
+    }
+    std::vector<double> parameters() const override { return {epsilon_, delta_}; }
+
+  private:
+    static Discrete outcomes(double epsilon, double delta) {
+        require(epsilon >= 0.0 && epsilon <= 600.0, "epsilon", "lie in [0, 600]", epsilon);
+        require_probability("delta", delta);
+        const double small = std::exp(-epsilon);
+        const double high = (1.0 - delta) / (1.0 + small), low = (1.0 - delta) * small / (1.0 + small);
+        if (delta == 0.0) return Discrete(Masses{{high, low}, {low, high}});
+        return Discrete(Masses{{delta, high, low, 0.0}, {0.0, low, high, delta}});
+    }
+
+    double epsilon_, delta_;
+    Discrete outcomes_;
+};
+
+// Any (epsilon, delta)-DP mechanism. (0, 0) leaks exactly nothing.
+inline PairPointer approximate_dp(double epsilon, double delta) {
+    if (epsilon == 0.0 && delta == 0.0) return nothing();
+    return std::make_shared<ApproximateDP>(epsilon, delta);
+}
+
+// Permute-and-flip, which is epsilon-DP (McKenna and Sheldon 2020, Theorem 1).
+//
+// The pair for lower ends is attained. Two candidates' scores differ by one sensitivity, and both
+// scores move by it, in opposite directions, so that they change places. (In the form for scores
+// that a record can only raise, they differ by half of one, and one moves.) The worse candidate is
+// taken with probability e^{-epsilon/2}/2: it must come first, and be accepted. So the losses are
+// +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
+inline PairPointer permute_and_flip(double epsilon, End end) {
+    require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
+    if (end == End::upper) return approximate_dp(epsilon, 0.0);
+    return approximate_dp(std::log1p(2.0 * std::expm1(0.5 * epsilon)) * down, 0.0);
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::mechanism
