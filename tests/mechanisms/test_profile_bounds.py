@@ -133,6 +133,7 @@ def sum_of(profile, law):
     return mp.fsum(masses[:half] if law == 0 else masses[half:])
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize("block", range(5))
 def test_no_certified_delta_is_below_the_exact_one(block):
     """Profiles of every family: one step in both directions, the sums of the masses, and some composed twice."""
