@@ -110,7 +110,8 @@ inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds,
         const double from = highest - gap - eight_roundings * std::fabs(highest);
         near *= std::pow(min(bounds[j].loss->masses(from).p_above * rounding_of_tails, 1.0), steps[j].count);
     }
-    return min(-std::expm1(-gap) * near * rounding_of_tails + all.infinite_mass.upper, 1.0);
+    // The product may underflow, but it is not 0.
+    return min(-std::expm1(-gap) * near * rounding_of_tails + smallest_positive + all.infinite_mass.upper, 1.0);
 }
 
 }  // namespace HOCKEYSTICK_ISA
