@@ -81,18 +81,18 @@ def test_what_is_kept_between_questions_is_never_of_an_older_ledger(monkeypatch)
 
 def test_what_interrupts_a_change(monkeypatch):
     """In the middle of a change, a signal handler may ask and save; composing, which would be lost, is refused."""
-    accountant, check = hs.Accountant().compose(hs.Gaussian(1.0)), ledger.count_scalar
+    accountant, check = hs.Accountant().compose(hs.Gaussian(1.0)), ledger._total
     saved = []
 
-    def interrupted(name, value, *smallest):
-        if value == 2:  # the new total, inside the change
+    def interrupted(before, count):
+        if before + count == 2:  # the new total, inside the change
             saved.append(counted(copy.deepcopy(accountant)))
             saved.append(accountant.delta(1.0))
             with pytest.raises(RuntimeError, match=r"this Accountant is being changed.*nothing was added"):
                 accountant.compose(hs.Gaussian(2.0))
-        return check(name, value, *smallest)
+        return check(before, count)
 
-    monkeypatch.setattr(ledger, "count_scalar", interrupted)
+    monkeypatch.setattr(ledger, "_total", interrupted)
     accountant.compose(hs.Gaussian(1.0))
     monkeypatch.undo()
     assert saved == [(1, 1), hs.Accountant().compose(hs.Gaussian(1.0)).delta(1.0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import hockeystick._core as core
@@ -41,8 +41,10 @@ class Composition:
             if upper_only not in held.accountants:
                 accountant = core.Accountant()
                 for upper in (True,) if upper_only else (True, False):
-                    for pair, count in releases(self.ledger, self.adjacency, upper=upper):
-                        accountant.compose(pair, count, upper)
+                    for mechanism, count in self.ledger.items():
+                        for pair, times in mechanism._pairs(self.adjacency, upper=upper):
+                            if times > 0.0:
+                                accountant.compose(pair, times * count, upper)
                 held.accountants[upper_only] = accountant
             return held.accountants[upper_only]
 
@@ -56,11 +58,3 @@ class Composition:
             return "both"
         names = ("forward", "reverse") if self.adjacency == "replace" else ("remove", "add")
         return names[0 if answer.forward else 1]
-
-
-def releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> Iterator[CountedPair]:
-    """Yield the pairs of a ledger that leak, with their counts, for the upper or the lower end."""
-    for mechanism, count in ledger.items():
-        for pair, times in mechanism._pairs(adjacency, upper=upper):
-            if times > 0.0 and pair.leaks:
-                yield pair, times * count

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import choice, count_scalar
+from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.renyi.divergence import require_supported
@@ -58,6 +58,11 @@ class Steps(Shared):
         return count
 
 
+def _total(before: int, count: int) -> int:
+    total = before + count
+    return total if total <= LARGEST_COUNT else count_scalar("count", total)
+
+
 class Ledger(Steps):
     """The part of `Accountant` that composes, saves and loads."""
 
@@ -102,7 +107,15 @@ class Ledger(Steps):
         RuntimeError
             If a signal handler composes while the thread that it interrupts is composing; nothing was added.
         """
-        self._compose_together([(mechanism, count)])
+        count = self._checked(mechanism, count)
+        with LOCK:  # `_change` written out, which makes composing one step a third faster
+            if self._changing:
+                raise self._interrupted()
+            self._changing = True
+            try:
+                self._add(mechanism, count, _total(self._ledger.get(mechanism, 0), count))
+            finally:
+                self._changing = False
         return self
 
     def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
@@ -111,15 +124,18 @@ class Ledger(Steps):
         with self._change():
             totals: dict[Mechanism, int] = {}
             for mechanism, count in steps:
-                before = totals.get(mechanism) or self._ledger.get(mechanism, 0)
-                totals[mechanism] = count_scalar("count", before + count)
-            self._composed = None
-            self._ledger.update(totals)
+                totals[mechanism] = _total(totals.get(mechanism) or self._ledger.get(mechanism, 0), count)
             for mechanism, count in steps:
-                if self._runs and self._runs[-1][0] == mechanism:
-                    self._runs[-1] = (mechanism, self._runs[-1][1] + count)
-                else:
-                    self._runs.append((mechanism, count))
+                self._add(mechanism, count, totals[mechanism])
+
+    def _add(self, mechanism: Mechanism, count: int, total: int) -> None:
+        """Add checked steps, which make `total` in the ledger."""
+        self._composed = None
+        self._ledger[mechanism] = total
+        if self._runs and self._runs[-1][0] == mechanism:
+            self._runs[-1] = (mechanism, self._runs[-1][1] + count)
+        else:
+            self._runs.append((mechanism, count))
 
     def _composition(self) -> Composition:
         """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""

@@ -8,11 +8,11 @@ from types import MappingProxyType
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
-from hockeystick.accounting.composition import releases
 from hockeystick.mechanisms.base import (
     ADJACENCIES,
     ALSO_CALLED,
     Adjacency,
+    CountedPair,
     Mechanism,
     require_mechanism,
     require_pairs,
@@ -204,7 +204,7 @@ def ledger_bracket(
     ledger: Mapping[Mechanism, int], adjacency: Adjacency, interval: float | None, quantity: str, value: float
 ) -> Bracket:
     """Return the certified bracket of "delta" at eps = value, or of "epsilon" at delta = value, both directions."""
-    above, below = (list(releases(ledger, adjacency, upper=upper)) for upper in (True, False))
+    above, below = (_releases(ledger, adjacency, upper=upper) for upper in (True, False))
     ends: list[tuple[float, float, float, bool, float]] = []
     for forward in (True, False):  # the second need not be narrow where the first rules
         settings = (forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, ends[0][0] if ends else 0.0)
@@ -214,3 +214,13 @@ def ledger_bracket(
     coarsened = any(end[3] for end in ends)
     method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
     return Bracket(lower, upper, method, status_of(ledger))
+
+
+def _releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[CountedPair]:
+    """Return the pairs of a ledger that leak, with their counts, for the upper or the lower end."""
+    return [
+        (pair, times * count)
+        for mechanism, count in ledger.items()
+        for pair, times in mechanism._pairs(adjacency, upper=upper)
+        if times > 0.0 and pair.leaks
+    ]

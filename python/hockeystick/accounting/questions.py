@@ -227,6 +227,11 @@ def each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float]
 
 def num_records(ledger: Iterable[Mechanism]) -> int | None:
     """Return the least number of records that a mechanism names, None if none does."""
-    parts = [part for mechanism in ledger for part in mechanism._within()]
-    sizes = [part.dataset_size for part in parts if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled))]
-    return min([*sizes, *(part.num_users for part in parts if isinstance(part, Shuffled))], default=None)
+    sizes = []
+    for mechanism in ledger:
+        for part in mechanism._within() if mechanism._parts() else (mechanism,):
+            if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled)):
+                sizes.append(part.dataset_size)
+            elif isinstance(part, Shuffled):
+                sizes.append(part.num_users)
+    return min(sizes, default=None)

@@ -37,13 +37,18 @@ class Shared:
         """
         with LOCK:
             if self._changing:
-                msg = f"this {type(self).__name__} is being changed, and cannot be by what interrupts it; nothing was added"
-                raise RuntimeError(msg)
+                raise self._interrupted()
             self._changing = True
             try:
                 yield
             finally:
                 self._changing = False
+
+    def _interrupted(self) -> RuntimeError:
+        """Return the error of a change in the middle of another one."""
+        return RuntimeError(
+            f"this {type(self).__name__} is being changed, and cannot be by what interrupts it; nothing was added"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle is made from: containers of its own, as they are between two changes."""
