@@ -1,4 +1,4 @@
-"""A few seconds of the storm; by hand, for longer: python tests/reference/accountant_storm.py SECONDS."""
+"""A few seconds of the storm; by hand, for longer: python tests/storms/accountant_storm.py SECONDS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import processes
 
-SCRIPT = Path(__file__).parents[1] / "reference" / "accountant_storm.py"
+SCRIPT = Path(__file__).parents[1] / "storms" / "accountant_storm.py"
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 import hockeystick as hs
 from interpolation import by_all_starts, by_max_min, by_pooling, by_quadratic_programming
 
-VECTORS = json.loads((Path(__file__).parents[1] / "reference" / "shifted_interpolation.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "reference" / "values" / "shifted_interpolation.json").read_text())
 FACTOR = st.one_of(st.floats(1e-9, 3.0), st.sampled_from([0.0, 1.0, 0.5, 2.0]))
 SHIFT = st.one_of(st.floats(1e-9, 5.0), st.sampled_from([0.0, 1.0]))
 ROUND = st.tuples(FACTOR, SHIFT)

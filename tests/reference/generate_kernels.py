@@ -18,7 +18,7 @@ import mpmath as mp
 
 import high_precision as exact
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "values"
 SMALLEST = mp.mpf(2) ** -1074 / 2
 Rows = Iterator[tuple[float, ...]]
 

@@ -17,7 +17,7 @@ from flint import ctx
 import contour_integral as contour
 import high_precision as exact
 
-FILE = Path(__file__).parent / "ledgers.json"
+FILE = Path(__file__).parent / "values" / "ledgers.json"
 Steps = tuple[tuple[str, tuple[float, ...], int], ...]
 
 SAMPLED: Steps = (

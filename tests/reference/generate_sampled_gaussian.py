@@ -23,7 +23,7 @@ from flint import ctx
 import contour_integral as contour
 import high_precision as exact
 
-FILE = Path(__file__).parent / "sampled_gaussian.csv"
+FILE = Path(__file__).parent / "values" / "sampled_gaussian.csv"
 HEADER = ["noise_multiplier", "sampling_rate", "steps", "remove", "eps", "value", "tolerance"]
 TOLERANCE = 1e-9
 NAMED = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}

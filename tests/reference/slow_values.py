@@ -15,7 +15,7 @@ from pathlib import Path
 
 import mpmath as mp
 
-FILE = Path(__file__).parent / "slow_values.csv"
+FILE = Path(__file__).parent / "values" / "slow_values.csv"
 DIGITS = 34
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "values"
 
 
 class Table(NamedTuple):
@@ -39,7 +39,7 @@ class Table(NamedTuple):
 
 
 def load(name: str) -> Table:
-    """Read tests/reference/<name>.csv: the arguments, then value and tolerance."""
+    """Read tests/reference/values/<name>.csv: the arguments, then value and tolerance."""
     with (FOLDER / f"{name}.csv").open(newline="") as file:
         rows = list(csv.reader(file))[1:]
     arguments = tuple(np.array([float(x) for x in column]) for column in list(zip(*rows, strict=True))[:-2])

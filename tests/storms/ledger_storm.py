@@ -1,6 +1,6 @@
 """A storm on one file of client ledgers: processes, threads, kills, forks and flipped bits against plain bookkeeping.
 
-    python tests/reference/ledger_storm.py 60
+    python tests/storms/ledger_storm.py 60
 
 Episode by episode a child process opens the file and lets threads enrol, charge and ask; its own forks try the same. It says in
 a pipe what it asks for, and what it was promised. After it has ended, or was killed, another child reads the file: everything promised

@@ -1,6 +1,6 @@
 """A storm: threads and processes compose, spend, ask, save, load, copy and fork at random, against plain bookkeeping.
 
-``python tests/reference/accountant_storm.py 60`` storms for 60 seconds on one accountant and one filter, and prints what was
+``python tests/storms/accountant_storm.py 60`` storms for 60 seconds on one accountant and one filter, and prints what was
 done and what was wrong. Beside each step stand two plain counts: `begun` rises before `compose` is called, `done` after it has returned. So at
 any moment, and in any child of a fork, the steps of a mechanism must lie between them.
 """

@@ -1,6 +1,6 @@
 """A storm over sweeps: processes of two plans start at one place, are killed and resumed, and parts are damaged.
 
-    python tests/reference/sweep_storm.py [seconds]
+    python tests/storms/sweep_storm.py [seconds]
 
 Each round takes a new place, a directory or a folder of an S3 server on this machine. What is there in the end is compared
 with what an undisturbed run of the plan leaves that got the place. Run as a script, it prints the counts.
