@@ -166,5 +166,5 @@ def test_core_refuses_arrays_that_end_before_the_rounds(function: Callable[..., 
         assert 0 <= function(cells, [np.full((1, length), 0.5)] * rows, True, 1).flat[0] <= 1
     with pytest.raises(ValueError, match="must hold all rounds"):
         function(cells, [np.full((1, 9), 0.5)] * rows, True, 1)
-    with pytest.raises(ValueError, match="wrong number of arrays"):
+    with pytest.raises(ValueError, match=f"must hold {rows} arrays, not {rows - 1}"):
         function(cells, [np.full((1, 10), 0.5)] * (rows - 1), True, 1)

@@ -189,7 +189,7 @@ def _in_order(names: set[str]) -> Sequence[str]:
         return sorted(names)
     if not all(number.is_finite() for number in numbers.values()):
         return sorted(names)
-    ordered = sorted(names, key=numbers.__getitem__)
+    ordered = sorted(names, key=lambda name: (numbers[name], len(name), name))
     for one, other in pairwise(ordered):
         if numbers[one] == numbers[other]:
             msg = f"silo must be written in one way, not both {one} and {other}: are they one silo or two?"
