@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import pytest
 
 import hockeystick as hs
@@ -52,6 +53,16 @@ def test_asking_again_gives_the_same():
         composed((SAMPLED, 100)).compose(hs.Laplace(20.0), 3).epsilon_bracket(delta) for delta in (1e-3, 1e-5, 1e-9)
     ]
     assert first == again == cold
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-17, 1e-9, 1e-4])
+def test_epsilon_near_the_largest_loss(count, delta):
+    """Of two outcomes of losses +-log 3, only the largest sum counts: delta = (3/4)^n (1 - e^{eps - n log 3})."""
+    exact = mp.mpf(count) * mp.log(3) + mp.log1p(-mp.mpf(delta) / mp.mpf("0.75") ** count)
+    bracket = composed((hs.Discrete([0.75, 0.25], [0.25, 0.75]), count)).epsilon_bracket(delta)
+    assert bracket.lower <= exact <= bracket.upper
+    assert bracket.upper - bracket.lower < (1e-8 if delta < 1e-6 else 1e-3) * bracket.upper
 
 
 @pytest.mark.parametrize("value", [0.5, 2.0])

@@ -53,6 +53,7 @@ def test_sum_of_two():
     both = composed((1.0, 0.1), (2.0, 0.2))
     assert 1 - (1 - Fraction(0.1)) * (1 - Fraction(0.2)) < Fraction(0.28)
     assert both.epsilon(0.28) == 3.0
+    assert both.epsilon_bracket(0.28).lower > 3.0 - 1e-14
     assert both.epsilon(math.nextafter(0.28, 0.0)) == math.inf
 
 

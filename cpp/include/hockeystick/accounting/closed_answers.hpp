@@ -72,8 +72,14 @@ inline double smallest_cap(WarmSteps& steps, Direction direction, const Question
     return min(by_variation, gaussian_step(shift).delta(question.value).upper);
 }
 
-// `best` with its upper end lowered to the closed forms' bounds; `cap` is that of delta.
-inline Answer capped(Answer best, WarmSteps& steps, Direction direction, const Question& question, double shift,
+// `best`, whose ends may pass each other by their rounding.
+inline Answer with_ends_in_order(Answer best) {
+    best.lower = min(best.lower, best.upper);
+    return best;
+}
+
+// `best` with ends moved to the closed forms' bounds; `cap` is that of delta.
+inline Answer capped(Answer best, const WarmBetween& steps, Direction direction, const Question& question, double shift,
                      double cap) {
     const auto lower_to = [&best](double upper, Method method) {
         if (upper < best.upper) best.upper = upper, best.method = method;
@@ -81,14 +87,18 @@ inline Answer capped(Answer best, WarmSteps& steps, Direction direction, const Q
     if (!question.for_epsilon) {
         lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
         if (!best.narrow(question))
-            lower_to(steps.near_largest_loss(direction, question.value), Method::near_largest_loss);
-    } else if (shift < infinity && shift > 0.0) {
+            lower_to(steps.above.near_largest_loss(direction, question.value), Method::near_largest_loss);
+        return with_ends_in_order(std::move(best));
+    }
+    if (shift < infinity && shift > 0.0) {
         const OneStep whole = gaussian_step(shift);
         const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
         if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
     }
-    best.lower = min(best.lower, best.upper);
-    return best;
+    WarmSteps* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
+    if (attained && !best.narrow(question))
+        best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
+    return with_ends_in_order(std::move(best));
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -96,11 +96,12 @@ inline double dominating_shift(const Steps& steps) {
     return composed_shift(steps, [](const Pair& pair) { return pair.dominating_shift(); }) * up;
 }
 
+inline constexpr double rounding_of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
+
 // An upper bound of delta(eps) for eps just below the largest loss, where grids of losses are too
 // coarse; infinity elsewhere. With g = largest loss - eps, it is
 // (1 - e^{-g}) prod_j P(L_j > l_j - g)^{T_j} plus the mass of infinite losses.
 inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds, double eps) {
-    constexpr double rounding_of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
     const Limits all = limits(steps, bounds);
     if (!(eps <= all.largest_loss.upper && all.largest_loss.upper < infinity)) return infinity;
     const double gap = (all.largest_loss.upper - eps) * up;
@@ -112,6 +113,27 @@ inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds,
     }
     // The product may underflow, but it is not 0.
     return min(-std::expm1(-gap) * near * rounding_of_tails + smallest_positive + all.infinite_mass.upper, 1.0);
+}
+
+// A lower bound of epsilon(delta), useful where delta is below the probability of the largest loss.
+// With l_j just below the largest loss of step j, M = prod_j P(L_j > l_j)^{T_j} and
+// l = sum_j T_j l_j, delta(eps) is at least M (1 - e^{eps - l}). So epsilon(delta) is at least
+// l + log(1 - delta/M).
+inline double epsilon_near_largest_loss(const Steps& steps, const AllStepBounds& bounds, double delta) {
+    Enclosed sum;
+    double mass = 1.0;
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+        const Interval largest = bounds[j].largest_loss;
+        if (!(largest.upper < infinity)) return 0.0;
+        const double from = std::nextafter(largest.lower, -infinity);
+        const double error = (largest.upper - largest.lower) * up;  // of any loss that counts as above `from`
+        const double least = error > 0.0 ? std::nextafter(from - error, -infinity) : from;
+        sum = sum + exact_product(steps[j].count, least);
+        mass *= std::pow(bounds[j].loss->masses(from).p_above / rounding_of_tails, steps[j].count);
+    }
+    mass /= rounding_of_tails;
+    if (!(delta < mass)) return 0.0;
+    return max((lower_end(sum) + std::log1p(-(delta / mass) * up) * up) * down, 0.0);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -132,7 +132,7 @@ class Engine {
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
-        if (with_caps) return capped(std::move(best), steps.above, direction, question, shift, cap);
+        if (with_caps) return capped(std::move(best), steps, direction, question, shift, cap);
         if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");

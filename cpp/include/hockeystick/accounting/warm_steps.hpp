@@ -37,6 +37,10 @@ class WarmSteps {
         return accounting::near_largest_loss(steps_, bounds(direction), eps);
     }
 
+    double epsilon_near_largest_loss(Direction direction, double delta) {
+        return accounting::epsilon_near_largest_loss(steps_, bounds(direction), delta);
+    }
+
     bool has_contour() const { return has_contour_; }
     DirectedContours& contours() {
         if (!contours_) {
