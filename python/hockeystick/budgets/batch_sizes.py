@@ -49,9 +49,7 @@ def batch_rate(mechanism: Mechanism) -> float | None:
 
 def alike_bet(share: float, num_clients: int, rate: float, size: int) -> float:
     """Return the bet that a size comes as often as it did before, in a `share` of the rounds."""
-    most_probable = min(
-        rate, size / num_clients
-    )  # of the rates up to `rate`, the one at which this size is most probable
+    most_probable = min(rate, size / num_clients)  # at this rate, of all that are allowed, the size is likeliest
     return 0.5 + 0.5 * share * math.exp(min(-log_binomial_pmf(num_clients, most_probable, size), LARGEST_LOG))
 
 

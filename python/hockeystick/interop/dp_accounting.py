@@ -94,20 +94,6 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             What was released.
         count : int
             How often, at least 1.
-
-        Returns
-        -------
-        HockeyStickAccountant
-            The same object.
-
-        Raises
-        ------
-        dp_accounting.privacy_accountant.UnsupportedEventError
-            If the event, or a part of it, is not known; nothing is added.
-        TypeError
-            If the event is no DpEvent, or the count no integer.
-        ValueError
-            If the count is below 1, or a total is above 2^53; nothing is added.
         """
         with LOCK:  # the base class keeps a list of events beside our accountant
             return super().compose(event, count)
