@@ -177,20 +177,8 @@ void bind_mechanism(py::module_& m) {
              [](const Pair& self, const py::object& other) {
                  return py::isinstance<Pair>(other) && self.equals(*other.cast<Held>());
              })
-        .def("__hash__", &Pair::hash)
-        .def(
-            "sampled_and_replaced",
-            [](const Pair& self, double rate, bool upper) {
-                hs::numeric::require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
-                return steps::held(self.sampled_and_replaced(rate, steps::end_of(upper)));
-            },
-            py::arg("sampling_rate"), py::arg("upper"));
+        .def("__hash__", &Pair::hash);
     bind_queries(pair);
-    py::class_<mechanism::Laplace, Pair, std::shared_ptr<mechanism::Laplace>>(m, "LaplacePair")
-        .def_property_readonly("shift", &mechanism::Laplace::shift);
-    py::class_<mechanism::Discrete, Pair, std::shared_ptr<mechanism::Discrete>>(m, "DiscretePair")
-        .def_property_readonly("p", [](const mechanism::Discrete& self) { return self.masses().p; })
-        .def_property_readonly("q", [](const mechanism::Discrete& self) { return self.masses().q; });
     bind_continuous(m);
     bind_discrete(m);
     bind_sampled(m);

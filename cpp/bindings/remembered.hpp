@@ -1,4 +1,4 @@
-// Results that are asked for again: the last few, by their keys.
+// A cache of the last few results, by their keys.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 #include <optional>
 #include <utility>
 
-// Keys are compared with ==. No call waits for another thread: it computes instead.
+// Keys are compared with ==. While another thread uses the cache, a call computes its value anew
+// and does not wait.
 template <class Key, class Value> class Remembered {
   public:
     explicit Remembered(std::size_t most) : most_(most) {}

@@ -226,7 +226,8 @@ Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batc
     made.name = "fixed_size_sampled";
     made.draws_batch = true;
     made.steps = [base = std::move(mechanism), batch](bool replace, End end) {
-        if (end == End::lower && base.samples) return Steps{};  // its data sets show the other records
+        // A lower end needs a data set whose other records show nothing. In a sample of the base's they may show.
+        if (end == End::lower && base.samples) return Steps{};
         if (replace && !batch.replacement && batch.batch_size == batch.dataset_size) return base.steps(replace, end);
         if (!replace && base.one_adjacency)
             refuse("fixed_size_sampled", replace, "its mechanism must have a pair for replacing a record as well");

@@ -21,7 +21,7 @@ struct hs_mechanism {
     bool several_outputs = false;  // its release may be more than one noisy number
     bool samples = false;          // it draws a Poisson sample itself
     bool draws_batch = false;      // it needs a fixed number of records, as a batch of fixed size does
-    double least_records = 0.0, most_records = hs::numeric::infinity;  // it is run on so many, as its arguments say
+    double least_records = 0.0, most_records = hs::numeric::infinity;  // on how many its arguments allow it to run
 };
 
 namespace c_api {

@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Accountant', 'Answer', 'DiscretePair', 'LaplacePair', 'Pair', 'allocated_steps', 'approximate_dp', 'as_one', 'ball_contraction', 'binomial_upper_tail', 'bounded_range', 'composed_pair', 'constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'cyclic_bounds', 'discrete', 'discrete_gaussian', 'discrete_laplace', 'discrete_pairs', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_epsilon_work', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'drawn_copies', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'fixed_size_sampled', 'fixed_size_steps', 'gaussian', 'gaussian_epsilon', 'gaussian_mixture', 'gaussian_of_shift', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'hidden_methods', 'instruction_set', 'labelled_gaussian', 'labelled_laplace', 'laplace', 'laplace_of_shift', 'laplace_theta', 'last_iterate_bounds', 'last_iterate_laplace_bounds', 'last_iterate_random_stop_bounds', 'log_q', 'log_theta', 'max_scheduled_rounds', 'merge_discrete', 'mixture_of_gaussians', 'normalised', 'nothing', 'permute_and_flip', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'poisson_replaced_steps', 'poisson_sampled', 'poisson_sampled_steps', 'projected_contraction', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'random_allocation', 'randomized_response', 'replaced_gaussian', 'sampled_bounds', 'sampled_gaussian_nodes', 'sampled_splits', 'scalar_chain', 'shift_certificate', 'shift_start', 'shuffled', 'theta', 'theta_inverse', 'truncated_poisson', 'truncated_poisson_sampled', 'trusted_aggregator', 'trusted_aggregator_bounds', 'trusted_aggregator_random_stop']
+__all__: list[str] = ['Accountant', 'Answer', 'Pair', 'allocated_steps', 'approximate_dp', 'as_one', 'ball_contraction', 'binomial_upper_tail', 'bounded_range', 'composed_pair', 'constant_contraction_sum', 'constant_shifted_interpolation', 'contour_bracket', 'contraction_sum', 'cyclic_bounds', 'discrete', 'discrete_gaussian', 'discrete_laplace', 'discrete_pairs', 'document_ufunc', 'dpsgd_delta', 'dpsgd_epsilon', 'dpsgd_epsilon_work', 'dpsgd_noise_multiplier', 'dpsgd_sampling_rate', 'dpsgd_steps', 'drawn_copies', 'fedavg_gdp', 'fedprox_gdp', 'fft_round_trip', 'fixed_size_sampled', 'fixed_size_steps', 'gaussian', 'gaussian_epsilon', 'gaussian_mixture', 'gaussian_of_shift', 'gdp_advantage', 'gdp_delta', 'gdp_dp_delta', 'gdp_epsilon', 'gdp_rdp', 'gdp_trade_off', 'hidden_methods', 'instruction_set', 'labelled_gaussian', 'labelled_laplace', 'laplace', 'laplace_of_shift', 'laplace_theta', 'last_iterate_bounds', 'last_iterate_laplace_bounds', 'last_iterate_random_stop_bounds', 'log_q', 'log_theta', 'max_scheduled_rounds', 'merge_discrete', 'mixture_of_gaussians', 'normalised', 'nothing', 'permute_and_flip', 'pld_bracket', 'pnsgd_gaussian', 'pnsgd_gaussian_random_stop', 'pnsgd_laplace', 'pnsgd_rdp', 'poisson_replaced_steps', 'poisson_sampled', 'poisson_sampled_steps', 'projected_contraction', 'published_fedavg_gdp', 'published_fedprox_gdp', 'q', 'q_inv', 'random_allocation', 'randomized_response', 'replaced_gaussian', 'sampled_bounds', 'sampled_gaussian_nodes', 'sampled_splits', 'scalar_chain', 'shift_certificate', 'shift_start', 'shuffled', 'theta', 'theta_inverse', 'truncated_poisson', 'truncated_poisson_sampled', 'trusted_aggregator', 'trusted_aggregator_bounds', 'trusted_aggregator_random_stop']
 class Pair:
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
@@ -21,8 +21,6 @@ class Pair:
     def one_step(self, forward: bool, for_epsilon: bool, value: typing.SupportsFloat | typing.SupportsIndex) -> tuple[float, float]:
         ...
     def renyi(self, order: typing.SupportsFloat | typing.SupportsIndex, forward: bool) -> float:
-        ...
-    def sampled_and_replaced(self, sampling_rate: typing.SupportsFloat | typing.SupportsIndex, upper: bool) -> Pair:
         ...
     def support(self, forward: bool) -> tuple[float, float]:
         ...
@@ -46,17 +44,6 @@ class Pair:
         ...
     @property
     def symmetric(self) -> bool:
-        ...
-class LaplacePair(Pair):
-    @property
-    def shift(self) -> float:
-        ...
-class DiscretePair(Pair):
-    @property
-    def p(self) -> list[float]:
-        ...
-    @property
-    def q(self) -> list[float]:
         ...
 class Answer:
     @property

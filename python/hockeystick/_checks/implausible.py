@@ -1,4 +1,4 @@
-"""Settings that are legal and that nearly nobody means: a check for each, and the warning that it comes with.
+"""Settings that are legal and that nearly nobody means: a check for each, and the warning that tells of it.
 
 Each check returns the text of its warning, or None. A function runs those that concern it and gives all results to `warn`,
 which warns of the first: at most once a call, and only where the caller is the user and not this package.
@@ -19,9 +19,9 @@ Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
 NO_PRIVACY = 100.0  # an epsilon: e^100 is a likelihood ratio that excludes nothing
-LARGE_MULTIPLIER = 50.0  # trainings have 0.3 to 20; the sum's noise, multiplied by a batch size, has hundreds
+LARGE_MULTIPLIER = 50.0  # trainings have 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds
 LOW_NOISE, HIGH_RATE = 0.2, 0.3  # no training has both; a rate in place of a multiplier and the converse have
-LIKE_A_DELTA = 1e-4  # nobody asks for the delta of a smaller epsilon, but of 0
+LIKE_A_DELTA = 1e-4  # nobody asks for the delta of so small an epsilon, except for that of 0
 
 
 class ImplausibleSettingWarning(UserWarning):
@@ -39,7 +39,7 @@ class ImplausibleSettingWarning(UserWarning):
     - a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
     - an epsilon above 100 from `dpsgd_epsilon`: no privacy;
     - fewer steps than one pass over the data takes (single numbers only): epochs in place of steps;
-    - an epsilon from 0 to 1e-4, excluded the 0, given to `delta`: a delta, meant for `epsilon`;
+    - an epsilon in (0, 1e-4] given to `delta`: it is a delta, meant for `epsilon`;
     - a noise multiplier above 50 from `dpsgd_parameters` or `federated_parameters` with ``noise_on="mean"`` on part of the
       data: the noise is that of the sum;
     - a delta above 1/N, where a mechanism or a plan says that there are N records.
@@ -124,7 +124,7 @@ def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, i
 
 
 def large_delta(delta: ArrayLike, population: int | None) -> Doubt:
-    """Doubt a delta that allows to publish a record at random; where the number of records is not known, there is no doubt."""
+    """Doubt a delta so large that publishing one record at random has it; there is no doubt if the number of records is unknown."""
     if population is None:
         return None
     what = f"delta is above 1/{population}, one over the number of records"

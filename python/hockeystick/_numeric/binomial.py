@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric distributions: all masses, one, and a tail."""
+"""Binomial and hypergeometric distributions: all masses, or an upper bound of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-import hockeystick._core as core
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import FUNCTIONS
 
@@ -35,11 +34,6 @@ def log_binomial_pmf(trials: int, rate: float, successes: int) -> float:
         (trials - successes) * math.log1p(-rate),
     ]
     return math.fsum(terms) + FUNCTIONS * math.fsum(map(abs, terms))
-
-
-def binomial_tail(trials: int, rate: float, least: int) -> float:
-    """Return an upper bound of the probability of at least `least` successes, close unless that is near one."""
-    return core.binomial_upper_tail(float(trials), rate, float(least))
 
 
 def group_in_batch(group_size: int, dataset_size: int, batch_size: int) -> Array:

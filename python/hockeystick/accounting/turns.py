@@ -21,7 +21,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 class Shared:
-    """What several threads may change and ask, and copy while it changes."""
+    """An object that several threads may change, ask, and copy while it changes."""
 
     _changing = False
 

@@ -49,7 +49,7 @@ def batch_rate(mechanism: Mechanism) -> float | None:
 
 def alike_bet(share: float, num_clients: int, rate: float, size: int) -> float:
     """Return the bet that a size comes as often as it did before, in a `share` of the rounds."""
-    most_probable = min(rate, size / num_clients)  # the rate at which this size is
+    most_probable = min(rate, size / num_clients)  # at this rate, of all that are allowed, the size is likeliest
     return 0.5 + 0.5 * share * math.exp(min(-log_binomial_pmf(num_clients, most_probable, size), LARGEST_LOG))
 
 
@@ -72,7 +72,7 @@ class BatchSizes:
         self._won = np.zeros(RATES + 1)  # by bets on equal sizes, and on each of the higher rates
 
     def improbable(self, mechanism: Mechanism, num_clients: int, size: int) -> bool:
-        """Say whether the sizes so far and this one are those of a test that is lost with a probability of at most 1e-9."""
+        """Say whether the test rejects the sizes so far and this one; it rejects a true sampler with a probability of at most 1e-9."""
         rate = batch_rate(mechanism)
         if rate == 0.0:
             return size > 0

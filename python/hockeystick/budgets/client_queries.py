@@ -88,6 +88,8 @@ class ClientQueries(SoleOwner):
         ValueError
             If an argument is outside its domain, a client is not enrolled or is there twice, or the mechanism is not
             supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
         """
         return bool(self._accounts.exceeding(mechanism, count, self._accounts.mask("clients", clients)).any())
 
@@ -111,6 +113,8 @@ class ClientQueries(SoleOwner):
         ------
         ValueError
             If an argument is outside its domain, or the mechanism is not supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
         """
         poor = self._accounts.exceeding(mechanism, count, self._accounts.mask("clients", None))
         return [client for client, left_out in zip(self._accounts.ids, poor.tolist(), strict=True) if not left_out]
@@ -135,6 +139,8 @@ class ClientQueries(SoleOwner):
         ------
         ValueError
             If the client is not enrolled, or the mechanism is not supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
         """
         return self._accounts.room(mechanism, client)
 
@@ -156,6 +162,8 @@ class ClientQueries(SoleOwner):
         ------
         ValueError
             If the client is not enrolled.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
         """
         return self._accounts.account(client)
 
@@ -177,6 +185,8 @@ class ClientQueries(SoleOwner):
         ------
         ValueError
             If the client is not enrolled, or the file is damaged.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
         """
         position = self._accounts.position("client", client)
         return list(self._log(position))

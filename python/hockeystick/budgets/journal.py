@@ -59,9 +59,8 @@ class Journal:
         keep_open_in_children(self)
         try:
             self._hold()
-            self._mark = (
-                self._present()
-            )  # only now: taking the file undoes what an interrupted process had half written
+            # Only now: taking the file undoes what an interrupted process had half written.
+            self._mark = self._present()
             if ledger_path.identity(self._mark) != ledger_path.identity(before):
                 msg = f"{self.path} was replaced while it was opened"
                 raise RuntimeError(msg)
@@ -83,7 +82,7 @@ class Journal:
         return self._head.hex()
 
     def close(self) -> None:
-        """Give the file free."""
+        """Release the file, so that another process can take it."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -232,7 +231,7 @@ class Journal:
             raise
 
     def _run(self, command: str, *values: Any) -> list[Any]:
-        """Return all rows of a command, so that none is under way when the file is closed."""
+        """Return all rows of a command at once, so that no command is under way when the file is closed."""
         if self._db is None:
             raise self._closed()
         try:

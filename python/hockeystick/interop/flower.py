@@ -103,6 +103,11 @@ class Accountant(Shared):
         ----------
         delta : float
             In [0, 1).
+
+        Returns
+        -------
+        float
+            Infinity where no epsilon will do.
         """
         return float(self._accountant.epsilon(delta))
 
@@ -113,6 +118,11 @@ class Accountant(Shared):
         ----------
         epsilon : float
             Non-negative.
+
+        Returns
+        -------
+        float
+            In [0, 1].
         """
         return float(self._accountant.delta(epsilon))
 
@@ -123,6 +133,11 @@ class Accountant(Shared):
         ----------
         delta : float, optional
             That of the configuration by default.
+
+        Returns
+        -------
+        PrivacySpent
+            The certified epsilon, the delta, the number of rounds and the name of this backend.
         """
         delta = self._settings["target_delta"] if delta is None else delta
         with LOCK:  # both numbers are of the same rounds, whoever composes meanwhile
@@ -142,6 +157,11 @@ class Accountant(Shared):
         count : int
             How many rounds, at least 1.
 
+        Returns
+        -------
+        bool
+            True if the certified epsilon would exceed the budget.
+
         Raises
         ------
         ValueError
@@ -156,7 +176,13 @@ class Accountant(Shared):
         return self._accountant.would_exceed(mechanism, count, epsilon=limit, delta=delta)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the configuration and the rounds as plain JSON values."""
+        """Return the configuration and the rounds as plain JSON values.
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`.
+        """
         with LOCK:
             rounds = list(self._compositions)
         compositions = [{"event": dict(event), "count": count} for event, count in rounds]

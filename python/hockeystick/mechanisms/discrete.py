@@ -122,7 +122,7 @@ class Discrete(Mechanism):
         return core.discrete(*self._normalised())
 
     def _normalised(self) -> tuple[list[float], ...]:
-        """Return p and q, each divided by its sum: what it lacks to 1 would be multiplied by the steps."""
+        """Return p and q, each divided by its sum: a composition would multiply by the steps what the sum is off from 1."""
         return tuple(core.normalised(list(law)) for law in (self.p, self.q))
 
 

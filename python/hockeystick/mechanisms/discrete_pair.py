@@ -1,4 +1,4 @@
-"""Pairs of discrete distributions computed from something finer: on a grid of losses, and rounded towards more loss."""
+"""Pairs of discrete distributions that are known up to rounding, moved so that they leak certainly more, or certainly less."""
 
 from __future__ import annotations
 
@@ -9,28 +9,14 @@ import numpy as np
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import UP
 
-
-def connect_the_dots(losses: Array, masses: Array, nodes: Array) -> Array:
-    """Move the masses that Q puts at losses to increasing nodes, which must enclose them, such that delta only grows.
-
-    Each outcome becomes two, at the nodes on its two sides, with the same mass under Q and, as the mean of e^loss is kept, under
-    P too. By convexity in e^loss no hockey-stick divergence falls (connecting the dots: Doroshenko and others 2022). P has
-    e^node times the result.
-    """
-    left = np.clip(np.searchsorted(nodes, losses, side="right") - 1, 0, nodes.size - 2)
-    share = np.expm1(losses - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
-    share = np.clip(share, 0.0, 1.0)
-    lower = np.bincount(left, (1.0 - share) * masses, nodes.size)
-    return np.asarray(lower + np.bincount(left + 1, share * masses, nodes.size))
-
-
-TELLING = 2.0**10  # more times as likely as all others, the outcomes that tell a law give no share of theirs
+# If the outcomes of positive loss have more than so many times the mass of all others, the others cannot pay for the move.
+TELLING = 2.0**10
 
 
 def widen(losses: Array, p: Array, q: Array, error: float) -> tuple[Array, Array]:
-    """Return a pair that leaks no less than the true one, of which p and q are known up to a relative error of tails.
+    """Return a pair that leaks no less than the true one, of which every tail of p and of q is known up to a relative error.
 
-    P's masses of positive losses (infinite ones are some) and Q's of negative ones are raised by that share, their others lowered;
+    P's masses of positive losses (infinite ones included) and Q's of negative ones are raised by that share, the others lowered;
     sums stay. So P(A) - e^eps Q(A) of the upper outcomes A, eps >= 0, rises by error P(A), which is more than it is off by; for
     eps < 0 the same is seen from the lower outcomes. Where the others are too few to give that much, the raised outcomes nearest
     to loss 0 give the rest. Then P(A) rises as before or is all that is left beside the others, whose own error is taken off them.
@@ -55,7 +41,7 @@ def _telling(losses: Array, law: Array) -> tuple[float, float]:
 
 
 def _moved(losses: Array, law: Array, error: float) -> Array:
-    """Return a law whose masses of positive losses are raised by a share."""
+    """Return a law whose masses of positive losses are raised by a share; see `widen`. A negative share lowers them."""
     gain, spare = _telling(losses, law)
     if gain <= TELLING * spare:
         return np.asarray(

@@ -183,7 +183,7 @@ def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: N
     """
     if charged.all() or not any(isinstance(part, SAMPLERS) for part in mechanism._within()):
         return
-    if isinstance(mechanism, FixedSizeSampled):  # says of how many it draws, which check_participation holds it to
+    if isinstance(mechanism, FixedSizeSampled):  # says of how many it draws; check_participation compares
         return
     if drawn is None:
         msg = (
@@ -191,9 +191,8 @@ def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: N
             f"or, where the others cannot be drawn, give participants beside it; {int(charged.sum())} of {len(charged)} were given"
         )
         raise ValueError(msg)
-    if (
-        isinstance(mechanism, RandomAllocation) and (drawn == charged).all()
-    ):  # everybody takes part in some round of an epoch
+    # In an epoch of random allocation everybody takes part in some round.
+    if isinstance(mechanism, RandomAllocation) and (drawn == charged).all():
         return
     if not isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
         msg = f"clients must be all {len(charged)} for {mechanism!r}, not {int(charged.sum())}: participants cannot be held against it"

@@ -1,5 +1,5 @@
 // The answers of closed forms about one direction: exact ones, and upper ends that cap what an
-// engine says. accounting/closed_forms.hpp has the forms.
+// engine says. accounting/closed_forms.hpp has the formulas.
 #pragma once
 
 #include <hockeystick/accounting/warm_steps.hpp>
@@ -60,7 +60,7 @@ inline bool answer_exactly(const WarmBetween& steps, Direction direction, const 
     const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
     if (options.engine == EngineChoice::best && bounded)
         answer.upper = max(limit.largest_loss.upper, 0.0), answer.method = Method::largest_loss;
-    return false;  // but epsilon is at most the largest loss
+    return false;  // the upper end may be known now: epsilon is at most the largest loss
 }
 
 // The smaller upper bound of delta by total variation and by the noise without sampling. Bounds

@@ -36,7 +36,7 @@ class LogComplement {
     bool vanishes_ = false;
 };
 
-// What the closed forms need of one step in one direction. No count enters.
+// What the closed forms need of one step in one direction, however often it is repeated.
 struct StepBounds {
     explicit StepBounds(Loss of_step) : loss(std::move(of_step)) {
         const OneStep one(loss);

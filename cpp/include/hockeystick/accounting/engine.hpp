@@ -106,7 +106,7 @@ class Engine {
             found.push_back(of_direction(steps, direction, question, options, other_upper));
             Answer& answer = found.back();
             answer.direction = direction, answer.both_directions = one_direction;
-            answer.lower = options.upper_only ? 0.0 : answer.lower + 0.0;  // never -0
+            answer.lower = options.upper_only ? 0.0 : answer.lower + 0.0;  // turns -0 into 0
         }
         if (found.size() == 2 && found[1].upper > found[0].upper) std::swap(found[0], found[1]);
         return found;
@@ -136,7 +136,8 @@ class Engine {
         if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
-        if (best.method == Method::none) best.method = Method::pld;  // not asked: no answer is above what is known
+        if (best.method == Method::none)
+            best.method = Method::pld;  // not asked: the other direction's end is the maximum
         return best;
     }
 

@@ -73,7 +73,8 @@ class WarmSteps {
     double work_ = 0.0;
 };
 
-// As StepsBetween. `below` is null if there are no such steps, or if no question is for them.
+// The two compositions of StepsBetween (accounting/steps.hpp), warm. `below` is null if nothing is
+// composed below, or if no question is about it.
 struct WarmBetween {
     WarmSteps& above;
     WarmSteps* below;

@@ -5,7 +5,7 @@
 //
 // Each term is bounded by Chernoff's bound at another tilt c' of the same ledger, c' > c for n > 0
 // and c' < c for n < 0; the bounds are geometric series in n. docs/core/contour.md has the theorem
-// and its proof ("The alias").
+// and its proof ("The sum, and its alias").
 #pragma once
 
 #include <hockeystick/contour/truncated_ledger.hpp>

@@ -49,7 +49,7 @@ class SlicePlanner {
   public:
     explicit SlicePlanner(const LossSlices& slices) : slices_(slices), bounds_(slices) {}
 
-    // References to earlier plans may end here.
+    // Invalidates references to earlier plans.
     void begin_question() {
         if (plans_.size() > max_kept) plans_.clear();
     }

@@ -13,6 +13,7 @@
 //
 // Lengths are in noise deviations. Where F would be applied more than 2 max_passes times, the bound
 // is held in between.
+// docs/core/hidden_state.md has the theorems, and F in "Nonlinear contraction".
 #pragma once
 
 #include <algorithm>

@@ -58,10 +58,10 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
 // Permute-and-flip, which is epsilon-DP (McKenna and Sheldon 2020, Theorem 1).
 //
 // The pair for lower ends is attained. Two candidates' scores differ by one sensitivity, and both
-// scores move by it, in opposite directions, so that they change places. (In the form for scores
-// that a record can only raise, they differ by half of one, and one moves.) The worse candidate is
-// taken with probability e^{-epsilon/2}/2: it must come first, and be accepted. So the losses are
-// +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
+// scores move by it, in opposite directions, so that the candidates change places. (In the variant
+// for scores that a record can only raise, they differ by half a sensitivity, and one score moves.)
+// The worse candidate is taken with probability e^{-epsilon/2}/2: it must come first, and be
+// accepted. So the losses are +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
 inline PairPointer permute_and_flip(double epsilon, End end) {
     require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
     if (end == End::upper) return approximate_dp(epsilon, 0.0);

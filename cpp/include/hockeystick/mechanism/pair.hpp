@@ -50,7 +50,7 @@ inline double product_of_rates(double one, double other, End end) {
     return std::nextafter(one * other, end == End::upper ? 1.0 : 0.0);
 }
 
-// A noise multiplier is divided by: its reciprocal, the shift, must be finite too.
+// The reciprocal of a noise multiplier is the shift, which must be finite too.
 inline void require_noise_multiplier(double x) {
     require(positive(x), "noise_multiplier", "be positive and finite", x);
     require(1.0 / x < infinity, "noise_multiplier", "be at least 2^-1024, so that its reciprocal is finite", x);

@@ -60,7 +60,7 @@ inline double binomial_upper_tail(double n, double rate, double least) {
         log_series = log_sum(log_series, log_term);
     }
     const double last = std::exp(log_ratio);
-    if (last > 1.0 - 1e-5) return 1.0;  // the mean lies far beyond
+    if (last > 1.0 - 1e-5) return 1.0;  // the terms do not fall yet: the mean lies far beyond
     if (last > 0.0) log_series = log_sum(log_series, log_term + std::log(last) - std::log1p(-last));
     const double log_tail = first.value() + sixteen_roundings * size.value() + log_series + 1e-9;
     return max(std::exp(min(log_tail, 0.0)), least_probability);
@@ -94,7 +94,7 @@ inline BinomialBulk binomial_bulk(double n, double rate, double depth) {
 }
 
 inline constexpr double mean_depth = 80.0;      // a mean leaves out a probability below 2 e^-80
-inline constexpr double most_mean_terms = 1e6;  // on either side; beyond, the width of the law says enough
+inline constexpr double most_mean_terms = 1e6;  // on either side of the mean; wider laws get a bound by their width
 
 // A lower bound of the mean of the smaller of `most` and the number of successes, close to it.
 inline double binomial_mean_below(double n, double rate, double most) {

@@ -24,7 +24,8 @@ class DoubleDouble {
     double high_ = 0.0, low_ = 0.0;
 };
 
-// x/y for positive x and y: at least the exact quotient, or at most, and within an ulp of it.
+// x/y for positive x and y, within an ulp of the exact quotient: at least the quotient if
+// `upwards`, else at most.
 inline double rounded_quotient(const DoubleDouble& x, const DoubleDouble& y, bool upwards) {
     const double quotient = x.value() / y.value();
     const double rest = std::fma(-quotient, y.high(), x.high()) + std::fma(-quotient, y.low(), x.low());

@@ -1,7 +1,7 @@
-// A real number between two doubles, for comparisons that no tolerance decides. It is the
-// unevaluated sum hi + lo of two doubles, and what does not fit into them is charged to `error`
-// (Dekker 1971, Knuth 1969). While results fit, which about 106 bits allow, sums and products are
-// exact and the error is 0.
+// A real number in a tiny interval, for comparisons that must not depend on a tolerance. The middle
+// of the interval is the unevaluated sum hi + lo of two doubles. What does not fit into them is
+// charged to `error`, half the interval's width (Dekker 1971, Knuth 1969). As long as results fit
+// into the two doubles, about 106 bits, sums and products are exact and the error is 0.
 #pragma once
 
 #include <cmath>

@@ -22,10 +22,10 @@ using namespace mechanism;
 
 using Merge = std::function<Masses(const Steps&, Direction, End)>;
 
-// Points of the grid of losses. A lowered pair errs by more a point.
+// Points of the grid of losses. A lowered pair has the larger error for each point.
 inline constexpr double raised_points = 8192.0, lowered_points = 16384.0;
 
-// Steps other than Gaussian ones that are merged. The losses of more steps are lost on the grid.
+// At most so many steps other than Gaussian ones are merged: for more, the grid is too coarse.
 inline constexpr double most_releases = 1e4;
 
 // The outcomes of a pair that leaks at least, or at most, what one direction of the steps does.
@@ -51,7 +51,7 @@ inline PairPointer closed_form(const Steps& steps, End end) {
     return Gaussian::of_shift(rounded_to(gaussian_shift(leaking), end));
 }
 
-// What steps are sorted by, so that their order does not change a result.
+// The key by which steps are sorted, so that their order does not change a result.
 inline std::vector<std::vector<double>> place(const CountedPair& step) {
     std::vector<std::vector<double>> result{{step.count}};
     for (PairPointer pair = step.pair; pair; pair = pair->base()) result.push_back(pair->parameters());

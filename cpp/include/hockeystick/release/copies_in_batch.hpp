@@ -2,7 +2,8 @@
 //
 // More copies leak more. Shares are therefore rounded towards more copies for an upper end and
 // towards fewer for a lower one, and numbers of copies whose shares are tiny are gathered the same
-// way. Binomial tails are log-concave: beyond twice a number of share 1e-300 is nothing to tell.
+// way. Binomial shares are log-concave: if that of m copies is 1e-300 of the first, those of more
+// than 2m copies are smaller than any double, and are left out.
 #pragma once
 
 #include <algorithm>

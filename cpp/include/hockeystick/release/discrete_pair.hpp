@@ -46,7 +46,7 @@ template <class Raised> void widen_law(std::vector<double>& law, double error, c
 
 // A pair that leaks no less than the true one, of which p and q are known up to a relative error.
 //
-// P's masses of positive losses (infinite ones are some) and Q's of negative ones are raised by
+// P's masses of positive losses (infinite ones included) and Q's of negative ones are raised by
 // that share, the others lowered; sums stay. So P(A) - e^eps Q(A) of the upper outcomes A,
 // eps >= 0, rises by error P(A), which is more than it is off by. For eps < 0 the same is seen from
 // the lower outcomes.

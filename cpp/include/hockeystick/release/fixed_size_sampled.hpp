@@ -22,7 +22,7 @@ struct Batch {
 };
 
 inline constexpr double most_copies = 100.0;                         // of a record on average
-inline constexpr double least_shift = 1e-50, largest_shift = 1e+50;  // of one copy: mixtures keep their digits
+inline constexpr double least_shift = 1e-50, largest_shift = 1e+50;  // of one copy, so that mixtures keep digits
 
 inline void require_batch(const Batch& batch) {
     require(count(batch.dataset_size), "dataset_size", "be an integer in [1, 2^53]", batch.dataset_size);

@@ -1,9 +1,9 @@
 // Gaussian noise on a sum that a record moves by one of several distances, at random. A record is
-// added or removed. mechanism/gaussian_mixture.hpp has the pair of the distances that are not 0;
-// they are a Poisson sample of it.
+// added or removed.
 //
-// The rate of that sample is the share of the probabilities that belong to such a distance, rounded
-// towards the end.
+// A distance of 0 tells nothing about the record. So the release is a Poisson sample of the pair of
+// the other distances (mechanism/gaussian_mixture.hpp). The rate of the sample is the share of the
+// probabilities that belong to these, rounded up for the upper end and down for the lower one.
 #pragma once
 
 #include <cmath>

@@ -12,7 +12,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-// What a law lacks to 1 would be multiplied by the steps.
+// The law, divided by its sum. Without that, each step of a composition would multiply its sum by
+// what the law's own sum is off from 1.
 inline std::vector<double> normalised(std::vector<double> law) {
     DoubleDouble sum;
     for (const double mass : law) sum.add(mass);

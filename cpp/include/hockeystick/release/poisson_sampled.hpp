@@ -26,8 +26,8 @@
 namespace hockeystick::release {
 inline namespace HOCKEYSTICK_ISA {
 
-// Where the law R' of `replaced_pair` is constant: sums of q from either end, each outcome's ratio
-// p/q beside its sum.
+// R' of the proof above, a step function: it is ratios[i], an outcome's p/q, from ends[i - 1] to
+// ends[i], the sums of q before and after that outcome.
 struct RatioSteps {
     std::vector<double> ends, ratios;
 

@@ -1,9 +1,9 @@
 // An epoch of random allocation: Gaussian noise on each of t steps, of which every record takes
 // part in k, drawn uniformly. A record is added or removed.
 //
-// One of t steps: allocation/random_allocation.hpp. k of t: at most k epochs of one of floor(t/k)
-// or ceil(t/k) steps; the lower end is that of the sum of all outputs, N(k r/sqrt t, 1) and
-// N(0, 1). Proofs: there.
+// One of t steps: allocation/random_allocation.hpp, which has the proofs. k of t steps leak at most
+// what k epochs leak that draw one of floor(t/k) or ceil(t/k) steps each. Their lower end is that
+// of the sum of all outputs, N(k r/sqrt t, 1) and N(0, 1).
 #pragma once
 
 #include <functional>

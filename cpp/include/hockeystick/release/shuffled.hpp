@@ -36,12 +36,13 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct ShuffledRound {
     double epsilon0, num_users;
-    bool randomized_response;  // or any randomiser
+    bool randomized_response;  // k-ary; if false, any epsilon0-LDP randomiser
 };
 
-inline constexpr double cut_depth = 80.0;                         // tails are cut where they are below e^-80
-inline constexpr double most_levels = 256.0, level_share = 2e-4;  // of C: not closer than this share of it
-inline constexpr std::size_t nodes_a_side = 1000;                 // of the grid of losses
+inline constexpr double cut_depth = 80.0;          // tails are cut where they are below e^-80
+inline constexpr double most_levels = 256.0;       // of C
+inline constexpr double level_share = 2e-4;        // of C: levels are no closer to each other
+inline constexpr std::size_t nodes_a_side = 1000;  // of the grid of losses
 
 inline void require_round(const ShuffledRound& round) {
     require(round.epsilon0 > 0.0 && round.epsilon0 <= 20.0, "epsilon0", "lie in (0, 20]", round.epsilon0);

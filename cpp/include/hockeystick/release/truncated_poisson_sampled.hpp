@@ -1,8 +1,9 @@
 // Gaussian noise on a Poisson sample of which, if it is too large, a uniform subset is kept
 // (mechanism/truncated_poisson.hpp).
 //
-// A sample of the other records is truncated with a probability of which a bound from above will
-// do: the pair leaks more where it is larger. The pair dominates and need not be attained.
+// The sample of the other records is truncated with some probability. An upper bound of that
+// probability will do, because the pair leaks more where it is larger. The pair dominates and need
+// not be attained.
 //
 // The lower end is attained by a data set whose other records contribute nothing. There the record
 // is in the batch with probability r = E min(M, B)/n, where M is the binomial size of the sample of

@@ -27,9 +27,8 @@ class Summary:
     warnings: tuple[str, ...] = ()  # what the functions warned of
     first_error: str = ""  # the first cell with an error text, and the text
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
-    printers: Mapping[str, Callable[[float, str], str]] = field(
-        default_factory=dict
-    )  # how outputs are printed; else rounded up
+    # How an output is printed; without an entry here it is rounded up.
+    printers: Mapping[str, Callable[[float, str], str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""

@@ -3,6 +3,9 @@
 A part is a function of the plan and its number alone, so that it does not matter who computed it, where, and when: no
 times, no random names, fixed writer options.
 
+Its columns are `cell` (the number of the cell in the plan, from 0), the axes, the fixed arguments, the outputs, and
+`error` (text, or null). Its rows are the cells of one shard, in order.
+
 The metadata of its Parquet footer say what it is:
 
 - `hockeystick.plan_sha256`, `hockeystick.version`, `hockeystick.instruction_set`, `hockeystick.pyarrow`: the sweep it

@@ -105,9 +105,8 @@ class RemoteFolder:
             with _as_os_error():
                 self.system.pipe_file(self._path(name), content, mode="create")
         except OSError:
-            if (
-                self.read(name) is None
-            ):  # otherwise it failed since a file is there, and packages differ in how they say so
+            # A file that is there is the reason, which packages report in different ways. Else the store failed.
+            if self.read(name) is None:
                 raise
 
     def _path(self, name: str) -> str:

@@ -1,6 +1,6 @@
 """What a sweep leaves behind: a manifest and immutable Parquet parts, each whole or absent.
 
-An interrupted and resumed sweep ends with the same bytes as an uninterrupted one, see the module `part`.
+An interrupted and resumed sweep ends with the same bytes as an uninterrupted one, see the module `parquet_part`.
 """
 
 from __future__ import annotations
