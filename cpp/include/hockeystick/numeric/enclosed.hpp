@@ -53,10 +53,11 @@ inline Enclosed operator*(const Enclosed& x, const Enclosed& y) {
     return product;
 }
 
-// x / y; the error is infinite if y may be 0. Let q be the sum of a first quotient of doubles and of
-// a second one, of what the first leaves. Sums and products above enclose a - q b for all numbers a
-// and b that x and y stand for, and |a/b - q| = |a - q b| / |b|. A small y is scaled to [1, 2), and x
-// with it, exactly: so what underflows in a product is not divided by a small number.
+// x / y, for quotients that do not overflow; the error is infinite if y may be 0. Let q be the sum
+// of a first quotient of doubles, and of a second one of what the first leaves. The sums and
+// products above enclose a - q b for all numbers a and b that x and y stand for, and |a/b - q| is
+// |a - q b| / |b|. A small y is scaled to [1, 2), and x with it, exactly: so what underflows in a
+// product is not divided by a small number.
 inline Enclosed operator/(const Enclosed& x, const Enclosed& y) {
     if (y.hi != 0.0 && std::fabs(y.hi) < 1.0) {
         const int power = -std::ilogb(y.hi);

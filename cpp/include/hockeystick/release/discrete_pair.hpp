@@ -54,22 +54,21 @@ inline Telling telling(const std::vector<double>& losses, const std::vector<doub
 // More times as likely as all others, the outcomes that tell a law get no share of theirs.
 inline constexpr double most_telling = 0x1p10;
 
-// One law whose telling masses are raised by a share. The others are lowered, so that the sum stays.
-// Losses must increase.
+// One law whose telling masses are raised by a share. The others are lowered, so that the sum
+// stays. Losses must increase.
 inline void move_law(const std::vector<double>& losses, std::vector<double>& law, Side side, double error) {
     const auto [gain, spare] = telling(losses, law, side);
     const bool shared = gain <= most_telling * spare;
     const double lowered = shared ? 1.0 - (gain > 0.0 ? error * gain / spare : 0.0) : 1.0 - error;
     for (std::size_t i = 0; i < law.size(); ++i) law[i] *= tells(losses[i], side) ? 1.0 + error : lowered;
-    double excess = shared ? 0.0 : error * (gain - spare);
+    if (shared) return;
+    double excess = error * (gain - spare);
     for (std::size_t k = 0; k < law.size(); ++k) {
         const std::size_t i = side == Side::positive ? k : law.size() - 1 - k;
-        if (excess > 0.0 && tells(losses[i], side)) {
-            const double given = min(law[i], excess);
-            law[i] = (law[i] - given) * up;
-            excess -= given;
-        }
-        law[i] = min(law[i], 1.0);
+        if (!tells(losses[i], side)) continue;
+        const double given = min(law[i], excess);
+        law[i] = min((law[i] - given) * up, 1.0);
+        excess -= given;
     }
 }
 
@@ -88,8 +87,8 @@ inline Masses widened(const std::vector<double>& losses, Masses pair, double err
     return pair;
 }
 
-// A pair that leaks no more than the true one, by the opposite moves. There is none where they could
-// change the order of losses.
+// A pair that leaks no more than the true one, by the opposite moves. There is none where they
+// could change the order of losses.
 inline std::optional<Masses> narrowed(const std::vector<double>& losses, Masses pair, double error) {
     double least = infinity, ratio = 0.0;
     for (const double loss : losses)

@@ -2,8 +2,8 @@
 // them.
 //
 // delta as a function of a = e^eps is convex, 1 at a = 0, and does not rise (Zhu, Dong and Wang
-// 2022). Chords between upper bounds of it therefore lie above it, and the chords are the curve of a
-// pair. An outcome at the loss eps of two chords has the difference of their slopes under Q, and
+// 2022). Chords between upper bounds of it therefore lie above it, and the chords are the curve of
+// a pair. An outcome at the loss eps of two chords has the difference of their slopes under Q, and
 // e^eps times that under P. Beyond the last point delta stays: that is P's mass of infinite loss. A
 // point above the chord of its neighbours is left out, which only raises the chords it was the end
 // of.
@@ -16,9 +16,9 @@
 // of its neighbours. Then d becomes the chord's value, which bounds it as well, and the mass is 0.
 //
 // Error: these numbers at 0 are enclosed to about 100 bits (numeric/enclosed.hpp). All slopes are
-// rounded up, by a few roundings, and both ends are moved by `product_error`, which is far more than
-// the roundings of a tail. The upper end is never below the chords. The lower end is nowhere above
-// them, and there is none where rounding forbids it. Cost: a few operations a point.
+// rounded up, by a few roundings, and both ends are moved by `product_error`, which is far more
+// than the roundings of a tail. The upper end is never below the chords. The lower end is nowhere
+// above them, and there is none where rounding forbids it. Cost: a few operations a point.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +86,8 @@ inline double raised_slope(double slope) { return std::nextafter(slope * up, inf
 // The slope of the chord to a later point.
 inline double chord_slope(double eps, double delta, const Point& later) {
     const double fall = delta - later.delta, gap = later.eps - eps;
-    // A gap of 1 or more is rounded, by up to 2^-44 where eps is hundreds: too much for an exponent.
+    // A gap of 1 or more is rounded, by up to 2^-44 where eps is hundreds: too much for an
+    // exponent.
     const double width = gap < 1.0 ? std::exp(eps) * std::expm1(gap) : std::exp(later.eps) - std::exp(eps);
     return fall > 0.0 ? raised_slope(fall / width) : 0.0;
 }
@@ -122,7 +123,7 @@ inline AtZero at_given_distance(double delta, const std::array<Hull, 2>& sides) 
     return zero;
 }
 
-// With delta(0) on the chord between its neighbours on the two sides, where the mass of loss 0 is 0.
+// With delta(0) on the chord between its neighbours on the two sides. The mass of loss 0 is 0.
 //
 // Let the nearer be x = e^eps - 1 away, the further y >= x, and let their deltas be a and b. With
 // f = (b - a)/y and D = 1 + x + x/y, the chord's value is (x + a + b x/y)/D, and the slopes to both
