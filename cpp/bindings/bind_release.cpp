@@ -3,6 +3,7 @@
 #include <hockeystick/release/gaussian_mixture.hpp>
 #include <hockeystick/release/normalised.hpp>
 #include <hockeystick/release/poisson_sampled.hpp>
+#include <hockeystick/release/privacy_profile.hpp>
 #include <hockeystick/release/random_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
@@ -79,6 +80,25 @@ std::pair<Vector, Vector> merge_discrete(const Counted& entries, bool forward, b
     return {std::move(pair.p), std::move(pair.q)};
 }
 
+Counted privacy_profile(Vector epsilons, Vector remove, Vector add, bool upper) {
+    Counted result;
+    for (const mechanism::CountedPair& step :
+         release::privacy_profile({std::move(epsilons), std::move(remove), std::move(add)}, steps::end_of(upper)))
+        result.emplace_back(steps::held(step.pair), step.count);
+    return result;
+}
+
+// The quotient of two sums of doubles, and its error, for tests against fractions.
+std::tuple<double, double, double> enclosed_quotient(const Vector& x, const Vector& y) {
+    const auto sum = [](const Vector& terms) {
+        hs::numeric::Enclosed result;
+        for (const double term : terms) result = result + hs::numeric::Enclosed{term};
+        return result;
+    };
+    const hs::numeric::Enclosed quotient = sum(x) / sum(y);
+    return {quotient.hi, quotient.lo, quotient.error};
+}
+
 std::tuple<Vector, Vector, double> drawn_copies(double draws, double dataset_size, bool upper) {
     release::Copies copies = release::drawn_copies(draws, dataset_size, steps::end_of(upper));
     return {std::move(copies.numbers), std::move(copies.shares), copies.any};
@@ -139,6 +159,8 @@ void bind_release(py::module_& m) {
     m.def("shuffled", shuffled, py::arg("epsilon0"), py::arg("num_users"), py::arg("randomized_response"));
     m.def("merge_discrete", merge_discrete, py::arg("steps"), py::arg("forward"), py::arg("upper"));
     m.def("drawn_copies", drawn_copies, py::arg("draws"), py::arg("dataset_size"), py::arg("upper"));
+    m.def("privacy_profile", privacy_profile, py::arg("epsilons"), py::arg("remove"), py::arg("add"), py::arg("upper"));
+    m.def("enclosed_quotient", enclosed_quotient, py::arg("x"), py::arg("y"));
     m.def("normalised", release::normalised, py::arg("law"));
     m.def("binomial_upper_tail", hs::numeric::binomial_upper_tail, py::arg("trials"), py::arg("rate"),
           py::arg("least"));

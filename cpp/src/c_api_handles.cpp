@@ -82,6 +82,13 @@ hs_status hs_mechanism_discrete_pairs(const double* p, const double* q, size_t n
         return discrete_pairs(masses(p, q, n, "p", "q"), masses(added_p, added_q, added_n, "added_p", "added_q"));
     });
 }
+hs_status hs_mechanism_privacy_profile(const double* epsilons, const double* remove, const double* add, size_t n,
+                                       hs_mechanism** out) {
+    return make_handle(out, [&] {
+        return privacy_profile({array(epsilons, n, "epsilons"), array(remove, n, "remove"),
+                                add ? array(add, n, "add") : array(remove, n, "remove")});
+    });
+}
 hs_status hs_mechanism_gaussian_mixture(double noise_multiplier, const double* sensitivities,
                                         const double* probabilities, size_t n, hs_mechanism** out) {
     return make_handle(out, [&] {

@@ -126,6 +126,14 @@ Mechanism discrete_pairs(Masses removed, Masses added) {
                      std::make_shared<hs::mechanism::DiscretePairs>(std::move(removed), std::move(added)));
 }
 
+Mechanism privacy_profile(const hs::release::Profile& profile) {
+    const Steps above = hs::release::privacy_profile(profile, End::upper);
+    const Steps below = hs::release::privacy_profile(profile, End::lower);
+    Mechanism made{"privacy_profile", [above, below](bool, End end) { return end == End::upper ? above : below; }};
+    made.one_adjacency = true;
+    return made;
+}
+
 Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances distances) {
     const PairPointer above = hs::release::mixture_of_gaussians(noise_multiplier, distances, End::upper);
     const PairPointer below = hs::release::mixture_of_gaussians(noise_multiplier, distances, End::lower);

@@ -7,6 +7,7 @@
 
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
+#include <hockeystick/release/privacy_profile.hpp>
 #include <hockeystick/release/random_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
@@ -38,6 +39,7 @@ Mechanism permute_and_flip(double epsilon);
 Mechanism approximate_dp(double epsilon, double delta);
 Mechanism discrete(const double* p, const double* q, size_t n);
 Mechanism discrete_pairs(hs::mechanism::Masses removed, hs::mechanism::Masses added);
+Mechanism privacy_profile(const hs::release::Profile& profile);
 Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances distances);
 Mechanism random_allocation(double noise_multiplier, const hs::release::Allocation& epoch);
 Mechanism shuffled(const hs::release::ShuffledRound& round);

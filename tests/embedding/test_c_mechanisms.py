@@ -49,6 +49,7 @@ CONSTRUCTORS = {
         *("gaussian_mixture", m.noise_multiplier, m.sensitivities, m.probabilities),
         len(m.sensitivities),
     ),
+    hs.PrivacyProfile: lambda m: ("privacy_profile", m.epsilons, m.remove, m.add, len(m.epsilons)),
     hs.PermuteAndFlip: lambda m: ("permute_and_flip", m.epsilon),
     hs.PoissonSampled: lambda m: ("poisson_sampled", m.mechanism, m.sampling_rate),
     hs.RandomAllocation: lambda m: (
@@ -65,7 +66,13 @@ CONSTRUCTORS = {
         *(m.sampling_rate, float(m.max_batch_size)),
     ),
 }
-WHOLE = {"discrete": 3, "discrete_pairs": (3, 6), "composed": 3, "gaussian_mixture": 4}  # sizes are size_t
+WHOLE = {
+    "discrete": 3,
+    "discrete_pairs": (3, 6),
+    "composed": 3,
+    "gaussian_mixture": 4,
+    "privacy_profile": 4,
+}  # sizes are size_t
 EXAMPLES = [
     hs.ApproximateDP(0.3, 1e-4),
     MIXED,
@@ -93,6 +100,11 @@ EXAMPLES = [
     hs.PoissonSampled(hs.PoissonSampled(LAPLACE, 0.3), 0.5),
     hs.PoissonSampled(hs.Composed([(GAUSSIAN, 3), (hs.Gaussian(5.0), 2)]), 0.02),
     hs.PoissonSampled(hs.TruncatedPoissonSampled(GAUSSIAN, 100, 0.05, 9), 0.5),
+    hs.PoissonSampled(hs.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.0]), 0.1),
+    hs.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.0]),
+    hs.PrivacyProfile([0.0, 0.5, 2.0], [0.3, 0.2, 0.0], [0.3, 0.1, 0.01]),
+    hs.PrivacyProfile([0.0], [0.25]),
+    hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 1.0), num_points=300),
     hs.RandomAllocation(GAUSSIAN, 20),
     hs.RandomAllocation(GAUSSIAN, 7, 3),
     hs.RandomizedResponse(0.6, 4),
@@ -126,6 +138,7 @@ REACHED_BY = {
     "poisson_replaced_steps": "poisson_sampled",
     "poisson_sampled": "poisson_sampled",
     "poisson_sampled_steps": "poisson_sampled",
+    "privacy_profile": "privacy_profile",
     "random_allocation": "random_allocation",
     "randomized_response": "randomized_response",
     "replaced_gaussian": "poisson_sampled truncated_poisson",
@@ -238,11 +251,8 @@ def test_every_mechanism_has_an_example():
     """Every mechanism of the public list that has a dominating pair has a constructor and an example here."""
     classes = {getattr(mechanisms, name) for name in mechanisms.__all__} - {mechanisms.Mechanism}
     paired = {kind for kind in classes if kind._has_pair}
-    assert paired - set(CONSTRUCTORS) == NOT_YET
+    assert paired - set(CONSTRUCTORS) == set()
     assert {type(example) for example in EXAMPLES} == set(CONSTRUCTORS)
-
-
-NOT_YET = {hs.PrivacyProfile}  # its pair is made in Python
 
 
 def test_every_factory_is_reached():
@@ -256,9 +266,7 @@ def test_every_factory_is_reached():
     header = (FOLDER / "include" / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
     constructors = set(re.findall(r"hs_mechanism_(\w+)\(", header)) - {"free"}
     assert {word for words in REACHED_BY.values() for word in words.split()} <= constructors
-    assert {spec(example)[0] for example in EXAMPLES if (spec := CONSTRUCTORS[type(example)])} == constructors - {
-        "privacy_profile"
-    }
+    assert {spec(example)[0] for example in EXAMPLES if (spec := CONSTRUCTORS[type(example)])} == constructors
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -299,6 +307,21 @@ def test_ledger_of_many(library):
         (("approximate_dp", -1.0, 0.0), "epsilon must lie in [0, 600], not -1"),
         (("discrete", [0.5, 0.6], [0.5, 0.5], 2), "p must sum to 1 within 1e-12, not 1.1"),
         (("discrete", [0.5, 0.5], [math.nan, 0.5], 2), "q must hold probabilities, not nan"),
+        (("privacy_profile", [0.1, 0.2], [0.3, 0.2], None, 2), "epsilons must increase from 0 to at most 600, not 0.1"),
+        (("privacy_profile", [0.0, 0.0], [0.3, 0.2], None, 2), "epsilons must increase from 0 to at most 600, not 0"),
+        (("privacy_profile", [0.0, 700.0], [0.3, 0.2], None, 2), "increase from 0 to at most 600, not 700"),
+        (("privacy_profile", [0.0, math.nan], [0.3, 0.2], None, 2), "increase from 0 to at most 600, not nan"),
+        (("privacy_profile", [0.0, 1.0], [0.3, 1.2], None, 2), "remove[1] must lie in [0, 1], not 1.2"),
+        (("privacy_profile", [0.0, 1.0], [0.3, math.nan], None, 2), "remove[1] must lie in [0, 1], not nan"),
+        (
+            ("privacy_profile", [0.0, 1.0], [0.5, 0.25], [0.5, 0.75], 2),
+            "add must not rise with epsilon, not by 0.25 from epsilon 0 to 1",
+        ),
+        (
+            ("privacy_profile", [0.0, 1.0], [0.3, 0.1], [0.2, 0.1], 2),
+            "add must begin with the total variation distance, as remove (0.3), not with 0.2",
+        ),
+        (("privacy_profile", doubles([]), doubles([]), None, 0), "epsilons must not be empty"),
         (("gaussian_mixture", 1.0, [0.0, 1e-10], [0.5, 0.5], 2), "sensitivities must be 0 or in [1e-9, 1e4] noise mul"),
         (("gaussian_mixture", 1.0, [0.0, 1.0], [0.5, 0.6], 2), "probabilities must sum to 1 within 1e-12, not 1.1"),
         (("gaussian_mixture", 1.0, [], [], 0), "sensitivities and probabilities must have the same length, not 0"),
@@ -343,6 +366,15 @@ def test_null(library):
         ("mechanism must not be NULL", "hs_mechanism_poisson_sampled", None, one, ctypes.byref(handle)),
         ("mechanism must not be NULL", "hs_mechanism_fixed_size_sampled", None, one, one, 0, ctypes.byref(handle)),
         ("p must not be NULL", "hs_mechanism_discrete", None, None, n, ctypes.byref(handle)),
+        (
+            "remove must not be NULL",
+            "hs_mechanism_privacy_profile",
+            doubles([0, 1]),
+            None,
+            None,
+            n,
+            ctypes.byref(handle),
+        ),
         ("sensitivities must not", "hs_mechanism_gaussian_mixture", one, None, None, n, ctypes.byref(handle)),
         ("mechanisms must not be NULL", "hs_mechanism_composed", None, doubles([1, 1]), n, ctypes.byref(handle)),
     ):

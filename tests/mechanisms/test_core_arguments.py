@@ -56,6 +56,12 @@ TINY = 4e-309  # 1/TINY overflows
         (lambda: _core.drawn_copies(math.nan, 10.0, True), "draws must be an integer .*, not nan"),
         (lambda: _core.normalised([]), "law must have a positive sum, not 0"),
         (lambda: _core.shuffled(math.nan, 10.0, False), r"epsilon0 must lie in \(0, 20\], not nan"),
+        (lambda: _core.privacy_profile([], [], [], True), "epsilons must not be empty"),
+        (lambda: _core.privacy_profile([0.0], [math.nan], [0.5], True), r"remove\[0\] must lie in \[0, 1\], not nan"),
+        (
+            lambda: _core.privacy_profile([0.0], [0.5], [0.5, 0.1], True),
+            "add must be as long as epsilons .1., not of length 2",
+        ),
         (lambda: _core.binomial_upper_tail(math.nan, 0.5, 1.0), "trials must lie in .*, not nan"),
         (lambda: _core.allocated_steps(1.0, math.nan, 1.0, True), "num_steps must be an integer .*, not nan"),
         (lambda: _core.mixture_of_gaussians(1.0, [math.nan], [1.0], True), "sensitivities must be 0 or in .*, not nan"),

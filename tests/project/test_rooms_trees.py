@@ -74,7 +74,6 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/coefficients": "project/test_codebase: the script that writes them writes the same",
     "numeric/compensated_sum": "pld/test_composition: brackets that hold exact values",
     "numeric/domain": "every test of what is refused",
-    "numeric/enclosed": "accounting/test_revealed: comparisons against fractions",
     "numeric/feasible_search": "accounting/test_calibration: the feasible end",
     "numeric/fft": "pld/test_grid_plan: round trips against their bound",
     "numeric/gauss_legendre": "chain/test_markov: integrals by its nodes",
@@ -86,7 +85,7 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "numeric/rounding": "loss/test_one_step: ends that enclose exact values, closely",
     "numeric/work_budget": "accounting/test_fuzz: bounded work on every cell",
     "numeric/double_double": "mechanisms/test_gaussian_mixture: the share that moves is rounded up",
-    "release/*": "mechanisms/test_sampling, test_composed, test_shuffled, test_gaussian_mixture and test_truncated_sampling",
+    "release/*": "mechanisms/test_sampling, test_composed, test_profile_bounds, test_shuffled, test_gaussian_mixture and test_truncated_sampling",
     "simd/*": "divergence/test_hockey_stick: all instruction sets; contour/test_contour: sums against thirty digits",
 }
 TABLED = {f"{file.split('/')[0]}/{word}" for file, words in TESTED_BY.items() for word in words.split()}

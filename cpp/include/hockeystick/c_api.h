@@ -104,6 +104,12 @@ HS_API hs_status hs_mechanism_discrete(const double* p, const double* q, size_t 
 HS_API hs_status hs_mechanism_discrete_pairs(const double* p, const double* q, size_t n, const double* added_p,
                                              const double* added_q, size_t added_n, hs_mechanism** out);
 
+/* Upper bounds of delta at n epsilons, which increase from 0 to at most 600: for a record removed and for one added. They
+ * lie in [0, 1], do not rise, and begin with one number, the total variation distance. If `add` is NULL, `remove` bounds
+ * both directions. */
+HS_API hs_status hs_mechanism_privacy_profile(const double* epsilons, const double* remove, const double* add, size_t n,
+                                              hs_mechanism** out);
+
 /* Local reports, under HS_REPLACE only. */
 HS_API hs_status hs_mechanism_randomized_response(double noise_parameter, double num_buckets, hs_mechanism** out);
 #define HS_ANY_RANDOMIZER 0

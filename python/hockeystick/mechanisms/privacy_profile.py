@@ -1,4 +1,4 @@
-"""A mechanism by its delta(eps): what a user may give, and the checks; mechanisms/profile_pair.py makes the pair."""
+"""A mechanism by its delta(eps): what a user may give, and the checks; the core makes the pair (release/privacy_profile.hpp)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import hockeystick._core as core
 from hockeystick._checks import STRICT, choice, real, vector
 from hockeystick.mechanisms import profile_sampling
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, Status
-from hockeystick.mechanisms.profile_pair import attained_pair, dominating_pair
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -189,21 +188,19 @@ class PrivacyProfile(Mechanism):
         return self._dominating
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        if upper:
-            return super()._pairs(adjacency)
-        return [] if self._attained is None else [(self._attained, 1.0)]
+        return super()._pairs(adjacency) if upper else self._attained
 
-    def _curves(self) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
-        return self.epsilons, self.remove, self.remove if self.add is None else self.add
+    def _steps(self, *, upper: bool) -> list[CountedPair]:
+        add = self.remove if self.add is None else self.add
+        return core.privacy_profile(self.epsilons, self.remove, add, upper)
 
     @cached_property
     def _dominating(self) -> core.Pair:
-        return core.discrete(*dominating_pair(*self._curves()))
+        return self._steps(upper=True)[0][0]
 
     @cached_property
-    def _attained(self) -> core.Pair | None:
-        masses = attained_pair(*self._curves())
-        return None if masses is None else core.discrete(*masses)
+    def _attained(self) -> list[CountedPair]:
+        return self._steps(upper=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers alone, without the pair."""

@@ -53,6 +53,31 @@ inline Enclosed operator*(const Enclosed& x, const Enclosed& y) {
     return product;
 }
 
+// x / y, for quotients that do not overflow; the error is infinite if y may be 0. Let q be the sum
+// of a first quotient of doubles, and of a second one of what the first leaves. The sums and
+// products above enclose a - q b for all numbers a and b that x and y stand for, and |a/b - q| is
+// |a - q b| / |b|. A small y is scaled to [1, 2), and x with it, exactly: so what underflows in a
+// product is not divided by a small number.
+inline Enclosed operator/(const Enclosed& x, const Enclosed& y) {
+    if (y.hi != 0.0 && std::fabs(y.hi) < 1.0) {
+        const int power = -std::ilogb(y.hi);
+        const auto scaled = [power](const Enclosed& z) {
+            return Enclosed{std::ldexp(z.hi, power), std::ldexp(z.lo, power), std::ldexp(z.error, power)};
+        };
+        return scaled(x) / scaled(y);
+    }
+    const double first = x.hi / y.hi;
+    const Enclosed rest = x - Enclosed{first} * y;
+    const double second = rest.hi / y.hi;
+    const Enclosed left = rest - Enclosed{second} * y;
+    Enclosed quotient = exact_sum(first, second);
+    const double off = std::fabs(left.hi) + std::fabs(left.lo) + left.error;
+    const double least = std::fabs(y.hi) - (std::fabs(y.lo) + y.error) * up;
+    if (off > 0.0) quotient.error = std::nextafter(off / (least * down) * up, infinity);
+    if (!(least > 0.0 && off >= 0.0)) quotient.error = infinity;
+    return quotient;
+}
+
 // The largest double that is known to be at most x. Exactly x if it is known to be a double.
 inline double lower_end(const Enclosed& x) {
     const auto rounded_down = [](double a, double b) {
