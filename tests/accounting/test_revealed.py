@@ -145,3 +145,19 @@ def test_either_engine(engine):
     best = composed(*[(0.1, 1e-6)] * 50, hs.Gaussian(2.0))
     assert accountant.delta(2.0) == pytest.approx(best.delta(2.0), rel=5e-3)
     assert accountant.epsilon(1e-3) == pytest.approx(best.epsilon(1e-3), rel=5e-3)
+
+
+@pytest.mark.parametrize("count", [2, 7])
+@pytest.mark.parametrize("eps", [3.0, math.inf])
+def test_denormal_masses(count, eps):
+    """What is revealed with a probability of a few denormals is bracketed."""
+    bracket = hs.Accountant().compose(hs.ApproximateDP(1.0, 5e-324), count).delta_bracket(eps)
+    assert bracket.lower <= count * 5e-324 <= bracket.upper
+
+
+def test_counts_of_equal_remainders():
+    """Steps that differ in delta alone are the same pair where nothing is revealed; both counts stand."""
+    steps = (
+        hs.Accountant().compose(hs.ApproximateDP(1e-17, 1e-17), 2**53).compose(hs.ApproximateDP(1e-17, 2e-17), 2**53)
+    )
+    assert 0.0 < steps.delta_bracket(1.0).upper <= 1.0

@@ -157,3 +157,20 @@ print(wrong)
 def test_forks_amid_changes():
     """Children that are forked while four threads compose and ask have whole ledgers, and compose and ask themselves."""
     assert processes.python(f"import warnings; warnings.simplefilter('ignore'){FORKS}", limit=60).stdout == "0\n"
+
+
+def test_a_signal_handler_asks_while_its_thread_does(monkeypatch):
+    """A question in the middle of making the core's accountant is answered, and both see the same ledger."""
+    accountant, answers = hs.Accountant().compose(hs.Gaussian(1.0)).compose(hs.Laplace(2.0)), []
+    pairs = hs.Laplace._pairs
+
+    def interrupted(self, *arguments, **options):
+        if not answers:
+            answers.append(None)
+            answers[0] = accountant.delta(1.0)
+        return pairs(self, *arguments, **options)
+
+    monkeypatch.setattr(hs.Laplace, "_pairs", interrupted)
+    answers.append(accountant.delta(1.0))
+    monkeypatch.undo()
+    assert answers == [hs.Accountant().compose(hs.Gaussian(1.0)).compose(hs.Laplace(2.0)).delta(1.0)] * 2

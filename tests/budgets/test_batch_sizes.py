@@ -123,3 +123,14 @@ def test_nobody_is_drawn_at_rate_zero():
         ledgers.charge(1, never, participants=[])
         with pytest.raises(ValueError, match="which 1 of 3"):
             ledgers.charge(1, never, participants=[1])
+
+
+def test_noise_that_changes_hides_nothing():
+    """Batches of a fixed size are noticed too where the noise decays from round to round."""
+    sizes = BatchSizes()
+    for step in range(100):
+        mechanism = hs.PoissonSampled(hs.Gaussian(5.0 + 0.01 * step), 0.01)
+        if sizes.improbable(mechanism, 10_000, 100):
+            break
+        sizes.add(mechanism, 10_000, 100)
+    assert 5 < step < 30

@@ -284,3 +284,13 @@ def test_rejected(reason):
             call(ledgers)
         assert len(ledgers.log(4)) == (1 if "earlier" in reason else 0)
         assert len(ledgers) == (6 if "forms" in reason else 5)
+
+
+@pytest.mark.parametrize("given", [{"clients": range(100)}, {"participants": range(3)}])
+def test_reports_of_fewer_users_are_not_mixed_as_well(given):
+    """A shuffler of fewer reports than charged hides less."""
+    with hs.ClientLedgers(":memory:", epsilon=4.0, delta=1e-6, adjacency="replace", create=True) as ledgers:
+        ledgers.enrol(range(1000))
+        with pytest.raises(ValueError, match="must be at least the 1000 whose reports"):
+            ledgers.charge(1, hs.Shuffled(1.0, 1000), **given)
+        ledgers.charge(1, hs.Shuffled(1.0, 1000), participants=range(1000))

@@ -385,3 +385,13 @@ def test_read_only_file(path):
         pytest.skip("this user may write everything")
     with pytest.raises(RuntimeError, match=str(path)):
         hs.ClientLedgers(path, **BUDGET)
+
+
+def test_an_id_that_its_normal_form_makes_too_long(tmp_path):
+    """What would not be read again is not written."""
+    ledgers = hs.ClientLedgers(tmp_path / "a.db", epsilon=1.0, delta=1e-6, create=True)
+    with pytest.raises(ValueError, match="at most 1024 characters in Unicode's normal form C, not 3072"):
+        ledgers.enrol(["\U0001d160" * 1024])
+    ledgers.enrol(["\U0001d160" * 300])
+    ledgers.close()
+    assert len(hs.ClientLedgers(tmp_path / "a.db", epsilon=1.0, delta=1e-6)) == 1

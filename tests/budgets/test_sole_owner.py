@@ -152,3 +152,41 @@ def test_threads_share_ledgers(tmp_path):
         assert len(ledgers.log("shared")) == len(accepted)
         assert sum(len(ledgers.log(f"client {number}")) for number in range(8)) == len(accepted)
         assert ledgers.account("shared").epsilon(1e-6) <= 4.0
+
+
+def test_what_interrupts_a_charge_is_refused(monkeypatch):
+    """A signal handler that charges between the comparison and the write would spend the same budget again."""
+    ledgers = hs.ClientLedgers(":memory:", **BUDGET, create=True)
+    ledgers.enrol(["a"])
+    count = ledgers.remaining(STEP, "a")
+    compare, refused = ledgers._accounts.exceeding, []
+
+    def interrupted(*arguments):
+        exceeding = compare(*arguments)
+        with pytest.raises(RuntimeError, match="is being written") as error:
+            ledgers.charge(1, STEP, count)
+        refused.append(error.value)
+        return exceeding
+
+    monkeypatch.setattr(ledgers._accounts, "exceeding", interrupted)
+    ledgers.charge(1, STEP, count)
+    monkeypatch.undo()
+    assert len(refused) == 1
+    assert ledgers.remaining(STEP, "a") == 0
+
+
+def test_an_iterator_of_ids_cannot_charge(tmp_path):
+    """What a charge iterates over runs in its middle; rounds out of order would make the file impossible to read."""
+    path = tmp_path / "a.db"
+    ledgers = hs.ClientLedgers(path, **BUDGET, create=True)
+    ledgers.enrol(range(3))
+
+    def ids():
+        ledgers.charge(5, STEP)
+        yield from range(3)
+
+    with pytest.raises(RuntimeError, match="is being written"):
+        ledgers.charge(1, STEP, clients=ids())
+    ledgers.charge(1, STEP)
+    ledgers.close()
+    assert hs.ClientLedgers(path, **BUDGET).last_round == 1

@@ -295,7 +295,7 @@ def test_ledger_of_many(library):
     ("arguments", "message"),
     [
         (("gaussian", 0.0), "noise_multiplier must be positive and finite, not 0"),
-        (("gaussian", 5e-309), "noise_multiplier must be at least 2^-1024"),
+        (("gaussian", 5e-309), "noise_multiplier must be above 2^-1024"),
         (("laplace", math.nan), "noise_multiplier must be positive and finite, not nan"),
         (("discrete_gaussian", 1e6, 1.0), "sigma must lie in [0.001, 100000], not 1e+06"),
         (("discrete_gaussian", 1.0, 0.5), "sensitivity must be an integer in [1, 1000000000], not 0.5"),

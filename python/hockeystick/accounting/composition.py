@@ -16,7 +16,7 @@ class _Held:
 
     def __init__(self) -> None:
         self.accountants: dict[bool, core.Accountant] = {}  # by upper_only, since lower ends may cost much more
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may ask while its thread is in here
 
 
 class Composition:

@@ -68,7 +68,7 @@ class BatchSizes:
 
     def __init__(self) -> None:
         self._rounds = 0
-        self._seen: dict[Mechanism, deque[int]] = {}
+        self._seen: dict[tuple[float, int], deque[int]] = {}  # by the rate and the number of clients
         self._won = np.zeros(RATES + 1)  # by bets on equal sizes, and on each of the higher rates
 
     def improbable(self, mechanism: Mechanism, num_clients: int, size: int) -> bool:
@@ -85,13 +85,13 @@ class BatchSizes:
         """Log a size."""
         if batch_rate(mechanism) not in (None, 0.0, 1.0) and num_clients:
             self._won = self._after(mechanism, num_clients, size)
-            self._seen.setdefault(mechanism, deque(maxlen=LAST)).append(size)
+            self._seen.setdefault((batch_rate(mechanism) or 0.0, num_clients), deque(maxlen=LAST)).append(size)
             self._rounds += 1
 
     def _after(self, mechanism: Mechanism, num_clients: int, size: int) -> Array:
         """Return what is won after one more size."""
         rate = batch_rate(mechanism) or 0.0
-        seen = self._seen.get(mechanism, ())
+        seen = self._seen.get((rate, num_clients), ())
         share = seen.count(size) / len(seen) if seen else 0.0
         cut = any(isinstance(part, TruncatedPoissonSampled) for part in mechanism._within())  # sizes may well be alike
         alike = 1.0 if cut else alike_bet(share, num_clients, rate, size)

@@ -43,7 +43,10 @@ def _text_id(client: str) -> str:
     if len(client) > LONGEST_ID:
         msg = f"a client's id must have at most {LONGEST_ID} characters, not {len(client)}"
         raise ValueError(msg)
-    text = unicodedata.normalize("NFC", str(client))
+    text = unicodedata.normalize("NFC", str(client))  # which may be longer
+    if len(text) > LONGEST_ID:
+        msg = f"a client's id must have at most {LONGEST_ID} characters in Unicode's normal form C, not {len(text)}"
+        raise ValueError(msg)
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -14,7 +14,7 @@ from hockeystick.budgets.client_queries import ClientQueries
 from hockeystick.budgets.entries import Charge, Enrolment, Entry
 from hockeystick.budgets.filter_base import BudgetExceededError, Filter
 from hockeystick.budgets.journal import Journal
-from hockeystick.budgets.sole_owner import in_turn
+from hockeystick.budgets.sole_owner import alone
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation, require_everybody
 
@@ -63,7 +63,7 @@ class ClientLedgers(ClientQueries):
     can write the file can write digests too, and an older copy put back in its place is a valid file. Only a `head` that was kept
     elsewhere finds that. The file names the participants: where the sample must be secret, so must the file.
 
-    Calls from several threads wait for each other. A forked child may not use the ledgers of its parent, nor may they be copied.
+    Calls from several threads wait for each other; a signal handler that interrupts a charge is refused. A forked child may not use the ledgers of its parent, nor may they be copied.
 
     Equal ledgers are kept once: a million clients with one history are one ledger and four bytes each, beside their ids.
 
@@ -118,7 +118,7 @@ class ClientLedgers(ClientQueries):
         """Close the file, so that another process may open it."""
         self._end(self._journal.close)
 
-    @in_turn
+    @alone
     def enrol(self, clients: Iterable[ClientId]) -> None:
         """Add clients with nothing charged; those known already keep what they have.
 
@@ -134,14 +134,14 @@ class ClientLedgers(ClientQueries):
         ValueError
             If an id is outside its domain.
         RuntimeError
-            If the file is closed, not as it was left, or cannot be written.
+            If the file is closed, not as it was left, or cannot be written, or if this interrupts another charge.
         """
         new = self._accounts.unknown(clients)
         self._journal.require_unchanged()
         if new:
             self._write(Enrolment(new))
 
-    @in_turn
+    @alone
     def charge(
         self,
         number: int,
@@ -176,7 +176,7 @@ class ClientLedgers(ClientQueries):
             If an argument is outside its domain, a client is not enrolled or is there twice, the mechanism is not
             supported, someone who could have been drawn is not charged, or participation is not what is charged.
         RuntimeError
-            If the file is closed, not as it was left, or cannot be written.
+            If the file is closed, not as it was left, or cannot be written, or if this interrupts another charge.
 
         Notes
         -----

@@ -53,6 +53,7 @@ class SoleOwner:
         self._process = os.getpid()
         self._turn = threading.RLock()
         self._ended = False
+        self._writing = False
 
     def _is_forked(self) -> bool:
         return os.getpid() != self._process
@@ -90,6 +91,26 @@ def in_turn(
             if self._ended:
                 msg = f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
                 raise RuntimeError(msg)
+            if self._writing:  # by this very thread
+                msg = f"{type(self).__name__} is being written, and cannot be used by what interrupts that"
+                raise RuntimeError(msg)
             return method(self, *arguments, **options)
+
+    return guarded
+
+
+def alone(
+    method: Callable[Concatenate[Owner, Arguments], Answer],
+) -> Callable[Concatenate[Owner, Arguments], Answer]:
+    """As `in_turn`, for what writes: a signal handler that interrupts it, or an iterator that it was given, may use nothing."""
+
+    @in_turn
+    @functools.wraps(method)
+    def guarded(self: Owner, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        self._writing = True
+        try:
+            return method(self, *arguments, **options)
+        finally:
+            self._writing = False
 
     return guarded

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, TruncatedPoissonSampled
+from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism, require_mechanism
 
 __all__ = ["draw_batches", "draw_participants"]
@@ -161,8 +161,15 @@ def check_participation(
     if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.dataset_size:
         msg = f"clients must be at most the {mechanism.dataset_size} of {mechanism!r}, not {number}"
         raise ValueError(msg)
+    reports = max((part.num_users for part in mechanism._within() if isinstance(part, Shuffled)), default=0)
     if drawn is None:
+        if number < reports and not isinstance(mechanism, FixedSizeSampled):  # which has compared its batch
+            msg = f"clients must be at least the {reports} whose reports {mechanism!r} mixes, not {number}"
+            raise ValueError(msg)
         return
+    if int(drawn.sum()) < reports:
+        msg = f"participants must be at least the {reports} whose reports {mechanism!r} mixes, not {int(drawn.sum())}"
+        raise ValueError(msg)
     if count != 1:
         msg = f"count must be 1 where participants are given, not {count}: each step has its own"
         raise ValueError(msg)

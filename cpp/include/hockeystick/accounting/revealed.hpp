@@ -12,7 +12,7 @@
 //
 // D is enclosed to about 100 bits (numeric/enclosed.hpp), of the doubles d_j taken as exact
 // numbers. So delta = D is told from delta < D without a tolerance. Where even that does not
-// decide, epsilon is bracketed up to infinity.
+// decide, as for D below 1e-290, epsilon is bracketed up to infinity.
 #pragma once
 
 #include <algorithm>
@@ -44,14 +44,13 @@ struct Concealed {
 };
 
 inline Concealed concealed(const Steps& steps) {
-    StepList list;
     Concealed result;
     for (const CountedPair& step : steps) {
         const double once = step.pair->revealing_probability();
-        list.add(once > 0.0 ? step.pair->concealing() : step.pair, step.count);
+        const PairPointer rest = once > 0.0 ? step.pair->concealing() : step.pair;
+        if (rest->leaks()) result.steps.push_back({rest, step.count});
         if (once > 0.0) result.revealed = either(result.revealed, any_of({once}, step.count));
     }
-    result.steps = list.steps();
     return result;
 }
 
@@ -63,7 +62,7 @@ inline bool reveals(const Steps& steps) {
 // D + (1 - D) delta', rounded towards `end`.
 inline double with_revealed(const Enclosed& revealed, double delta, End end) {
     const bool is_upper = end == End::upper;
-    const double mass = min(is_upper ? upper_end(revealed) : lower_end(revealed), 1.0);
+    const double mass = min(max(is_upper ? upper_end(revealed) : lower_end(revealed), 0.0), 1.0);
     if (delta == 0.0 || mass == 1.0) return mass;
     return min(rounded_to(mass + rounded_to((1.0 - mass) * delta, end), end), 1.0);
 }

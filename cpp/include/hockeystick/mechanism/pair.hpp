@@ -53,7 +53,7 @@ inline double product_of_rates(double one, double other, End end) {
 // The reciprocal of a noise multiplier is the shift, which must be finite too.
 inline void require_noise_multiplier(double x) {
     require(positive(x), "noise_multiplier", "be positive and finite", x);
-    require(1.0 / x < infinity, "noise_multiplier", "be at least 2^-1024, so that its reciprocal is finite", x);
+    require(1.0 / x < infinity, "noise_multiplier", "be above 2^-1024, so that its reciprocal is finite", x);
 }
 
 // What a cumulant needs for its sums: the loops of an instruction set, and scratch memory that all
