@@ -309,7 +309,7 @@ def test_ledger_of_many(library):
         (("discrete", [0.5, 0.5], [math.nan, 0.5], 2), "q must hold probabilities, not nan"),
         (("privacy_profile", [0.1, 0.2], [0.3, 0.2], None, 2), "epsilons must increase from 0 to at most 600, not 0.1"),
         (("privacy_profile", [0.0, 0.0], [0.3, 0.2], None, 2), "epsilons must increase from 0 to at most 600, not 0"),
-        (("privacy_profile", [0.0, 700.0], [0.3, 0.2], None, 2), "increase from 0 to at most 600, not 700"),
+        (("privacy_profile", [0.0, 601.0], [0.3, 0.2], None, 2), "increase from 0 to at most 600, not 601"),
         (("privacy_profile", [0.0, math.nan], [0.3, 0.2], None, 2), "increase from 0 to at most 600, not nan"),
         (("privacy_profile", [0.0, 1.0], [0.3, 1.2], None, 2), "remove[1] must lie in [0, 1], not 1.2"),
         (("privacy_profile", [0.0, 1.0], [0.3, math.nan], None, 2), "remove[1] must lie in [0, 1], not nan"),

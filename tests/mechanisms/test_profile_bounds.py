@@ -182,3 +182,13 @@ def test_nearly_told_apart():
         step = hs.Accountant().compose(hs.PrivacyProfile([0.0, pure], [1.0, 0.0]))
         assert pure <= step.epsilon(0.0) <= pure * (1.0 + 1e-9)
     assert hs.Accountant().compose(hs.PrivacyProfile([0.0, 40.0], [1.0, 0.0])).delta(39.0) <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_denormal_slopes(seed):
+    """Masses near 1e-320 have few digits, which lowers no loss: delta is above 0 below the pure epsilon."""
+    rng = random.Random(seed)
+    pure, total = 10.0 ** rng.uniform(-2, 0), rng.uniform(1.0, 900.0) * 1e-323
+    step = hs.Accountant().compose(hs.PrivacyProfile([0.0, pure], [total, 0.0]))
+    assert step.delta(0.999 * pure) > 0.0
+    assert step.epsilon(0.0) >= pure

@@ -81,7 +81,7 @@ struct Point {
 // The points of one direction beyond 0 on their lower convex hull, the nearest to 0 last.
 using Hull = std::vector<Point>;
 
-inline double raised_slope(double slope) { return std::nextafter(slope * up, infinity); }
+inline double raised(double x) { return std::nextafter(x * up, infinity); }
 
 // The slope of the chord to a later point.
 inline double chord_slope(double eps, double delta, const Point& later) {
@@ -89,7 +89,7 @@ inline double chord_slope(double eps, double delta, const Point& later) {
     // A gap of 1 or more is rounded, by up to 2^-44 where eps is hundreds: too much for an
     // exponent.
     const double width = gap < 1.0 ? std::exp(eps) * std::expm1(gap) : std::exp(later.eps) - std::exp(eps);
-    return fall > 0.0 ? raised_slope(fall / width) : 0.0;
+    return fall > 0.0 ? raised(fall / width) : 0.0;
 }
 
 inline Hull hull(const std::vector<double>& epsilons, const std::vector<double>& deltas) {
@@ -185,14 +185,16 @@ struct Connected {
 inline Connected one_side(const Hull& side, const AtZero& zero, const Enclosed& first_slope) {
     Connected found{{}, {}, is_precise(first_slope)};
     const double steepest = upper_end(first_slope);
-    double slope = steepest > 0.0 ? raised_slope(steepest) : 0.0;
+    double slope = steepest > 0.0 ? raised(steepest) : 0.0;
     for (auto point = side.rbegin(); point != side.rend(); ++point) {
         found.precise = found.precise && is_precise({point->slope});
         const double mass = slope - point->slope;
         slope = point->slope;
         if (mass == 0.0) continue;
         found.losses.push_back(point->eps);
-        found.pair.p.push_back(mass * std::exp(point->eps));
+        const double likelier = mass * std::exp(point->eps);
+        // Near 1e-308 no margin pays for its rounding, which must not lower the ratio of the two.
+        found.pair.p.push_back(likelier < least_slope ? raised(likelier) : likelier);
         found.pair.q.push_back(mass);
     }
     found.losses.push_back(infinity);
