@@ -160,7 +160,7 @@ def test_engines_agree(mechanism, adjacency):
 def test_participants_are_those_accounted_for(mechanism):
     """Who is drawn may be charged; a mechanism that samples never has everybody, unless drawing for it is refused."""
     adjacency = next(word for word in ADJACENCIES if supported(mechanism, word))
-    clients = range(getattr(mechanism, "dataset_size", 200))
+    clients = range(getattr(mechanism, "dataset_size", getattr(mechanism, "num_users", 200)))
     try:
         drawn = hs.draw_participants(mechanism, clients)
     except ValueError as error:
