@@ -20,24 +20,24 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import audit, federated, isrl, last_iterate, simulate, utility
-from hockeystick.interop import opacus, prv
+from hockeystick import audit, correlated_noise, federated, isrl, last_iterate, simulate, utility
+from hockeystick.interop import opacus, pfl, prv, riskcal
 
 METHODS = {
     *("epsilon", "delta", "log_delta", "advantage", "rdp", "epsilon_curve", "get_epsilon", "compute_epsilon"),
-    *("epsilon_bracket", "delta_bracket", "explain", "trade_off", "noise_parameter"),
+    *("epsilon_bracket", "delta_bracket", "explain", "trade_off", "_search"),
 }
 CLASSES = (
     *(hs.Accountant, hs.PrivacyLossDistribution, hs.GaussianFilter, hs.RenyiFilter, hs.RenyiOdometer),
-    *(opacus.HockeyStickAccountant, prv.PRVAccountant, simulate.Result),
+    *(opacus.HockeyStickAccountant, pfl.PrivacyAccountant, prv.PRVAccountant, simulate.Result),
 )
-MODULES = (hs, audit, federated, isrl, last_iterate, utility)
+MODULES = (hs, audit, correlated_noise, federated, isrl, last_iterate, utility, prv, riskcal)
 FROM_BELOW = re.compile(
-    r"audit\.|(steps|sampling_rate|trade_off|theta_inverse|remaining)$"
+    r"audit\.|(steps|sampling_rate|trade_off|theta_inverse|remaining|bayes_risk|beta_for_dpsgd)$"
 )  # what these return is rounded down
 # No bounds of privacy, or what was given.
 NEITHER = re.compile(
-    r"show_config|_parameters|batch_size|rounds$|step_size|rate|harmonic|reweighted|envelope|excess_risk|format_|averaging"
+    r"show_config|_parameters|batch_size|rounds$|step_size|(?<!sampling)_rate(_|$)|harmonic|reweighted|envelope|excess_risk|format_|averaging"
 )
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 

@@ -61,8 +61,8 @@ def calibrate(
     >>> def training(noise_multiplier):
     ...     return hs.Accountant().compose(hs.Gaussian(noise_multiplier), 100)
     >>> noise_multiplier = hs.calibrate(training, epsilon=1.0, delta=1e-5, bracket=(1.0, 100.0))
-    >>> print(f"{noise_multiplier:.6f} {training(noise_multiplier).epsilon(1e-5) <= 1.0}")
-    37.306316 True
+    >>> print(hs.format_upper(noise_multiplier, ".6f"), training(noise_multiplier).epsilon(1e-5) <= 1.0)
+    37.306317 True
     """
     if not callable(make_accountant):
         msg = f"make_accountant must be callable, not {make_accountant!r}"

@@ -46,8 +46,8 @@ def gdp_delta(mu: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, 
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.gdp_delta(1.0, 1.0):.10f}")
-    0.1269367375
+    >>> print(hs.format_upper(hs.gdp_delta(1.0, 1.0), ".10f"))
+    0.1269367376
     """
     grid = Grid(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
@@ -89,8 +89,8 @@ def gdp_epsilon(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.gdp_epsilon(1.0, 1e-5):.6f}")
-    4.377178
+    >>> print(hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".6f"))
+    4.377179
     """
     grid = Grid(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
@@ -131,8 +131,8 @@ def gdp_trade_off(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.gdp_trade_off(0.0, 0.05):.2f} {hs.gdp_trade_off(1.0, 0.05):.4f}")
-    0.95 0.7405
+    >>> print(hs.format_lower(hs.gdp_trade_off(1.0, 0.05), ".4f"))
+    0.7404
     """
     grid = Grid(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
@@ -205,8 +205,8 @@ def gdp_advantage(mu: ArrayLike, *, num_threads: int | None = None, on_error: On
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.gdp_advantage(1.0):.10f}")
-    0.3829249225
+    >>> print(hs.format_upper(hs.gdp_advantage(1.0), ".10f"))
+    0.3829249226
     """
     grid = Grid(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)

@@ -65,8 +65,8 @@ def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: 
     --------
     >>> import hockeystick as hs
     >>> bracket = hs.shuffled_batches_delta(1.0, noise_multiplier=1.0, num_batches=1000)
-    >>> f"{bracket.lower:.1e} {bracket.upper:.1e}"
-    '1.0e-03 1.3e-01'
+    >>> print(hs.format_lower(bracket.lower, ".1e"), hs.format_upper(bracket.upper, ".1e"))
+    9.9e-04 1.3e-01
     """
     eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
     upper, candidates = _accountants(noise_multiplier, num_batches, epochs)
@@ -102,8 +102,8 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
     --------
     >>> import hockeystick as hs
     >>> bracket = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.0, num_batches=1000)
-    >>> f"{bracket.lower:.2f} {bracket.upper:.2f}"
-    '2.88 4.38'
+    >>> print(hs.format_lower(bracket.lower, ".2f"), hs.format_upper(bracket.upper, ".2f"))
+    2.88 4.38
     """
     delta = scalar("delta", delta, *DELTA)
     upper, candidates = _accountants(noise_multiplier, num_batches, epochs)

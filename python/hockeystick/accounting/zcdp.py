@@ -61,8 +61,8 @@ def zcdp_delta(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.zcdp_delta(0.5, 4.0):.2e} {hs.gdp_delta(1.0, 4.0):.2e}")
-    1.96e-04 4.71e-05
+    >>> print(hs.format_upper(hs.zcdp_delta(0.5, 4.0), ".2e"), hs.format_upper(hs.gdp_delta(1.0, 4.0), ".2e"))
+    1.96e-04 4.72e-05
     """
     grid = Grid(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
@@ -104,7 +104,7 @@ def zcdp_epsilon(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.zcdp_epsilon(0.5, 1e-5):.2f} {hs.gdp_epsilon(1.0, 1e-5):.2f}")
+    >>> print(hs.format_upper(hs.zcdp_epsilon(0.5, 1e-5), ".2f"), hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".2f"))
     4.73 4.38
     """
     grid = Grid(num_threads, on_error)
@@ -140,8 +140,9 @@ def zcdp_rho(accountant: Accountant) -> float:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.zcdp_rho(hs.Accountant().compose(hs.Gaussian(5.0), 100).compose(hs.Laplace(2.0))):.3f}")
-    2.125
+    >>> composed = hs.Accountant().compose(hs.Gaussian(5.0), 100).compose(hs.Laplace(2.0))
+    >>> print(hs.format_upper(hs.zcdp_rho(composed), ".3f"))
+    2.126
     """
     if not isinstance(accountant, Accountant):
         msg = f"accountant must be an Accountant, not {accountant!r}"

@@ -79,10 +79,10 @@ class RenyiOdometer(Steps):
     >>> odometer = hs.RenyiOdometer(delta=1e-5)
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
     >>> for _ in range(3):
-    ...     print(f"{odometer.spend(step, 100).epsilon:.2f}")  # release here, and choose the next step
-    2.16
+    ...     print(hs.format_upper(odometer.spend(step, 100).epsilon, ".2f"))  # release here, and choose the next step
+    2.17
     2.25
-    2.33
+    2.34
     """
 
     def __init__(

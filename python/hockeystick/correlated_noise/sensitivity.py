@@ -101,11 +101,12 @@ def matrix_sensitivity(
 
     Examples
     --------
+    >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> coefficients = correlated_noise.square_root_coefficients(8)
     >>> found = correlated_noise.matrix_sensitivity(coefficients, num_steps=100, participation="cyclic", separation=10)
-    >>> print(f"{found.upper:.4f} {found.mechanism(5.0).noise_multiplier:.4f}")
-    4.1453 1.2062
+    >>> print(hs.format_upper(found.upper, ".4f"), hs.format_lower(found.mechanism(5.0).noise_multiplier, ".4f"))
+    4.1454 1.2061
     """
     array = strategy_array(strategy)
     if (array.ndim == 1) != (num_steps is not None):
@@ -165,8 +166,9 @@ def tree_sensitivity(
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> one_tree = correlated_noise.tree_sensitivity(1000, participation="single").mechanism(10.0)
-    >>> print(f"{one_tree.noise_multiplier:.4f} {hs.Accountant().compose(one_tree, 5).epsilon(1e-6):.2f}")
-    3.1623 3.31
+    >>> epsilon = hs.Accountant().compose(one_tree, 5).epsilon(1e-6)
+    >>> print(hs.format_lower(one_tree.noise_multiplier, ".4f"), hs.format_upper(epsilon, ".2f"))
+    3.1622 3.31
     """
     num_steps = count_scalar("num_steps", num_steps)
     pattern = pattern_of(participation, separation, max_participations, num_steps)

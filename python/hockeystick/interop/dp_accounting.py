@@ -180,8 +180,8 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     --------
     >>> import hockeystick as hs
     >>> pld = to_pld(hs.Accountant().compose(hs.Laplace(2.0), 4))
-    >>> print(f"{pld.get_epsilon_for_delta(0.01):.2f}")
-    1.85
+    >>> print(hs.format_upper(pld.get_epsilon_for_delta(0.01), ".2f"))
+    1.86
     """
     if pld_pmf is None:
         raise ImportError(NEED)

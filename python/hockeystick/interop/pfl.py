@@ -49,9 +49,10 @@ class PrivacyAccountant:
 
     Examples
     --------
+    >>> from hockeystick import format_upper
     >>> accountant = PrivacyAccountant(1000, 0.01, "gaussian", epsilon=2.0, delta=1e-5)
-    >>> print(f"{accountant.noise_parameter:.4f}")
-    0.9591
+    >>> print(format_upper(accountant.noise_parameter, ".4f"))
+    0.9592
     """
 
     num_compositions: int

@@ -193,8 +193,9 @@ def find_noise_multiplier(  # noqa: PLR0917, the order is theirs
 
     Examples
     --------
-    >>> print(f"{find_noise_multiplier(0.01, 1000, 2.0, 1e-5):.3f}")
-    0.959
+    >>> from hockeystick import format_upper
+    >>> print(format_upper(find_noise_multiplier(0.01, 1000, 2.0, 1e-5), ".3f"))
+    0.960
     """
     del eps_error, mu_max
     return float(dpsgd_noise_multiplier(sampling_probability, num_steps, target_epsilon, target_delta))

@@ -112,7 +112,7 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{get_bayes_risk(hs.Accountant().compose(hs.Gaussian(2.0)), 0.5):.3f}")
+    >>> print(hs.format_lower(get_bayes_risk(hs.Accountant().compose(hs.Gaussian(2.0)), 0.5), ".3f"))
     0.401
     """
     priors = Grid(None, "raise").probability("prior", prior)
@@ -154,8 +154,9 @@ def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
 
     Examples
     --------
-    >>> print(f"{find_noise_multiplier_for_advantage(0.1, 0.01, 1000):.2f}")
-    1.42
+    >>> from hockeystick import format_upper
+    >>> print(format_upper(find_noise_multiplier_for_advantage(0.1, 0.01, 1000), ".2f"))
+    1.43
     """
     del grid_step, advantage_tol, noise_min, noise_max
     return float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, advantage))
@@ -196,7 +197,8 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
 
     Examples
     --------
-    >>> print(f"{find_noise_multiplier_for_err_rates(0.1, 0.8, 0.01, 1000):.2f}")
+    >>> from hockeystick import format_upper
+    >>> print(format_upper(find_noise_multiplier_for_err_rates(0.1, 0.8, 0.01, 1000), ".2f"))
     0.97
     """
     del grid_step, beta_tol, noise_min, noise_max

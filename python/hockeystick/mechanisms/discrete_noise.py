@@ -31,7 +31,7 @@ class DiscreteGaussian(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> round(hs.Accountant().compose(hs.DiscreteGaussian(2.0)).delta(1.0), 6)
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.DiscreteGaussian(2.0)).delta(1.0), ".6f"))
     0.007249
     """
 
@@ -68,8 +68,8 @@ class DiscreteLaplace(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> round(hs.Accountant().compose(hs.DiscreteLaplace(0.5)).epsilon(0.0), 9)
-    0.5
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.DiscreteLaplace(0.5)).epsilon(0.0), ".9f"))
+    0.500000001
     """
 
     parameter: float

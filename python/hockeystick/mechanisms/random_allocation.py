@@ -42,8 +42,8 @@ class RandomAllocation(Mechanism):
     --------
     >>> import hockeystick as hs
     >>> epoch = hs.RandomAllocation(hs.Gaussian(1.0), 100)
-    >>> round(hs.Accountant().compose(epoch).epsilon(1e-5), 2)
-    0.62
+    >>> print(hs.format_upper(hs.Accountant().compose(epoch).epsilon(1e-5), ".2f"))
+    0.63
     """
 
     mechanism: Mechanism

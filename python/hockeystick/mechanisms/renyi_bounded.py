@@ -53,7 +53,7 @@ class ZeroConcentratedDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.Accountant().compose(hs.ZeroConcentratedDP(0.01), 50).epsilon(1e-5):.2f}")
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.ZeroConcentratedDP(0.01), 50).epsilon(1e-5), ".2f"))
     4.73
     """
 
@@ -92,8 +92,9 @@ class RenyiDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.Accountant().compose(hs.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2]), 10).epsilon(1e-6):.3f}")
-    1.943
+    >>> step = hs.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2])
+    >>> print(hs.format_upper(hs.Accountant().compose(step, 10).epsilon(1e-6), ".3f"))
+    1.944
     """
 
     orders: Sequence[float]
@@ -147,8 +148,10 @@ class RenyiDP(RenyiMechanism):
         --------
         >>> import hockeystick as hs
         >>> step = hs.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
-        >>> print(f"{hs.Accountant().compose(step, 10).epsilon(1e-6):.3f} {hs.zcdp_epsilon(0.2, 1e-6):.3f}")
-        3.131 3.131
+        >>> for epsilon in (hs.Accountant().compose(step, 10).epsilon(1e-6), hs.zcdp_epsilon(0.2, 1e-6)):
+        ...     print(hs.format_upper(epsilon, ".3f"))
+        3.132
+        3.132
         """
         return cls(*cumulant_bound.of_function(cumulant, accuracy, largest_order))
 
@@ -194,9 +197,11 @@ class PrivateSelection(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> search = hs.PrivateSelection(hs.Gaussian(4.0), 1, mean=10.0)
-    >>> print(f"{hs.Accountant().compose(hs.Gaussian(4.0)).epsilon(1e-6):.2f} {hs.Accountant().compose(search).epsilon(1e-6):.2f}")
-    1.06 2.04
+    >>> trial = hs.Gaussian(4.0)
+    >>> for step in (trial, hs.PrivateSelection(trial, 1, mean=10.0)):
+    ...     print(hs.format_upper(hs.Accountant().compose(step).epsilon(1e-6), ".2f"))
+    1.07
+    2.05
     """
 
     mechanism: Mechanism

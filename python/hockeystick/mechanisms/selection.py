@@ -32,9 +32,10 @@ class ExponentialMechanism(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> chosen = hs.Accountant().compose(hs.ExponentialMechanism(0.1), 50)
-    >>> print(f"{chosen.epsilon(1e-6):.2f} {hs.Accountant().compose(hs.ApproximateDP(0.1, 0.0), 50).epsilon(1e-6):.2f}")
-    1.77 3.17
+    >>> for step in (hs.ExponentialMechanism(0.1), hs.ApproximateDP(0.1, 0.0)):
+    ...     print(hs.format_upper(hs.Accountant().compose(step, 50).epsilon(1e-6), ".2f"))
+    1.77
+    3.18
     """
 
     epsilon: float

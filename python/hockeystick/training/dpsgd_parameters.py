@@ -96,8 +96,8 @@ def dpsgd_parameters(
     ... )
     >>> print(training)
     DpsgdParameters(noise_multiplier=2.0, sampling_rate=0.02, steps=100)
-    >>> print(f"{hs.dpsgd_epsilon(*training, 1e-5):.2f}")
-    0.40
+    >>> print(hs.format_upper(hs.dpsgd_epsilon(*training, 1e-5), ".2f"))
+    0.41
     """
     noise_on = choice("noise_on", noise_on, ("sum", "mean"))
     dataset_size = count_scalar("dataset_size", dataset_size)

@@ -117,8 +117,8 @@ def federated_parameters(
     ... )
     >>> training.mechanism
     PoissonSampled(mechanism=Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
-    >>> print(f"{training.accountant().epsilon(1e-6):.2f}")
-    1.58
+    >>> print(hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
+    1.59
     """
     clients = count_scalar("clients", clients)
     clients_per_round = count_scalar("clients_per_round", clients_per_round)
