@@ -37,7 +37,8 @@ FROM_BELOW = re.compile(
 )  # what these return is rounded down
 # No bounds of privacy, or what was given.
 NEITHER = re.compile(
-    r"show_config|_parameters|batch_size|rounds$|step_size|(?<!sampling)_rate(_|$)|harmonic|reweighted|envelope|excess_risk|format_|averaging"
+    r"show_config|_parameters|batch_size|rounds$|step_size|(?<!sampling)_rate(_|$)"
+    r"|harmonic|reweighted|envelope|excess_risk|format_|averaging"
 )
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 
