@@ -59,8 +59,10 @@ class ImplausibleSettingWarning(UserWarning):
 
 def warn(*doubts: Doubt, skip: int = 0) -> None:
     """Warn of the first doubt at the line that called our caller, `skip` frames further up, if that is not this package's."""
-    text = next((doubt for doubt in doubts if doubt), None)
-    if text and not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
+    if not any(doubts):
+        return
+    text = next(filter(None, doubts))
+    if not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 
 
@@ -72,6 +74,8 @@ def dpsgd(given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells 
 
 def integer_rate(sampling_rate: ArrayLike) -> Doubt:
     """Doubt a rate, as it was given, that is the integer 0."""
+    if isinstance(sampling_rate, float):  # most are, and need no array
+        return None
     given = np.asarray(sampling_rate)
     if given.dtype.kind not in "iu":
         return None
@@ -84,14 +88,17 @@ def integer_rate(sampling_rate: ArrayLike) -> Doubt:
 
 def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
     """Doubt a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
-    cells = (noise_multiplier < LOW_NOISE) & (sampling_rate >= HIGH_RATE)
+    low = noise_multiplier < LOW_NOISE
+    if not (low if isinstance(low, (bool, np.bool_)) else low.any()):
+        return None
+    cells = low & (sampling_rate >= HIGH_RATE)
     what = f"noise_multiplier is below {LOW_NOISE} and sampling_rate at least {HIGH_RATE}"
     return _told(what, cells, "noise_multiplier comes first; were the two swapped?")
 
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
     """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
-    if np.ndim(sampling_rate) or np.ndim(steps) or sampling_rate == 0 or not 1 <= steps < math.floor(1 / sampling_rate):
+    if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0 or not 1 <= steps < math.floor(1 / sampling_rate):
         return None
     return (
         f"steps = {float(steps):g} are less than one pass over the data, which takes 1/sampling_rate = {1 / sampling_rate:.6g}; "
