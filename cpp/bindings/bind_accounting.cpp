@@ -57,6 +57,7 @@ void bind_answer(py::module_& m) {
                                        if (one.usable) rows.emplace_back(one.strategy, one.lower, one.upper, one.nodes);
                                    return rows;
                                })
+        .def_property_readonly("pairs", &Answer::pairs_share)
         .def_readonly("interval", &Answer::interval)
         .def_readonly("coarsened", &Answer::coarsened);
 }

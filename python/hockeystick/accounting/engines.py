@@ -23,8 +23,7 @@ ENGINES = ("auto", "contour", "pld")
 
 SMALLEST_NORMAL = 1e-300  # above it a delta has all its digits; below 2e-308 doubles lose them
 
-BETWEEN_PAIRS = "formula of one step, by pairs above and below"
-EXACT_STEPS = ("exact formula of one step", "gaussian closed form")
+ONE_STEP = ("exact formula of one step", "formula of one step, by pairs above and below", "gaussian closed form")
 
 
 class Question(NamedTuple):
@@ -115,10 +114,10 @@ def _in_words(answer: core.Answer, question: Question, composition: Composition)
         log_upper = None if question.for_epsilon else answer.log_upper
     elif method == "pld":
         method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
-    elif method in EXACT_STEPS:
-        shares = {"rounding": _width(answer)}
-    elif method == BETWEEN_PAIRS:
-        shares = {"pairs": _width(answer)}
+    elif method in ONE_STEP:
+        shares = {"rounding": max(_width(answer) - answer.pairs, 0.0)}
+    if answer.pairs > 0.0:
+        shares["pairs"] = answer.pairs
     return Answer(answer.lower, answer.upper, method, shares, composition.name_of(answer), log_upper, _tried(answer))
 
 

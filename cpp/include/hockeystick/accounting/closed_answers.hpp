@@ -18,9 +18,14 @@ inline void answer_one_step(const WarmBetween& steps, Direction direction, const
     answer.lower = above.lower, answer.upper = above.upper;
     answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
     if (steps.one_for_both_ends) return;
-    answer.lower = steps.below ? infinity : 0.0;
-    if (steps.below)
-        for (const CountedPair& step : steps.below->steps()) answer.lower = min(answer.lower, ask(step).lower);
+    answer.dominating_lower = above.lower;
+    const Steps& below = steps.below ? steps.below->steps() : Steps{};
+    answer.lower = below.empty() ? 0.0 : infinity, answer.attained_upper = below.size() > 1 ? infinity : 0.0;
+    for (const CountedPair& step : below) {
+        const Interval attained = ask(step);
+        answer.lower = min(answer.lower, attained.lower);
+        answer.attained_upper = max(answer.attained_upper, attained.upper);
+    }
     if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
 }
 

@@ -146,7 +146,11 @@ class Engine {
     template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
-        if (!steps.one_for_both_ends) found.lower = steps.below ? min(ask(*steps.below).lower, found.upper) : 0.0;
+        if (!steps.one_for_both_ends) {
+            const Answer attained = steps.below ? ask(*steps.below) : Answer{};
+            found.dominating_lower = found.lower, found.attained_upper = attained.upper;
+            found.lower = min(attained.lower, found.upper);
+        }
         return better(std::move(best), std::move(found));
     }
 

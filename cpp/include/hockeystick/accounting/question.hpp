@@ -102,19 +102,37 @@ struct Answer {
     contour::StrategyLog tried;      // strategies of the contour engine, in order; empty if upper_only
     double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
     bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
+    // What the pairs that dominate leak at least, and what is attained leaks at most. Where one list
+    // of pairs serves both ends, the second is infinite.
+    double dominating_lower = 0.0, attained_upper = infinity;
+
+    // The part of the width that lies between the two lists of pairs. No computing mends it; the
+    // rest is numerical.
+    double between_pairs() const {
+        const double top = min(dominating_lower, upper), bottom = max(attained_upper, lower);
+        return top > bottom ? top - bottom : 0.0;
+    }
+    // The same, relative to the upper end.
+    double pairs_share() const {
+        const double part = between_pairs();
+        if (part == 0.0) return 0.0;
+        return part < infinity ? part / upper : 1.0;
+    }
 
     // Whether no second engine is needed.
     bool narrow(const Question& question) const {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
-        return upper < infinity && upper - lower <= max(good_enough * upper, least);
+        return upper < infinity && upper - lower - between_pairs() <= max(good_enough * upper, least);
     }
 };
 
 // The intersection of two brackets, under the name of the one with the smaller upper end.
 inline Answer better(Answer one, Answer other) {
     const double lower = max(one.lower, other.lower);
+    const double dominating = max(one.dominating_lower, other.dominating_lower);
+    const double attained = min(one.attained_upper, other.attained_upper);
     Answer winner = std::move(other.upper <= one.upper ? other : one);
-    winner.lower = lower;
+    winner.lower = lower, winner.dominating_lower = dominating, winner.attained_upper = attained;
     return winner;
 }
 

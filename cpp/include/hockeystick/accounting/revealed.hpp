@@ -85,6 +85,8 @@ std::vector<Answer> answers_for_delta(const Concealed& above, const Concealed& b
     for (Answer& answer : found) {
         answer.upper = with_revealed(above.revealed, answer.upper, End::upper);
         answer.lower = with_revealed(below.revealed, answer.lower, End::lower);
+        answer.dominating_lower = with_revealed(above.revealed, answer.dominating_lower, End::lower);
+        answer.attained_upper = with_revealed(below.revealed, answer.attained_upper, End::upper);
         answer.contour.log_upper = min(std::log(answer.upper) * down, 0.0);
         answer.contour.log_lower = std::log(answer.lower) * up;
     }
@@ -102,7 +104,8 @@ std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed&
     for (Answer& answer : found) {
         answer.lower = most < 0.0 ? infinity : 0.0;
         for (const Answer& other : lowest)
-            if (most >= 0.0 && most < 1.0 && other.direction == answer.direction) answer.lower = other.lower;
+            if (most >= 0.0 && most < 1.0 && other.direction == answer.direction)
+                answer.lower = other.lower, answer.attained_upper = other.attained_upper;
         if (least < 0.0) answer.upper = infinity, answer.method = Method::infinite_mass;
     }
     return found;
