@@ -8,12 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hockeystick._checks import at_most, choice, count_scalar, positive_scalar
+from hockeystick._checks import choice, count_scalar, positive_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import fedavg_gdp, fedprox_gdp
 from hockeystick.federated.arguments import SCHEDULES, Schedule
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
+from hockeystick.simulate.algorithms.algorithm import (
+    ALL,
+    Algorithm,
+    Records,
+    check_records,
+    check_sampler,
+    each_silo,
+)
 from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.averaged_models import averaged_models
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
@@ -133,29 +141,26 @@ class NoisyFedAvg(Algorithm):
                 'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
             )
             raise NoGuaranteeError(msg)
-        if isinstance(self.clients, EveryRound) and problem.smoothness is not None and not poisson:
-            smoothness = problem.smoothness
-            return Guarantee(
-                "replace",
-                "the last model only",
-                f"federated.{'fedprox' if isinstance(self, NoisyFedProx) else 'fedavg'}_gdp",
-                lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
-            )
-        # A round with m models is Gaussian with this parameter, whoever they are; with Poisson clients there may be one alone.
-        _, size, _ = self.clients._numbers("clients", problem.num_silos)
-        m = 1 if isinstance(self.clients, Poisson) else min(size, problem.num_silos)
-        mu = np.sqrt(np.cumsum((self.data_sensitivity(rounds, m) * math.sqrt(m) / noise) ** 2))
-
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            return float(gdp_epsilon(mu[t - 1], delta))
-
+        each = averaged_models(
+            self.clients, problem.num_silos, self.data_sensitivity(rounds, 1), noise, self._use(problem)
+        )
+        if not isinstance(self.clients, EveryRound) or problem.smoothness is None or poisson:
+            return each
+        smoothness = problem.smoothness
         return Guarantee(
             "replace",
-            "the averaged model of every round",
-            "gdp_epsilon; composition of all rounds, as if every client took part in each",
-            epsilon,
+            "the last model only",
+            f"federated.{'fedprox' if isinstance(self, NoisyFedProx) else 'fedavg'}_gdp; or, if smaller: {each.source}",
+            lambda t, delta: min(
+                float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)), each.epsilon(t, delta)
+            ),
         )
+
+    def _use(self, problem: Problem) -> float:
+        """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
+        samplers = each_silo("records", self.records, problem)
+        sizes = problem.sizes or ()
+        return max(sampler._use(n, self.local_steps) for sampler, n in zip(samplers, sizes, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
