@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 import hockeystick._core as core
 from hockeystick._checks import Array
+from hockeystick._numeric.rounding import LARGEST_BELOW_ONE, UNIT
 from hockeystick.kernels import log_q
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
@@ -35,8 +36,7 @@ SUMS = 2**16  # values of the sum
 STEPS_A_DEVIATION = 256.0  # of the sum
 GROUPS = 2000  # of sums of similar likelihood ratios
 
-UNIT = 2.0**-53
-TRANSFORM = 16.0 * UNIT * math.log2(SUMS)  # of a Fourier transform, over the sum of its terms' sizes
+TRANSFORM = 8.0 * UNIT * math.log2(SUMS)  # of a Fourier transform, over the sum of its terms' sizes
 INPUTS = 1e-13  # of all masses of one output together: an exponential of at most 100 errs by 100 units
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # exact to 1e-15 on cells of a width below 0.005
 
@@ -125,7 +125,7 @@ def _sums(r: float, num_batches: int, cap: float) -> tuple[Array, float]:
     still, less, more = (np.fft.rfft(np.bincount(steps, law, SUMS)) for law in masses)
     others = _power(still, num_batches - 1)
     each = TRANSFORM + INPUTS
-    errors = num_batches * (each + 16.0 * UNIT) * (np.abs(still) + each) ** max(num_batches - 2, 0)
+    errors = num_batches * (each + 8.0 * UNIT) * (np.abs(still) + each) ** max(num_batches - 2, 0)
     errors += TRANSFORM * np.abs(others)
     return np.array([np.fft.irfft(moved * others, SUMS) for moved in (more, less)]), 2.0 * float(errors.sum()) / SUMS
 
@@ -147,7 +147,7 @@ def _groups(sums: Array, error: float) -> tuple[Array, Array]:
     order = np.argsort(np.where(known, np.log(p) - np.log(q), -np.inf), kind="stable")
     both = np.cumsum(0.5 * (p + q)[order])
     share = both / both[-1]
-    odds = np.log(share / (1.0 - np.minimum(share, 1.0 - UNIT)))  # even groups of these resolve either tail
+    odds = np.log(share / (1.0 - np.minimum(share, LARGEST_BELOW_ONE)))  # even groups of these resolve either tail
     rank = np.floor((odds - odds[0]) / (odds[-1] - odds[0]) * GROUPS)
     unknown = int(np.count_nonzero(~known))
     starts = np.unique(np.concatenate([[0, unknown], np.flatnonzero(np.diff(rank)) + 1]))
