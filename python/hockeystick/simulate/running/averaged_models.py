@@ -136,7 +136,7 @@ def averaged_models(clients: Participation, num_clients: int, moves: Array, nois
     shifts = shifts * UP
     mu = np.sqrt(np.cumsum(shifts**2)) * UP
     levels = shifts[0] * np.exp(-SAME_STEP * np.floor(np.log(shifts[0] / shifts) / SAME_STEP)) * UP
-    levels[shifts >= shifts[0]] = shifts[0]
+    levels = np.minimum(np.maximum(levels, shifts), shifts[0])
 
     def step(shift: float) -> Mechanism:
         if isinstance(clients, Poisson):
