@@ -145,10 +145,12 @@ void bind_sampled(py::module_& m) {
         py::arg("shift"), py::arg("sampling_rate"));
     m.def(
         "truncated_poisson",
-        [](double shift, double rate, double truncation, bool replaced) -> Held {
-            return std::make_shared<mechanism::TruncatedPoisson>(shift, rate, truncation, replaced);
+        [](double shift, double rate, double last, double excess, double swapped, bool replaced) -> Held {
+            return std::make_shared<mechanism::TruncatedPoisson>(
+                shift, rate, mechanism::Truncation{last, excess, swapped}, replaced);
         },
-        py::arg("shift"), py::arg("sampling_rate"), py::arg("truncation"), py::arg("replaced"));
+        py::arg("shift"), py::arg("sampling_rate"), py::arg("last"), py::arg("excess"), py::arg("swapped"),
+        py::arg("replaced"));
     m.def(
         "poisson_sampled",
         [](const Held& base, double rate, bool upper) {

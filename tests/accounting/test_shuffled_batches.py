@@ -9,6 +9,7 @@ import pytest
 from scipy.special import log_ndtr, ndtr
 
 import hockeystick as hs
+from hockeystick.accounting.shuffled_outputs import SumOfOutputs
 
 
 def events(noise, num_batches, eps):
@@ -47,6 +48,41 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     bracket = hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=2)
     assert 0.5 * max(deltas) <= bracket.lower <= max(deltas) * (1 + 1e-4)
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
+@pytest.mark.parametrize("num_batches", [2, 3])
+def test_sums_of_outputs_know_nearly_all(noise, num_batches):
+    """The pair of the sum lies below the outputs' own, by a sum over all of them, and within 4 % of it at its first order."""
+    r = 1 / noise
+    points, coarse = {2: (1_501, 1e-4), 3: (221, 1e-3)}[num_batches]
+    x = np.linspace(-7.0, 7.0 + 2 * r, points)
+    grids = np.meshgrid(*[x] * num_batches, sparse=True)
+    base = (x[1] - x[0]) ** num_batches / (2 * math.pi) ** (num_batches / 2)
+    base = base * np.exp(-0.5 * sum(g * g for g in grids))
+    p, q = (base * sum(np.exp(m * g - m * m / 2) for g in grids) / num_batches for m in (2 * r, r))
+    pair = SumOfOutputs(noise, num_batches)
+    for eps in (0.0, 0.1, 0.5, 1.5):
+        exact = max(float(np.maximum(a - math.exp(eps) * b, 0.0).sum()) for a, b in ((p, q), (q, p)))
+        found = hs.Accountant().compose(pair).delta_bracket(eps).lower
+        assert found <= exact * (1 + coarse) + 1e-12
+        if eps == 0:
+            assert found >= 0.96 * exact
+
+
+def test_two_epochs_of_the_review():
+    """At noise 2, 50 batches, two epochs and eps = 0 the example's delta, by simulated likelihood ratios, is attained."""
+    r, runs = 0.5, 200_000
+    rng = np.random.default_rng(3)
+    ratio = np.ones(runs)
+    for _ in range(2):
+        x = rng.standard_normal((runs, 50))
+        x[:, 0] += 2 * r
+        ratio *= np.exp(2 * r * (x - r)).sum(1) / np.exp(r * (x - r / 2)).sum(1)
+    loss = np.maximum(1 - 1 / ratio, 0.0)
+    found = hs.shuffled_batches_delta(0.0, noise_multiplier=2.0, num_batches=50, epochs=2)
+    assert found.lower >= 0.0636
+    assert abs(found.lower - loss.mean()) < 5 * loss.std() / math.sqrt(runs)
 
 
 def test_simulated_shuffles_attain_the_lower_end():

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import numpy as np
-
-import hockeystick._core as core
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, positive_scalar, scalar
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.kernels import log_q
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.accounting.shuffled_outputs import LargestOutput, SumOfOutputs
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 from hockeystick.mechanisms.random_allocation import MOST_STEPS, NOISE, RandomAllocation
 
 __all__ = ["shuffled_batches_delta", "shuffled_batches_epsilon"]
-
-CELLS = 4000
-LEAST_MASS = 1e-280
-MASS_ERROR = 1e-10  # far more than that of a difference of two tails
 
 
 def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1) -> Bracket:
@@ -59,14 +50,15 @@ def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: 
     Lower end, the largest of these, a shuffle for each epoch, r = 1/noise_multiplier, N of variance 1, in both directions:
     (a) all others contribute -1, the record 1 or nothing: means of N(2r e_t) against means of N(r e_t) over the T batches t (Chua et
     al. 2024), by the largest output of each epoch, in cells; their events are unions of these.
-    (b) the others contribute nothing: `RandomAllocation`.
+    (b) the same, by the sum over the outputs x of exp(2r(x - r)) - exp(r(x - r/2)), the likelihood ratio to first order.
+    (c) the others contribute nothing: `RandomAllocation`.
 
     Examples
     --------
     >>> import hockeystick as hs
     >>> bracket = hs.shuffled_batches_delta(1.0, noise_multiplier=1.0, num_batches=1000)
     >>> print(hs.format_lower(bracket.lower, ".1e"), hs.format_upper(bracket.upper, ".1e"))
-    9.9e-04 1.3e-01
+    1.0e-03 1.3e-01
     """
     eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
     upper, candidates = _accountants(noise_multiplier, num_batches, epochs)
@@ -111,33 +103,6 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
     return _bracket(lower, upper.epsilon(delta), by)
 
 
-@dataclass(frozen=True)
-class _LargestOutput(Mechanism):
-    """The largest output of an epoch in which the other records contribute -1, this one 1 or nothing; dominated by its pair."""
-
-    noise_multiplier: float
-    num_batches: int
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        del adjacency
-        r = 1.0 / self.noise_multiplier
-        at = np.linspace(r - 37.0, 2.0 * r + 37.0, CELLS + 1)
-        p, q = (_masses(at, moved, self.num_batches) for moved in (2.0 * r, r))
-        less, more = (
-            [np.where(law > LEAST_MASS, law * (1.0 - MASS_ERROR), 0.0) for law in (p, q)],
-            [np.maximum(law * (1.0 + MASS_ERROR), LEAST_MASS) for law in (p, q)],
-        )
-        return core.discrete_pairs(*(law.tolist() for law in (less[0], more[1], less[1], more[0])))
-
-
-def _masses(at: Array, moved: float, num_batches: int) -> Array:
-    """Return the masses between points of the largest of normal variables, one of which is moved; each in its smaller tail."""
-    log_below = log_q(moved - at) + (num_batches - 1) * np.asarray(log_q(-at))
-    below, above = np.diff(np.exp(log_below)), np.diff(np.expm1(log_below))
-    masses: Array = np.maximum(np.where(log_below[1:] < -math.log(2.0), below, above), 0.0)
-    return masses
-
-
 def _accountants(
     noise_multiplier: float, num_batches: int, epochs: int
 ) -> tuple[Accountant, list[tuple[str, Accountant]]]:
@@ -157,7 +122,9 @@ def _attained(noise: float, num_batches: int) -> Iterator[tuple[str, Mechanism]]
     if num_batches == 1:
         yield "one batch", Gaussian(noise)
         return
-    yield "the largest output against others of -1", _LargestOutput(noise, num_batches)
+    yield "the largest output against others of -1", LargestOutput(noise, num_batches)
+    if NOISE[0] <= noise <= NOISE[1]:
+        yield "a sum of the outputs against others of -1", SumOfOutputs(noise, num_batches)
     if NOISE[0] <= noise <= NOISE[1]:
         yield "random allocation, others of 0", RandomAllocation(Gaussian(noise), num_batches)
 

@@ -27,14 +27,11 @@ class TruncatedPoissonSampled(Mechanism):
 
     Notes
     -----
-    The algorithm of arXiv:2508.15089, with this proof. Let z be the record
-    that differs, q the sampling rate, B the largest batch, S the sample of the other records, which is common to both data
-    sets, and |S| >= B with probability t. If |S| < B nothing is dropped: Poisson sampling. Else let T be a uniform B-subset
-    of S. Without z the batch is T. With z in the data, z takes the place of a uniform member of T with probability
-    q B/(|S| + 1) <= q, else the batch is T: sampling of rate at most q of a move by at most two sensitivities. Showing
-    which of both happened, the pair is (1 - t) of Poisson sampling and t of Poisson sampling with twice the
-    sensitivity; where z is replaced the same holds of the pairs of `PoissonSampled`. Both rise with q, and the second is the larger,
-    so that an upper bound of t will do.
+    The algorithm of arXiv:2508.15089, with a bound of its own: docs/accounting/sampling.md, Truncated samples, has the proof. Let B be the
+    largest batch. Truncation makes it likelier that the record that differs is in a full batch, and no likelier that it is in a smaller one.
+    A full batch with the record is compared with what the B - 1 others alone give, one sensitivity away: Poisson sampling at
+    a higher rate where the other records leave one place. Where most samples are truncated it is compared with a batch in which another
+    record has its place, two sensitivities away. The pair shows which case it is.
 
     The bound need not be attained. The lower end is that of a data set whose other records contribute nothing. There z is in the batch
     with the probability r = E min(M, B)/n, M the binomial size of the sample of all n records, and nothing else is seen: Poisson
@@ -44,8 +41,8 @@ class TruncatedPoissonSampled(Mechanism):
     --------
     >>> import hockeystick as hs
     >>> step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
-    >>> round(hs.Accountant().compose(step, 100).epsilon(1e-5), 1)
-    2.4
+    >>> print(hs.format_upper(hs.Accountant().compose(step, 100).epsilon(1e-5), ".2f"))
+    0.73
     """
 
     mechanism: Mechanism

@@ -10,8 +10,9 @@ from __future__ import annotations
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.algorithms.fedavg import LocalSGD, NoisyFedAvg, NoisyFedProx
+from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg, NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL
+from hockeystick.simulate.algorithms.local_sgd import LocalSGD
 from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD
 from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD, TrustedAggregator
 from hockeystick.simulate.algorithms.shuffled import BinomialNoise, ShuffledMinibatchSGD

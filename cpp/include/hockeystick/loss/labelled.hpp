@@ -2,8 +2,9 @@
 // has its probability, and the label is part of the output.
 //
 // Showing the label can only add to the divergence. So this loss bounds a mechanism that behaves in
-// one of several ways, with the same probabilities on both data sets. The labels are equally likely
-// under P and Q, so all masses and delta are weighted sums.
+// one of several ways. Where a label is equally likely under P and Q, all masses and delta are
+// weighted sums. Where it has the probabilities w and w' under P and Q, its losses are those of its
+// own pair and log(w/w') besides, here called its offset.
 #pragma once
 
 #include <algorithm>
@@ -18,70 +19,95 @@ inline namespace HOCKEYSTICK_ISA {
 
 class LabelledLoss final : public PrivacyLoss {
   public:
-    // Losses, and as many positive weights, which sum to 1 up to rounding.
-    LabelledLoss(std::vector<Loss> losses, std::vector<double> weights)
-        : losses_(std::move(losses)), weights_(std::move(weights)) {}
+    // Losses, and as many positive weights, which sum to 1 up to rounding. An offset is at most 5 in
+    // size and errs by a few ulps of itself or of 1; e^-offset times the weight is that under Q.
+    struct Label {
+        Loss loss;
+        double weight, offset = 0.0;
+    };
+    explicit LabelledLoss(std::vector<Label> labels) : labels_(std::move(labels)) {}
     LossMasses masses(double eps) const override {
         LossMasses all{0.0, 0.0, 0.0, 0.0};
-        for (std::size_t k = 0; k < losses_.size(); ++k) {
-            const LossMasses x = losses_[k]->masses(eps);
-            const double weight = weights_[k];
-            all.p_below += weight * x.p_below, all.p_above += weight * x.p_above;
-            all.q_below += weight * x.q_below, all.q_above += weight * x.q_above;
+        for (const Label& label : labels_) {
+            const LossMasses x = label.loss->masses(eps - label.offset);
+            const double p = label.weight, q = of_q(label);
+            all.p_below += p * x.p_below, all.p_above += p * x.p_above;
+            all.q_below += q * x.q_below, all.q_above += q * x.q_above;
         }
         return all;
     }
     double delta(double eps) const override {
-        return sum([eps](const PrivacyLoss& x) { return x.delta(eps); });
+        return sum([eps](const Label& x) { return x.loss->delta(eps - x.offset); });
     }
     double p_infinite() const override {
-        return sum([](const PrivacyLoss& x) { return x.p_infinite(); });
+        return sum([](const Label& x) { return x.loss->p_infinite(); });
     }
     double lowest() const override {
-        return -largest([](const PrivacyLoss& x) { return -x.lowest(); });
+        return -largest([](const Label& x) { return -(x.loss->lowest() + x.offset); });
     }
     double highest() const override {
-        return largest([](const PrivacyLoss& x) { return x.highest(); });
+        return largest([](const Label& x) { return x.loss->highest() + x.offset; });
     }
     double highest_error() const override {
-        return largest([](const PrivacyLoss& x) { return x.highest_error(); });
+        return largest([](const Label& x) { return x.loss->highest_error() + offset_error(x); });
     }
     double scale() const override {
-        return largest([](const PrivacyLoss& x) { return x.scale(); }) + static_cast<double>(losses_.size()) / 16.0;
+        return largest([](const Label& x) { return x.loss->scale(); }) + static_cast<double>(labels_.size()) / 16.0;
     }
     LossErrors errors() const override {
-        const double terms = 2.0 * static_cast<double>(losses_.size());
+        const double terms = 2.0 * static_cast<double>(labels_.size());
         LossErrors errors;
-        errors.loss = largest([](const PrivacyLoss& x) { return x.errors().loss; });
-        errors.growing = largest([](const PrivacyLoss& x) { return x.errors().growing; });
-        errors.removed_rate = largest([](const PrivacyLoss& x) { return x.errors().removed_rate; });  // one, or none
-        errors.highest = largest([](const PrivacyLoss& x) { return x.errors().highest; });
-        errors.atoms = largest([](const PrivacyLoss& x) { return x.errors().atoms; }) + terms;
-        errors.infinite = largest([](const PrivacyLoss& x) { return x.errors().infinite; }) + terms;
+        errors.loss = largest([](const Label& x) { return x.loss->errors().loss + offset_error(x); });
+        errors.growing = largest([](const Label& x) { return x.loss->errors().growing * std::exp(-x.offset); });
+        errors.highest = largest([](const Label& x) { return x.loss->errors().highest; });
+        errors.atoms = largest([](const Label& x) { return x.loss->errors().atoms; }) + terms;
+        errors.infinite = largest([](const Label& x) { return x.loss->errors().infinite; }) + terms;
+        add_removed_rates(errors);
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {
         std::vector<OutlinePoint> points;
-        for (std::size_t k = 0; k < losses_.size(); ++k)
-            for (const OutlinePoint& x : losses_[k]->outline())
-                points.push_back({x.loss, x.log_p + std::log(weights_[k]), x.log_q + std::log(weights_[k])});
+        for (const Label& label : labels_)
+            for (const OutlinePoint& x : label.loss->outline())
+                points.push_back({x.loss + label.offset, x.log_p + std::log(label.weight),
+                                  x.log_q + std::log(label.weight) - label.offset});
         return points;
     }
 
   private:
+    static double of_q(const Label& label) {
+        return label.offset == 0.0 ? label.weight : label.weight * std::exp(-label.offset);
+    }
+    // Of the offset, and of a loss less the offset.
+    static double offset_error(const Label& label) {
+        return label.offset == 0.0 ? 0.0 : sixteen_roundings * (1.0 + std::fabs(label.offset));
+    }
+    // Samples of several rates, moved by offsets. With f(r) = (1 - log r) min(r + eps, 1), r the
+    // largest rate and s another one, f(s) is at most f(r) + log(r/s) (s + eps); and a loss less an
+    // offset exceeds eps by at most |offset|.
+    void add_removed_rates(LossErrors& errors) const {
+        const auto rate = [](const Label& x) { return x.loss->errors().removed_rate; };
+        const double top = errors.removed_rate = largest(rate);
+        for (const Label& x : labels_) {
+            if (rate(x) == 0.0) continue;
+            const double excess = std::log(top / rate(x));
+            errors.relative = max(errors.relative, sixteen_roundings * (1.0 + excess));
+            const double moved = (1.0 - std::log(rate(x))) * std::fabs(x.offset) + excess * rate(x);
+            errors.loss = max(errors.loss, x.loss->errors().loss + offset_error(x) + sixteen_roundings * moved);
+        }
+    }
     template <class Function> double sum(const Function& f) const {
         double total = 0.0;
-        for (std::size_t k = 0; k < losses_.size(); ++k) total += weights_[k] * f(*losses_[k]);
+        for (const Label& label : labels_) total += label.weight * f(label);
         return total;
     }
     template <class Function> double largest(const Function& f) const {
-        double maximum = f(*losses_.front());
-        for (const Loss& loss : losses_) maximum = max(maximum, f(*loss));
+        double maximum = f(labels_.front());
+        for (const Label& label : labels_) maximum = max(maximum, f(label));
         return maximum;
     }
 
-    std::vector<Loss> losses_;
-    std::vector<double> weights_;
+    std::vector<Label> labels_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -15,9 +15,10 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
   public:
     explicit LabelledNoise(WeightedShifts mixture) : mixture_(std::move(mixture)) { require_weighted_shifts(mixture_); }
     Loss loss(Direction) const override {
-        std::vector<Loss> losses;
-        for (const double shift : mixture_.shifts) losses.push_back(std::make_shared<NoiseLoss>(shift));
-        return std::make_shared<LabelledLoss>(std::move(losses), mixture_.weights);
+        std::vector<LabelledLoss::Label> labels;
+        for (std::size_t k = 0; k < mixture_.shifts.size(); ++k)
+            labels.push_back({std::make_shared<NoiseLoss>(mixture_.shifts[k]), mixture_.weights[k]});
+        return std::make_shared<LabelledLoss>(std::move(labels));
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

@@ -1,13 +1,21 @@
 // Gaussian noise on a Poisson sample that is truncated to a largest size, where a record is added
-// or removed, or replaced.
+// or removed, or replaced. Theorem and proof: docs/accounting/sampling.md, Truncated samples.
 //
-// In a full sample the new record displaces another one, which moves the sum by twice the shift.
-// The pair reveals whether the sample was truncated: with probability 1 - truncation it is the pair
-// of the Poisson sample, with probability `truncation` the same pair at twice the shift
-// (loss/labelled.hpp).
+// The pair is one of several, and shows which one. Under Q all of them are N(0, 1). Under P, with
+// r the shift of one record, q the sampling rate and x the excess:
+//
+//   probability under Q         under P, times that probability
+//   1 - last (1 + x) - swapped  (1-q) N(0, 1) + q N(r, 1)         a Poisson sample
+//   last                        (1-q) N(0, 1) + q (1+x) N(r, 1)   the others leave one place
+//   last x                      (1-q) N(0, 1)                     the batch is full without it
+//   swapped                     (1-q) N(0, 1) + q N(2r, 1)        it displaces another record
+//
+// Where a record is replaced, the first two rows are compared with the same at -r, the third leaks
+// nothing, and the fourth is a batch of fixed size in which one record moves the sum by 2r.
 #pragma once
 
 #include <hockeystick/loss/labelled.hpp>
+#include <hockeystick/mechanism/fixed_size_sampled.hpp>
 #include <hockeystick/mechanism/gaussian.hpp>
 #include <hockeystick/mechanism/poisson_sampled.hpp>
 #include <hockeystick/mechanism/replaced_gaussian.hpp>
@@ -15,23 +23,49 @@
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
+// The probabilities `last` and `swapped` of the table above, and its x.
+struct Truncation {
+    double last, excess, swapped;
+};
+
+// A row of the table: its probability under Q; that under P, over it; and its own pair, a Poisson
+// sample of this rate in which one record moves the sum by `shift`.
+struct TruncatedLabel {
+    double weight, ratio, rate, shift;
+};
+
+inline constexpr double largest_excess = 100.0;  // keeps the offset log(1 + q x) of a label below 5
+
 class TruncatedPoisson final : public Pair {
   public:
-    // `shift` is that of one record, `truncation` the probability that the sample is truncated.
-    TruncatedPoisson(double shift, double rate, double truncation, bool replaced)
+    // `shift` is that of one record.
+    TruncatedPoisson(double shift, double rate, const Truncation& truncation, bool replaced)
         : shift_(shift), rate_(rate), truncation_(truncation), replaced_(replaced) {
+        const auto& [last, excess, swapped] = truncation;
         require(shift > 0.0, "shift", "be positive", shift);
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
-        require(truncation > 0.0 && truncation < 1.0, "truncation", "lie in (0, 1)", truncation);
+        require(last >= 0.0 && last < 1.0, "last", "lie in [0, 1)", last);
+        require(excess >= 0.0 && excess <= largest_excess, "excess", "lie in [0, 100]", excess);
+        require(swapped >= 0.0 && last * (1.0 + excess) + swapped < 1.0, "swapped",
+                "be non-negative and below 1 - last (1 + excess)", swapped);
+    }
+    // The rows that have a probability.
+    std::vector<TruncatedLabel> labels() const {
+        const auto& [last, excess, swapped] = truncation_;
+        std::vector<TruncatedLabel> all{{1.0 - (last * (1.0 + excess) + swapped), 1.0, rate_, shift_}};
+        if (last > 0.0) all.push_back({last, 1.0 + rate_ * excess, crowded_rate(), shift_});
+        if (last * excess > 0.0) all.push_back({last * excess, 1.0 - rate_, 0.0, shift_});
+        if (swapped > 0.0) all.push_back({swapped, 1.0, rate_, 2.0 * shift_});
+        return all;
     }
     Loss loss(Direction direction) const override {
-        return std::make_shared<LabelledLoss>(
-            std::vector{at_shift(shift_)->loss(direction), at_shift(2.0 * shift_)->loss(direction)},
-            std::vector{1.0 - truncation_, truncation_});
+        std::vector<LabelledLoss::Label> losses;
+        for (const TruncatedLabel& label : labels()) losses.push_back(loss_of(label, direction));
+        return std::make_shared<LabelledLoss>(std::move(losses));
     }
     bool symmetric() const override { return replaced_; }
 
-    // The pair reveals the truncation, so a further sample multiplies the rate in either case.
+    // The table holds for the product of the rates: its proof has no other use of q.
     PairPointer sampled(double rate, End end) const override {
         return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), false);
     }
@@ -39,22 +73,36 @@ class TruncatedPoisson final : public Pair {
         return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), true);
     }
     std::vector<double> parameters() const override {
-        return {shift_, rate_, truncation_, static_cast<double>(replaced_)};
+        return {
+            shift_, rate_, truncation_.last, truncation_.excess, truncation_.swapped, static_cast<double>(replaced_)};
     }
-    double truncation() const { return truncation_; }
 
   private:
-    // The pair of a sample in which one record moves the sum by `shift`.
-    PairPointer at_shift(double shift) const {
-        if (replaced_) return std::make_shared<ReplacedGaussian>(shift, rate_);
-        return std::make_shared<PoissonSampled>(Gaussian::of_shift(shift), rate_);
+    // q (1 + x)/(1 + q x), rounded up: a larger rate leaks more.
+    double crowded_rate() const {
+        if (truncation_.excess == 0.0) return rate_;
+        return min(rate_ * ((1.0 + truncation_.excess) / (1.0 + rate_ * truncation_.excess)) * up, 1.0);
+    }
+    LabelledLoss::Label loss_of(const TruncatedLabel& label, Direction direction) const {
+        const Loss loss = pair_of(label)->loss(direction);
+        if (replaced_) return {loss, label.weight * label.ratio};
+        const double offset = label.rate == 0.0 ? std::log1p(-rate_) : std::log1p(label.ratio - 1.0);
+        if (direction == Direction::remove) return {loss, label.weight * label.ratio, offset};
+        return {loss, label.weight, -offset};
+    }
+    PairPointer pair_of(const TruncatedLabel& label) const {
+        if (label.rate == 0.0) return nothing();
+        if (!replaced_) return mechanism::poisson_sampled(Gaussian::of_shift(label.shift), label.rate);
+        if (label.shift == shift_ && label.rate < 1.0) return std::make_shared<ReplacedGaussian>(shift_, label.rate);
+        return std::make_shared<FixedSizeSampled>(Gaussian::of_shift(2.0 * shift_), label.rate);
     }
     PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
         if (rate == 0.0) return nothing();
         return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, replaced);
     }
 
-    double shift_, rate_, truncation_;
+    double shift_, rate_;
+    Truncation truncation_;
     bool replaced_;
 };
 

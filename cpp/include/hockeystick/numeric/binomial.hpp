@@ -37,32 +37,43 @@ inline constexpr double least_probability = 1e-300;
 
 inline constexpr double most_tail_terms = 1e4;  // a geometric series bounds the others
 
-// An upper bound of the probability of at least `least` >= 1 successes; close, unless near 1.
+// An upper bound of the logarithm of the probability of j successes. It errs by a few ulps of the
+// lgamma values. Below the probability 1e-300 the bound may be too low: callers raise it to that.
+inline double log_binomial_upper(double n, double j, double rate) {
+    const double parts[] = {std::lgamma(n + 1.0), -std::lgamma(j + 1.0), -std::lgamma(n - j + 1.0), j * std::log(rate),
+                            (n - j) * std::log1p(-rate)};
+    CompensatedSum sum, size;
+    for (const double part : parts) sum.add(part), size.add(std::fabs(part));
+    return sum.value() + sixteen_roundings * size.value();
+}
+
+// An upper bound of the logarithm of: the probability of more than `least` successes, over that of
+// `least`. It is infinite where the probabilities do not fall after 1e4 terms.
 //
-// The terms are relative to the first one. Its logarithm errs by a few ulps of the lgamma values,
-// the ratios of 1e4 neighbours together by far less than the 1e-9 that is added.
-inline double binomial_upper_tail(double n, double rate, double least) {
-    require(n >= 0.0 && n <= 0x1p53, "trials", "lie in [0, 2^53]", n);
-    require_probability("rate", rate);
-    require(least >= 0.0, "least", "be non-negative", least);
-    if (least > n || rate == 0.0) return 0.0;
-    if (rate == 1.0) return 1.0;
-    const double parts[] = {std::lgamma(n + 1.0), -std::lgamma(least + 1.0), -std::lgamma(n - least + 1.0),
-                            least * std::log(rate), (n - least) * std::log1p(-rate)};
-    CompensatedSum first, size;
-    for (const double part : parts) first.add(part), size.add(std::fabs(part));
+// The ratios of 1e4 neighbours together err by far less than the 1e-9 that is added.
+inline double log_binomial_excess(double n, double rate, double least) {
     const double odds = std::log(rate) - std::log1p(-rate);
-    double log_ratio = -infinity;             // of the last term, over the one before
-    double log_term = 0.0, log_series = 0.0;  // of the last term and of their sum, over the first term
+    double log_ratio = -infinity;                   // of the last term, over the one before
+    double log_term = 0.0, log_series = -infinity;  // of the last term and of the sum, over the term of `least`
     for (double j = least; j < std::min(n, least + most_tail_terms); ++j) {
         log_ratio = std::log((n - j) / (j + 1.0)) + odds;
         log_term += log_ratio;
         log_series = log_sum(log_series, log_term);
     }
     const double last = std::exp(log_ratio);
-    if (last > 1.0 - 1e-5) return 1.0;  // the terms do not fall yet: the mean lies far beyond
+    if (last > 1.0 - 1e-5) return infinity;  // the mean lies far beyond
     if (last > 0.0) log_series = log_sum(log_series, log_term + std::log(last) - std::log1p(-last));
-    const double log_tail = first.value() + sixteen_roundings * size.value() + log_series + 1e-9;
+    return log_series + 1e-9;
+}
+
+// An upper bound of the probability of at least `least` >= 1 successes; close, unless near 1.
+inline double binomial_upper_tail(double n, double rate, double least) {
+    require(n >= 0.0 && n <= 0x1p53, "trials", "lie in [0, 2^53]", n);
+    require_probability("rate", rate);
+    require(least >= 0.0, "least", "be non-negative", least);
+    if (least > n || rate == 0.0) return 0.0;
+    if (rate == 1.0) return 1.0;
+    const double log_tail = log_binomial_upper(n, least, rate) + log_sum(0.0, log_binomial_excess(n, rate, least));
     return max(std::exp(min(log_tail, 0.0)), least_probability);
 }
 

@@ -79,7 +79,7 @@ class Algorithm:
 
     def _noises(self, problem: Problem) -> tuple[float, ...]:
         """Return the standard deviation of each silo's noise."""
-        return _each_silo("noise_std", self.noise_std, problem)
+        return each_silo("noise_std", self.noise_std, problem)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         """Return what the compiled loops are told, after checking that settings and problem fit."""
@@ -91,7 +91,7 @@ class Algorithm:
         if isinstance(clients, WithReplacement):
             msg = "clients must take part at most once in a round, not by draws with replacement"
             raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
-        samplers = _each_silo("records", records, problem)
+        samplers = each_silo("records", records, problem)
         kind, size, rate = clients._numbers("clients", problem.num_silos)
         batches = [
             sampler._numbers(f"records of silo {i}", count)
@@ -153,7 +153,7 @@ class Algorithm:
     def _each_message(self, problem: Problem, records: Records, *, local_steps: int = 1) -> Guarantee:
         """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""
         accounts = []
-        samplers = _each_silo("records", records, problem)
+        samplers = each_silo("records", records, problem)
         for sampler, count, noise in zip(samplers, problem.sizes or (), self._noises(problem), strict=True):
             mechanism = Gaussian(noise * sampler._expected(count) / self.clip_norm)
             try:
@@ -179,7 +179,7 @@ def _non_negative(name: str, value: float) -> float:
     return scalar(name, value, lambda x: 0 <= x < math.inf, "be non-negative and finite")
 
 
-def _each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
+def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
     """Return one value for each silo, where one may be given for all."""
     if not isinstance(value, tuple):
         return (value,) * problem.num_silos

@@ -1,4 +1,4 @@
-"""Noisy-FedAvg and Noisy-FedProx (Sun, Shen and Tao 2024), and the local SGD that ISRL-DP is compared with."""
+"""Noisy-FedAvg and Noisy-FedProx (Sun, Shen and Tao 2024)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hockeystick._checks import at_most, choice, count_scalar, positive_scalar
+from hockeystick._checks import choice, count_scalar, positive_scalar
+from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import fedavg_gdp, fedprox_gdp
 from hockeystick.federated.arguments import SCHEDULES, Schedule
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
+from hockeystick.simulate.algorithms.algorithm import (
+    ALL,
+    Algorithm,
+    Records,
+    check_records,
+    check_sampler,
+    each_silo,
+)
 from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.averaged_models import averaged_models
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
+from hockeystick.simulate.running.last_averaged_model import SampledRounds, last_averaged_model
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
 
-__all__ = ["LocalSGD", "NoisyFedAvg", "NoisyFedProx"]
+__all__ = ["NoisyFedAvg", "NoisyFedProx"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,29 +143,46 @@ class NoisyFedAvg(Algorithm):
                 'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
             )
             raise NoGuaranteeError(msg)
-        if isinstance(self.clients, EveryRound) and problem.smoothness is not None and not poisson:
-            smoothness = problem.smoothness
-            return Guarantee(
-                "replace",
-                "the last model only",
-                f"federated.{'fedprox' if isinstance(self, NoisyFedProx) else 'fedavg'}_gdp",
-                lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
-            )
-        # A round with m models is Gaussian with this parameter, whoever they are; with Poisson clients there may be one alone.
-        _, size, _ = self.clients._numbers("clients", problem.num_silos)
-        m = 1 if isinstance(self.clients, Poisson) else min(size, problem.num_silos)
-        mu = np.sqrt(np.cumsum((self.data_sensitivity(rounds, m) * math.sqrt(m) / noise) ** 2))
-
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            return float(gdp_epsilon(mu[t - 1], delta))
-
+        each = averaged_models(
+            self.clients, problem.num_silos, self.data_sensitivity(rounds, 1), noise, self._use(problem)
+        )
+        if problem.smoothness is None or poisson:
+            return each
+        smoothness = problem.smoothness
+        if not isinstance(self.clients, EveryRound):
+            alike = self._sampled_rounds(problem, smoothness)
+            return each if alike is None else last_averaged_model(each, alike, rounds)
         return Guarantee(
             "replace",
-            "the averaged model of every round",
-            "gdp_epsilon; composition of all rounds, as if every client took part in each",
-            epsilon,
+            "the last model only",
+            f"federated.{'fedprox' if isinstance(self, NoisyFedProx) else 'fedavg'}_gdp; or, if smaller: {each.source}",
+            lambda t, delta: min(
+                float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)), each.epsilon(t, delta)
+            ),
         )
+
+    def _sampled_rounds(self, problem: Problem, smoothness: float) -> SampledRounds | None:
+        """Return rounds of a fixed number of clients that are all alike, in deviations of their mean's noise, or None."""
+        alike = isinstance(self.clients, FixedSize) and self.schedule in {"constant", "cyclic"}
+        if not alike or math.isinf(self.radius):
+            return None
+        _, size, _ = self.clients._numbers("clients", problem.num_silos)
+        rate = size / problem.num_silos * self._use(problem) * UP
+        deviation = self._noises(problem)[0] / math.sqrt(size)
+        shift = float(self.data_sensitivity(1, size)[0]) / deviation * UP
+        expansion = self._expansion(smoothness) * UP
+        return SampledRounds(shift, rate, expansion, 2 * self.radius / deviation * UP) if rate < 1 else None
+
+    def _expansion(self, smoothness: float) -> float:
+        """Return the Lipschitz constant of a round's map, which is the same for all rounds."""
+        steps = np.arange(1, self.local_steps + 1) if self.schedule == "cyclic" else np.ones(self.local_steps)
+        return math.exp(math.fsum(np.log1p(self.learning_rate * smoothness / steps)))
+
+    def _use(self, problem: Problem) -> float:
+        """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
+        samplers = each_silo("records", self.records, problem)
+        sizes = problem.sizes or ()
+        return max(sampler._use(n, self.local_steps) for sampler, n in zip(samplers, sizes, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +213,10 @@ class NoisyFedProx(NoisyFedAvg):
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return super()._rule(problem, rounds)._replace(prox=self.prox)
+
+    def _expansion(self, smoothness: float) -> float:
+        gap = self.prox - smoothness  # positive, or nothing is certified
+        return 1 - smoothness / gap * math.expm1(self.local_steps * math.log1p(-self.learning_rate * gap))
 
     def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
         settings = self._settings(problem, smoothness)
@@ -226,64 +257,3 @@ class NoisyFedProx(NoisyFedAvg):
 
 def _samplers(records: Records) -> tuple[Participation, ...]:
     return records if isinstance(records, tuple) else (records,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalSGD(Algorithm):
-    """Clients take noisy local steps on single records, and the server averages their models (Lowy and Razaviyayn 2023).
-
-    Parameters
-    ----------
-    learning_rate : float
-        Step size, positive.
-    local_steps : int
-        Steps of each client in a round.
-    clip_norm : float
-        Of each record's gradient, positive; infinite for no clipping.
-    noise_std : float
-        Of the Gaussian noise added to each local gradient.
-    clients : Participation
-        Which clients take part in a round; all by default.
-    radius : float
-        Of the ball that the averaged model is projected onto.
-
-    Notes
-    -----
-    The baseline of that paper's experiments, whose noise certifies nothing like the epsilon that they name; the guarantee here
-    composes every local step.
-
-    Examples
-    --------
-    >>> from hockeystick import simulate
-    >>> simulate.LocalSGD(learning_rate=0.1, local_steps=5, clip_norm=1.0, noise_std=1.0).local_steps
-    5
-    """
-
-    local_steps: int
-    clients: Participation = ALL
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        self._set("local_steps", count_scalar("local_steps", self.local_steps))
-        check_sampler("clients", self.clients)
-
-    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        noises = self._noises(problem)
-        if len(set(noises)) > 1:
-            msg = f"noise_std must be one number for local steps, not {self.noise_std}"
-            raise ValueError(msg)
-        return self._plain_rule(
-            problem,
-            rounds,
-            self.clients,
-            FixedSize(1),
-            local_steps=self.local_steps,
-            step_noise=noises[0],
-            noise_scales=np.zeros(problem.num_silos),
-            server=AVERAGE,
-        )
-
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
-        del rounds
-        return self._each_message(problem, FixedSize(1), local_steps=self.local_steps)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar, scalar
+from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
@@ -44,6 +45,16 @@ class Participation:
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds."""
         raise NotImplementedError
+
+    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
+        """Return the rounds, at the earliest, in which one member may take part, and the probability that it does in each."""
+        del population
+        return list(range(rounds)), 1.0
+
+    def _use(self, population: int, draws: int) -> float:
+        """Return the probability that one member is in one of several independent draws, or 1 where they are not independent."""
+        del population, draws
+        return 1.0
 
     def draw(self, population: int, *, rounds: int, seed: int, run: int = 0) -> list[NDArray[np.int64]]:
         """Return who takes part, round by round.
@@ -117,6 +128,10 @@ class Poisson(Participation):
         del population
         return "add_or_remove", PoissonSampled(mechanism, self.sampling_rate), lambda rounds: rounds
 
+    def _use(self, population: int, draws: int) -> float:
+        del population
+        return _in_one_of(draws, self.sampling_rate)
+
 
 @dataclass(frozen=True)
 class _Sized(Participation):
@@ -142,6 +157,12 @@ class FixedSize(_Sized):
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         return "replace", FixedSizeSampled(mechanism, population, self.size, replacement=False), lambda rounds: rounds
 
+    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
+        return list(range(rounds)), self.size / population
+
+    def _use(self, population: int, draws: int) -> float:
+        return _in_one_of(draws, self.size / population)
+
 
 @dataclass(frozen=True)
 class WithReplacement(_Sized):
@@ -159,6 +180,9 @@ class WithReplacement(_Sized):
         del mechanism, population
         msg = "draws with replacement have no guarantee here; compose FixedSizeSampled(..., replacement=True), or use FixedSize or Poisson"
         raise ValueError(msg)
+
+    def _use(self, population: int, draws: int) -> float:
+        return _in_one_of(draws * self.size, 1.0 / population)
 
 
 @dataclass(frozen=True)
@@ -178,6 +202,9 @@ class Shuffled(_Sized):
         parts = population // self.size
         return "replace", mechanism, lambda rounds: -(-rounds // parts)
 
+    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
+        return list(range(0, rounds, population // self.size)), 1.0
+
 
 @dataclass(frozen=True)
 class Cyclic(_Sized):
@@ -193,3 +220,12 @@ class Cyclic(_Sized):
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         return "replace", mechanism, lambda rounds: math.ceil(rounds * self.size / population)
+
+    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
+        uses = math.ceil(rounds * self.size / population)
+        return [k * population // self.size for k in range(uses)], 1.0
+
+
+def _in_one_of(draws: int, probability: float) -> float:
+    """Return an upper bound of 1 - (1 - probability)^draws, close by rounding."""
+    return min(-math.expm1(draws * math.log1p(-probability)) * UP, 1.0) if probability < 1 else 1.0
