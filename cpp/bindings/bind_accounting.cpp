@@ -58,6 +58,7 @@ void bind_answer(py::module_& m) {
                                    return rows;
                                })
         .def_readonly("interval", &Answer::interval)
+        .def_readonly("order", &Answer::order)
         .def_readonly("coarsened", &Answer::coarsened);
 }
 

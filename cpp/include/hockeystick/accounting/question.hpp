@@ -58,6 +58,8 @@ enum class Method {
     pld,
     gaussian_without_sampling,
     near_largest_loss,
+    renyi,
+    adaptive_range,
 };
 
 inline const char* name_of(Method method) {
@@ -86,6 +88,10 @@ inline const char* name_of(Method method) {
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:
         return "near the largest loss";
+    case Method::renyi:
+        return "renyi";
+    case Method::adaptive_range:
+        return "worst intervals of losses, step by step";
     case Method::none:
         break;
     }
@@ -95,12 +101,14 @@ inline const char* name_of(Method method) {
 // The bracket of one direction, and where it comes from.
 struct Answer {
     double lower = 0.0, upper = 0.0;
+    double above_lower = 0.0;  // the lower end of the steps for the upper end, which shows how sharp that is
     Method method = Method::none;
     Direction direction = Direction::remove;
     bool both_directions = false;    // both directions leak the same, so this answers for both
     contour::ContourResult contour;  // if method is contour: nodes, tilt, shares of the error, ends of log delta
     contour::StrategyLog tried;      // strategies of the contour engine, in order; empty if upper_only
     double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
+    double order = 0.0;              // if method is renyi: the order of the divergence
     bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
 
     // Whether no second engine is needed.
@@ -108,13 +116,19 @@ struct Answer {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
         return upper < infinity && upper - lower <= max(good_enough * upper, least);
     }
+
+    // Whether computing could not lower the upper end by much.
+    bool sharp(const Question& question) const {
+        const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
+        return upper < infinity && upper - above_lower <= max(good_enough * upper, least);
+    }
 };
 
 // The intersection of two brackets, under the name of the one with the smaller upper end.
 inline Answer better(Answer one, Answer other) {
-    const double lower = max(one.lower, other.lower);
+    const double lower = max(one.lower, other.lower), above_lower = max(one.above_lower, other.above_lower);
     Answer winner = std::move(other.upper <= one.upper ? other : one);
-    winner.lower = lower;
+    winner.lower = lower, winner.above_lower = above_lower;
     return winner;
 }
 

@@ -3,6 +3,8 @@
 // divergence, so this pair dominates the mechanism that keeps it secret.
 #pragma once
 
+#include <type_traits>
+
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/labelled.hpp>
 #include <hockeystick/loss/laplace.hpp>
@@ -18,6 +20,11 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
         std::vector<Loss> losses;
         for (const double shift : mixture_.shifts) losses.push_back(std::make_shared<NoiseLoss>(shift));
         return std::make_shared<LabelledLoss>(std::move(losses), mixture_.weights);
+    }
+    // Laplace noise has bounded losses, whose integrals have no tails.
+    double coarse_renyi(double order, double rate, Direction) const override {
+        if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;
+        return coarse_gaussian_renyi(largest_shift(mixture_), order, rate);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

@@ -30,6 +30,9 @@ class TruncatedPoisson final : public Pair {
             std::vector{1.0 - truncation_, truncation_});
     }
     bool symmetric() const override { return replaced_; }
+    double coarse_renyi(double order, double, Direction direction) const override {
+        return at_shift(2.0 * shift_)->coarse_renyi(order, 1.0, direction);
+    }
 
     // The pair reveals the truncation, so a further sample multiplies the rate in either case.
     PairPointer sampled(double rate, End end) const override {
