@@ -59,6 +59,7 @@ void bind_answer(py::module_& m) {
                                })
         .def_property_readonly("pairs", &Answer::pairs_share)
         .def_readonly("interval", &Answer::interval)
+        .def_readonly("order", &Answer::order)
         .def_readonly("coarsened", &Answer::coarsened);
 }
 

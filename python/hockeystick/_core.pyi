@@ -77,6 +77,9 @@ class Answer:
     def nodes(self) -> int:
         ...
     @property
+    def order(self) -> float:
+        ...
+    @property
     def pairs(self) -> float:
         ...
     @property

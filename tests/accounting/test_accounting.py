@@ -97,9 +97,7 @@ def test_pairs_for_each_direction():
         assert directions["add"].upper == both.delta(0.5)
         assert directions["remove"].upper < directions["add"].upper
     assert hs.Accountant.from_state_dict(json.loads(json.dumps(both.state_dict()))).ledger == both.ledger
-    for refused in (both, composed((SAMPLED, 1), adjacency="replace")):
-        with pytest.raises(ValueError, match="rdp has no bound"):
-            refused.rdp(2.0)
+    assert both.rdp(2.0) == pytest.approx(count * composed((hs.DiscretePairs(weak, strong), 1)).rdp(2.0), rel=1e-12)
     with pytest.raises(TypeError, match="add must be Discrete, not 1"):
         hs.DiscretePairs(weak, 1)
 

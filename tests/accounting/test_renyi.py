@@ -50,13 +50,60 @@ def test_rdp_closed_forms():
     assert both.rdp(4.0) == pytest.approx(parts, rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "adjacency"), [(REPLACED[3], "replace"), (REPLACED[4], "replace"), (MIXED[-2], "add_or_remove")]
-)
-def test_rdp_refuses(mechanism, adjacency):
-    """Where no bound is implemented none is made up."""
-    with pytest.raises(ValueError, match="no bound"):
-        composed((mechanism, 1), adjacency=adjacency).rdp(2.0)
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_rdp_of_every_mechanism(adjacency):
+    """Divergences are finite but for infinite losses, do not fall with the order, and (order - 1) D is convex."""
+    orders = np.array([1.0, 1.25, 2.0, 3.0, 5.0, 9.0])
+    for mechanism in REPLACED if adjacency == "replace" else MIXED:
+        found = composed((mechanism, 1), adjacency=adjacency).rdp(orders)
+        if isinstance(mechanism, hs.ApproximateDP):
+            assert np.all(found[1:] == math.inf)
+            continue
+        assert np.all((found > 0) & (found < math.inf))
+        assert np.all(np.diff(found) >= -1e-5 * found[1:])
+        slopes = np.diff((orders - 1) * found) / np.diff(orders)
+        assert np.all(np.diff(slopes) >= -1e-4 * slopes[1:])
+
+
+EXPONENTIAL = {  # steps, delta, and the epsilon of Renyi accounting of bounded ranges by others' programs
+    "10000 of 0.05": ([(hs.ExponentialMechanism(0.05), 10_000)], 1e-9, 18.39),
+    "beside noise": ([(hs.ExponentialMechanism(0.1), 200), (hs.Gaussian(20.0), 10)], 1e-6, 3.909),
+    "of two kinds": ([(hs.ExponentialMechanism(0.1), 200), (hs.ExponentialMechanism(0.2), 50)], 1e-6, math.inf),
+}
+STEPWISE = {"50 of 0.1": (0.1, 50, 1.6356), "1000 of 0.1": (0.1, 1000, 8.8373), "100 of 1": (1.0, 100, 36.36)}
+
+
+@pytest.mark.parametrize("name", EXPONENTIAL)
+def test_never_worse_than_renyi(name):
+    """Compositions of exponential mechanisms are converted from the best order, which the answer names."""
+    steps, delta, most = EXPONENTIAL[name]
+    accountant = composed(*steps, adjacency="replace")
+    found = accountant.epsilon_bracket(delta)
+    assert found.lower < found.upper <= most
+    assert "Renyi divergence of order" in found.method
+    orders = 1 + np.geomspace(1e-2, 1e3, 400)
+    log_delta = (orders - 1) * (accountant.rdp(orders) - found.upper + np.log1p(-1 / orders)) - np.log(orders)
+    assert np.min(log_delta) == pytest.approx(math.log(delta), rel=1e-3)
+    assert accountant.delta(found.upper) <= delta * (1 + 1e-3)
+    assert accountant.log_delta(found.upper) <= math.log(delta) + 1e-3
+
+
+@pytest.mark.parametrize("name", STEPWISE)
+def test_better_than_renyi(name):
+    """Equal exponential mechanisms alone have a bound below that of every order."""
+    width, count, most = STEPWISE[name]
+    accountant = composed((hs.ExponentialMechanism(width), count), adjacency="replace")
+    found = accountant.epsilon_bracket(1e-6)
+    assert found.lower < found.upper <= most
+    assert "step by step" in found.method
+    orders = 1 + np.geomspace(1e-2, 1e3, 400)
+    converted = accountant.rdp(orders) + np.log1p(-1 / orders) - (math.log(1e-6) + np.log(orders)) / (orders - 1)
+    assert found.upper < converted.min()
+    assert accountant.delta(found.upper) <= 1e-6 * (1 + 1e-9)
+    if count <= 100:
+        curve = accountant.epsilon_curve(1e-6)
+        assert np.all(np.diff(curve) >= 0)
+        assert curve[-1] == pytest.approx(found.upper, rel=1e-9)
 
 
 def test_rdp_bounds_epsilon():

@@ -280,7 +280,6 @@ BAD = [
         "not supported under",
         lambda: hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(1.0), 3)),
     ),
-    (ValueError, "no bound", lambda: ends(1.0, 3).rdp(2.0)),
 ]
 
 

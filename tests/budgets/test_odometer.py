@@ -169,6 +169,17 @@ def test_limits():
 
 
 FIXED = hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False)
+
+
+def test_batches_of_fixed_size():
+    """An odometer of batches with a record replaced says more than an accountant, and grows."""
+    odometer = hs.RenyiOdometer(delta=1e-5, adjacency="replace").spend(FIXED, 50)
+    first = odometer.epsilon
+    assert hs.Accountant("replace").compose(FIXED, 50).epsilon(1e-5) <= first < odometer.spend(FIXED, 200).epsilon
+    infinite = hs.RenyiOdometer(delta=1e-5).spend(hs.ApproximateDP(0.1, 1e-9))
+    assert infinite.epsilon == math.inf
+
+
 REJECTED = {
     "delta 0": (ValueError, r"delta must lie in \(0, 1\)", lambda: hs.RenyiOdometer(delta=0.0)),
     "delta 1": (ValueError, r"delta must lie in \(0, 1\)", lambda: hs.RenyiOdometer(delta=1)),
@@ -177,7 +188,6 @@ REJECTED = {
     "an order twice": (ValueError, "each once", lambda: hs.RenyiOdometer(delta=0.1, orders=[2, 2.0])),
     "order 1": (ValueError, "orders must be larger", lambda: hs.RenyiOdometer(delta=0.1, orders=[1])),
     "adjacency": (ValueError, "adjacency must be", lambda: hs.RenyiOdometer(delta=0.1, adjacency="add")),
-    "no bound": (ValueError, "no bound", lambda: hs.RenyiOdometer(delta=0.1, adjacency="replace").spend(FIXED)),
     "wrong adjacency": (
         ValueError,
         "not supported",

@@ -227,3 +227,33 @@ def test_bad_input(error, message, make):
     """What is outside the domain, or not known of such a mechanism, is refused by name."""
     with pytest.raises(error, match=message):
         make()
+
+
+SAMPLED = {  # what federated learning samples, and the adjacency
+    "fixed size": (hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=False), "replace"),
+    "with replacement": (hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=True), "replace"),
+    "one more record": (hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=True), "add_or_remove"),
+    "truncated": (hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 1000, 0.02, 40), "replace"),
+    "replaced": (hs.PoissonSampled(hs.Gaussian(2.0), 0.02), "replace"),
+    "several releases": (
+        hs.PoissonSampled(hs.Composed([(hs.Gaussian(3.0), 1), (hs.Laplace(6.0), 1)]), 0.02),
+        "add_or_remove",
+    ),
+    "a group": (hs.MixtureOfGaussians.of_group(4.0, 5, 0.02), "add_or_remove"),
+    "allocation": (hs.RandomAllocation(hs.Gaussian(2.0), 50), "add_or_remove"),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_samples_in_selections_and_mixed_ledgers(name):
+    """The best of several runs costs more than one run and less than ten; beside zCDP, epsilon is at least that without it."""
+    step, adjacency = SAMPLED[name]
+    run = composed((step, 30), adjacency=adjacency)
+    best = composed((hs.PrivateSelection(step, 30, mean=10.0), 1), adjacency=adjacency)
+    mixed = composed((step, 30), (hs.ZeroConcentratedDP(1e-3), 1), adjacency=adjacency)
+    alone = run.epsilon_bracket(1e-6)
+    assert alone.lower < best.epsilon(1e-6) < 10 * alone.upper
+    assert alone.lower < mixed.epsilon(1e-6) < 3 * alone.upper + 0.5
+    orders = np.array([1.5, 2.0, 4.0, 16.0, 48.0])
+    converted = run.rdp(orders) + np.log1p(-1 / orders) - (math.log(1e-6) + np.log(orders)) / (orders - 1)
+    assert alone.lower <= converted.min()

@@ -39,6 +39,7 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
 TESTED_BY = {  # files of tests, and the headers of their room that they test, beside the one of the same name
     "accounting/test_accounting": "accountant",
     "accounting/test_engine": "closed_answers closed_forms directed_contours question steps warm_steps",
+    "accounting/test_renyi": "renyi_cap",
     "allocation/test_random_allocation": "ratio_grid ratio_law",
     "chain/test_markov": (
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
@@ -63,6 +64,7 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
     "pld/test_grid_plan": "cumulant_sketch discretise grid_limits sparse_convolution spectrum_power",
 }
 TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds against anything, and what does
+    "allocation/mean_moments": "loss/test_curve_integral: multinomial expansions",
     "cumulant/*": "contour/test_contour: nodes and moments against thirty digits; they are the contour's integrand",
     "divergence/chernoff": "contour/test_contour: tails that no line reaches",
     "federated/published_fedavg": "published/test_published: printed formulas",

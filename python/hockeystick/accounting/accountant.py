@@ -75,20 +75,29 @@ class Accountant(Questions):
         -------
         ndarray or float
             Sum over the steps of the larger of both directions, in nats. Exact up to rounding for Gaussian, Laplace
-            and discrete mechanisms, and for sampled ones at integer orders; between them the chord of the convex
-            (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one; the exponential
-            mechanism the supremum over its intervals; mechanisms known by a Renyi divergence have that one.
+            and discrete mechanisms, and for Poisson samples of noise, a record added or removed, at integer orders; between them the chord of
+            the convex (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one; the exponential
+            mechanism the supremum over its intervals; mechanisms known by a Renyi divergence have that one. All others (samples
+            where a record is replaced, batches of fixed size, truncated samples, mixtures, random allocation, profiles) have the integral of
+            their curve, within 1e-5 of the pair's divergence. At orders so large that it needs probabilities below 1e-280 it is that of the
+            noise without sampling. Infinity where a loss is infinite.
 
         Raises
         ------
         ValueError
-            If order is outside its domain, or the ledger holds what no bound is implemented for: Poisson samples of Gaussian noise
-            of which a record is replaced, of an exponential mechanism or of several releases, truncated ones, batches of fixed size where a
-            record is replaced or drawn with replacement, mixtures of several shifts, random allocation, estimates.
+            If order is outside its domain, or the ledger holds estimates.
 
         Notes
         -----
-        Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling. Given for comparison: `epsilon` is tighter than any conversion from here.
+        Mironov 2017; Mironov, Talwar and Zhang 2019 for Poisson sampling; docs/core/loss.md for the integral. `epsilon` and `delta` convert these
+        divergences wherever their engines have no sharper bound, and `explain` names the order.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> rounds = hs.Accountant("replace").compose(hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=False), 100)
+        >>> print(hs.format_upper(rounds.rdp(4.0), ".4f"))
+        0.2255
         """
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
         ledger = self._counts()

@@ -114,6 +114,8 @@ def _in_words(answer: core.Answer, question: Question, composition: Composition)
         log_upper = None if question.for_epsilon else answer.log_upper
     elif method == "pld":
         method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
+    elif method == "renyi":
+        method = f"Renyi divergence of order {answer.order:.4g}"
     elif method in ONE_STEP:
         shares = {"rounding": max(_width(answer) - answer.pairs, 0.0)}
     if answer.pairs > 0.0:

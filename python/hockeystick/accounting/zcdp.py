@@ -124,7 +124,7 @@ def zcdp_rho(accountant: Accountant) -> float:
     Returns
     -------
     float
-        The sum over the steps, rounded up. It is not the least rho except for Gaussian noise, and `accountant` itself has a smaller
+        The sum over the steps, rounded up. It is not the least rho except for Gaussian noise and exponential mechanisms, and `accountant` itself has a smaller
         epsilon than `zcdp_epsilon` makes of it.
 
     Raises
@@ -135,7 +135,8 @@ def zcdp_rho(accountant: Accountant) -> float:
     Notes
     -----
     Bun and Steinke 2016: Gaussian noise at distance r, Proposition 1.6, has r^2/2; epsilon-DP, Proposition 1.4, epsilon^2/2; and they
-    add up. Canonne, Kamath and Steinke 2020, Theorem 4, for discrete Gaussian noise.
+    add up. Canonne, Kamath and Steinke 2020, Theorem 4, for discrete Gaussian noise; Cesar and Rogers 2021 for the exponential
+    mechanism, epsilon^2/8.
 
     Examples
     --------

@@ -2,6 +2,9 @@
 // engine says. accounting/closed_forms.hpp has the formulas.
 #pragma once
 
+#include <algorithm>
+
+#include <hockeystick/accounting/renyi_cap.hpp>
 #include <hockeystick/accounting/warm_steps.hpp>
 
 namespace hockeystick::accounting {
@@ -103,6 +106,23 @@ inline Answer capped(Answer best, const WarmBetween& steps, Direction direction,
     WarmSteps* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
     if (attained && !best.narrow(question))
         best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
+    return with_ends_in_order(std::move(best));
+}
+
+// `best` with its upper end lowered to that of Renyi divergences, where the engines' end is not
+// sharp or a pair leaks more in composition than the mechanism does. A contour's end is at most
+// Chernoff's bound, which is sharper.
+inline Answer capped_by_renyi(Answer best, const WarmBetween& steps, Direction direction, const Question& question) {
+    const Steps& above = steps.above.steps();
+    const auto is_loose = [](const CountedPair& step) { return step.pair->composes_loosely(); };
+    const bool served = best.sharp(question) || best.method == Method::contour;
+    if (served && std::none_of(above.begin(), above.end(), is_loose)) return best;
+    const RenyiBound bound = renyi_bound(above, direction, question);
+    if (bound.value < best.upper) best.upper = bound.value, best.order = bound.order, best.method = Method::renyi;
+    if (const BoundedRangeSteps* worst = steps.above.range_steps()) {
+        const double upper = question.for_epsilon ? worst->epsilon(question.value) : worst->delta(question.value);
+        if (upper < best.upper) best.upper = upper, best.method = Method::adaptive_range;
+    }
     return with_ends_in_order(std::move(best));
 }
 

@@ -10,9 +10,10 @@
 //   4. the contour engine, if every pair has a cumulant;
 //   5. discretised privacy losses, if the contour's bracket is not narrow.
 //
-// Last, the bounds of closed_forms.hpp cap the upper end. Each direction is answered alone, and the
-// larger upper end counts. The engine stops work on the second direction as soon as that is shown
-// to leak no more than the first.
+// Last, the bounds of closed_forms.hpp cap the upper end, and Renyi divergences where it may be
+// loose (renyi_cap.hpp). Each direction is answered alone, and the larger upper end counts. The
+// engine stops work on the second direction as soon as that is shown to leak no more than the
+// first.
 //
 // An engine keeps what it computed of the last compositions (accounting/warm_steps.hpp), for the
 // next question about them. Contours of equal sampled Gaussian steps come from a ContourCache, if
@@ -132,7 +133,9 @@ class Engine {
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
-        if (with_caps) return capped(std::move(best), steps, direction, question, shift, cap);
+        if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
+        if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);
+        if (with_caps) return best;
         if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
@@ -146,10 +149,10 @@ class Engine {
     template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
+        found.dominating_lower = found.lower;
         if (!steps.one_for_both_ends) {
             const Answer attained = steps.below ? ask(*steps.below) : Answer{};
-            found.dominating_lower = found.lower, found.attained_upper = attained.upper;
-            found.lower = min(attained.lower, found.upper);
+            found.attained_upper = attained.upper, found.lower = min(attained.lower, found.upper);
         }
         return better(std::move(best), std::move(found));
     }

@@ -58,6 +58,8 @@ enum class Method {
     pld,
     gaussian_without_sampling,
     near_largest_loss,
+    renyi,
+    adaptive_range,
 };
 
 inline const char* name_of(Method method) {
@@ -86,6 +88,10 @@ inline const char* name_of(Method method) {
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:
         return "near the largest loss";
+    case Method::renyi:
+        return "renyi";
+    case Method::adaptive_range:
+        return "worst intervals of losses, step by step";
     case Method::none:
         break;
     }
@@ -101,9 +107,10 @@ struct Answer {
     contour::ContourResult contour;  // if method is contour: nodes, tilt, shares of the error, ends of log delta
     contour::StrategyLog tried;      // strategies of the contour engine, in order; empty if upper_only
     double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
+    double order = 0.0;              // if method is renyi: the order of the divergence
     bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
-    // What the pairs that dominate leak at least, and what is attained leaks at most. Where one
-    // list of pairs serves both ends, the second is infinite.
+    // What the pairs that dominate leak at least, if an engine was asked, and what is attained leaks
+    // at most. Where one list of pairs serves both ends, the second is infinite.
     double dominating_lower = 0.0, attained_upper = infinity;
 
     // The part of the width that lies between the two lists of pairs. No computing mends it; the
@@ -123,6 +130,12 @@ struct Answer {
     bool narrow(const Question& question) const {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
         return upper < infinity && upper - lower - between_pairs() <= max(good_enough * upper, least);
+    }
+
+    // Whether computing could not lower the upper end by much.
+    bool sharp(const Question& question) const {
+        const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
+        return upper < infinity && upper - dominating_lower <= max(good_enough * upper, least);
     }
 };
 

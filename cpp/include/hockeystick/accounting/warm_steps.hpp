@@ -9,6 +9,7 @@
 
 #include <hockeystick/accounting/closed_forms.hpp>
 #include <hockeystick/accounting/directed_contours.hpp>
+#include <hockeystick/loss/bounded_range_steps.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
@@ -41,6 +42,18 @@ class WarmSteps {
         return accounting::epsilon_near_largest_loss(steps_, bounds(direction), delta);
     }
 
+    // The curve of equal steps of bounded range, if these are all and not too many; else null.
+    const BoundedRangeSteps* range_steps() {
+        if (steps_.size() != 1 || !(steps_[0].pair->loss_range() > 0.0)) return nullptr;
+        const double count = steps_[0].count;
+        if (count > BoundedRangeSteps::most_steps) return nullptr;
+        const double most = max(std::exp2(std::ceil(std::log2(count))), 16.0);
+        if (!range_steps_ || range_most_ != most || range_steps_->count() > count)
+            range_steps_.emplace(steps_[0].pair->loss_range(), most), range_most_ = most;
+        range_steps_->advance_to(count);
+        return &*range_steps_;
+    }
+
     bool has_contour() const { return has_contour_; }
     DirectedContours& contours() {
         if (!contours_) {
@@ -70,6 +83,8 @@ class WarmSteps {
     contour::ContourCache* cache_;
     std::optional<AllStepBounds> bounds_[2];  // remove, add
     std::optional<DirectedContours> contours_;
+    std::optional<BoundedRangeSteps> range_steps_;
+    double range_most_ = 0.0;
     double work_ = 0.0;
 };
 

@@ -7,6 +7,7 @@
 
 #include <hockeystick/loss/pure.hpp>
 #include <hockeystick/mechanism/discrete.hpp>
+#include <hockeystick/mechanism/laplace.hpp>
 #include <hockeystick/mechanism/nothing.hpp>
 
 namespace hockeystick::mechanism {
@@ -55,7 +56,8 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
     return std::make_shared<ApproximateDP>(epsilon, delta);
 }
 
-// Permute-and-flip, which is epsilon-DP (McKenna and Sheldon 2020, Theorem 1).
+// Permute-and-flip (McKenna and Sheldon 2020): the pair of Laplace noise at distance epsilon
+// dominates it, and choices between two candidates attain its curve (docs/core/loss.md).
 //
 // The pair for lower ends is attained. Two candidates' scores differ by one sensitivity, and both
 // scores move by it, in opposite directions, so that the candidates change places. (In the variant
@@ -64,7 +66,7 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
 // accepted. So the losses are +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
 inline PairPointer permute_and_flip(double epsilon, End end) {
     require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
-    if (end == End::upper) return approximate_dp(epsilon, 0.0);
+    if (end == End::upper) return Laplace::of_shift(epsilon);
     return approximate_dp(std::log1p(2.0 * std::expm1(0.5 * epsilon)) * down, 0.0);
 }
 

@@ -2,7 +2,8 @@
 // width `range` (Dong, Durfee and Rogers 2020; loss/bounded_range.hpp).
 //
 // The Renyi divergence of order a is the supremum, over t, of the divergences of the two-point
-// pairs of loss/bounded_range.hpp. It is at most a range^2/8 (Cesar and Rogers 2021). Let y = e^t
+// pairs of loss/bounded_range.hpp. It is at most a range^2/8 (Cesar and Rogers 2021;
+// docs/core/loss.md has a proof), as that of Gaussian noise of shift range/2. Let y = e^t
 // and B = (1 - e^{-(a-1) range})/(e^range - 1). The pair's moment of order a,
 // E_Q (dP/dQ)^a, is y^{a-1} (1 + B - B y), which is largest where B y = (1 + B)(a - 1)/a. The code
 // adds the four terms of its logarithm there.
@@ -10,7 +11,6 @@
 
 #include <hockeystick/loss/bounded_range.hpp>
 #include <hockeystick/mechanism/pair.hpp>
-#include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -21,8 +21,8 @@ class BoundedRange final : public Pair {
         require(range > 0.0 && range <= 600.0, "epsilon", "lie in (0, 600]", range);
     }
     Loss loss(Direction) const override { return std::make_shared<BoundedRangeLoss>(range_); }
-    double renyi(double order, double rate, Direction) const override {
-        if (rate < 1.0) return nan;
+    double renyi(double order, double rate, Direction direction) const override {
+        if (rate < 1.0) return Pair::renyi(order, rate, direction);
         const double a = max(order, 1.0 + 1e-6), less = a - 1.0;  // divergences grow with the order
         const double log_b = std::log(-std::expm1(-less * range_)) - std::log(std::expm1(range_));
         const double terms[] = {a * std::log1p(std::exp(log_b)), -a * std::log(a), less * std::log(less),
@@ -32,6 +32,14 @@ class BoundedRange final : public Pair {
         log_moment += 4.0 * sixteen_roundings * size;
         return min(min(log_moment / less, a * range_ * range_ / 8.0), range_) * renyi_up;
     }
+    // A record is removed: at integers the moments of a sample are those of the pair, expanded. In
+    // the other direction that needs symmetry, which no single interval has.
+    double coarse_renyi(double order, double rate, Direction direction) const override {
+        return coarse_gaussian_renyi(concentrated_shift(), order, direction == Direction::remove ? rate : 1.0);
+    }
+    bool composes_loosely() const override { return true; }
+    double loss_range() const override { return range_; }
+    double concentrated_shift() const override { return 0.5 * range_; }
     std::vector<double> parameters() const override { return {range_}; }
 
   private:

@@ -10,8 +10,8 @@
 
 #include <hockeystick/cumulant/discrete.hpp>
 #include <hockeystick/loss/discrete.hpp>
+#include <hockeystick/mechanism/discrete_renyi.hpp>
 #include <hockeystick/mechanism/pair.hpp>
-#include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -37,37 +37,47 @@ inline void require_masses(const Masses& masses, double sum_error) {
     }
 }
 
-// The Renyi divergence of p from q, rounded up: log(sum_i p_i (p_i/q_i)^{a-1})/(a - 1) at order a.
-//
-// With l_i = log(p_i/q_i), the sum is 1 + sum_i p_i expm1((a-1) l_i), which keeps the digits of a
-// small divergence. Where e^{(a-1) l_i} could overflow, every exponent is lowered by the largest
-// one, `top`. At order 1 the divergence is sum_i p_i l_i.
-inline double discrete_renyi(const std::vector<double>& p, const std::vector<double>& q, double order) {
-    std::vector<double> masses, losses;
-    double largest = -infinity, logs = 0.0;
-    for (std::size_t i = 0; i < p.size(); ++i) {
-        if (p[i] == 0.0) continue;
-        if (q[i] == 0.0) return infinity;
-        masses.push_back(p[i]);
-        losses.push_back(std::log(p[i]) - std::log(q[i]));
-        largest = max(largest, losses.back());
-        logs = max(logs, std::fabs(std::log(p[i])) + std::fabs(std::log(q[i])));
+// A pair's masses on a Poisson sample of this rate, from those of one direction.
+inline Masses sampled_masses(Masses pair, double rate, Direction direction) {
+    for (std::size_t i = 0; i < pair.p.size() && rate < 1.0; ++i) {
+        if (direction == Direction::remove) pair.p[i] = (1.0 - rate) * pair.q[i] + rate * pair.p[i];
+        else pair.q[i] = (1.0 - rate) * pair.p[i] + rate * pair.q[i];
     }
-    const double error = sixteen_roundings * static_cast<double>(masses.size()) * (1.0 + logs);
-    const double less = order - 1.0, top = less * largest;
-    double sum = 0.0;
-    for (std::size_t i = 0; i < masses.size(); ++i) {
-        if (order == 1.0) sum += masses[i] * losses[i];
-        else sum += masses[i] * (top > 500.0 ? std::exp(less * losses[i] - top) : std::expm1(less * losses[i]));
-    }
-    if (order == 1.0) return sum + error;
-    const double g = top > 500.0 ? top + std::log(sum) : std::log1p(sum);
-    return g / less * renyi_up + error;
+    return pair;
 }
+
+// The steps of which a discrete pair is the composition, if it is one that was put on a grid. Where
+// the grid ends it has an infinite loss, and they do not; their Renyi divergences add up.
+class ComposedParts {
+  public:
+    explicit ComposedParts(Steps steps) : steps_(std::move(steps)) {}
+    bool known() const { return !steps_.empty(); }
+    double renyi(double order, Direction direction) const {
+        return sum([=](const Pair& pair) { return pair.renyi(order, 1.0, direction); });
+    }
+    double coarse_renyi(double order, Direction direction) const {
+        return sum([=](const Pair& pair) { return pair.coarse_renyi(order, 1.0, direction); });
+    }
+    void add_to(std::vector<double>& parameters) const {
+        for (const CountedPair& step : steps_) {
+            parameters.push_back(step.count);
+            parameters.push_back(static_cast<double>(step.pair->hash()));
+        }
+    }
+
+  private:
+    template <class Function> double sum(const Function& f) const {
+        double total = 0.0;
+        for (const CountedPair& step : steps_) total += step.count * f(*step.pair);
+        return total * (1.0 + sixteen_roundings * static_cast<double>(steps_.size()));
+    }
+
+    Steps steps_;
+};
 
 class Discrete final : public Pair {
   public:
-    explicit Discrete(Masses masses) : masses_(std::move(masses)) {
+    explicit Discrete(Masses masses, Steps parts = {}) : masses_(std::move(masses)), parts_(std::move(parts)) {
         require_masses(masses_, law_error);
         std::vector<std::pair<double, double>> pairs, reversed;
         for (std::size_t i = 0; i < masses_.p.size(); ++i) {
@@ -90,27 +100,41 @@ class Discrete final : public Pair {
                                                   tools.workspace);
     }
     double renyi(double order, double rate, Direction direction) const override {
-        std::vector<double> mixed = masses_.p;
-        for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = (1.0 - rate) * masses_.q[i] + rate * masses_.p[i];
-        return direction == Direction::remove ? discrete_renyi(mixed, masses_.q, order)
-                                              : discrete_renyi(masses_.q, mixed, order);
+        if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);
+        const Masses pair = of_sample(rate, direction);
+        return discrete_renyi(pair.p, pair.q, order);
+    }
+    double log_integral(double order, double rate, Direction direction, Half half) const override {
+        return log_discrete_integral(of_sample(rate, direction), order, half,
+                                     [&](double b) { return coarse_renyi(b, rate, direction); });
+    }
+    double coarse_renyi(double order, double rate, Direction direction) const override {
+        return parts_.known() ? parts_.coarse_renyi(order, direction) : Pair::coarse_renyi(order, rate, direction);
     }
     std::vector<double> parameters() const override {
         std::vector<double> both = masses_.p;
         both.insert(both.end(), masses_.q.begin(), masses_.q.end());
+        parts_.add_to(both);
         return both;
     }
     const Masses& masses() const { return masses_; }
 
   private:
+    Masses of_sample(double rate, Direction direction) const {
+        Masses pair = direction == Direction::remove ? masses_ : Masses{masses_.q, masses_.p};
+        return sampled_masses(std::move(pair), rate, direction);
+    }
+
     Masses masses_;
+    ComposedParts parts_;
     bool symmetric_;
 };
 
 // One pair for each direction. Each need only dominate the mechanism in its own direction.
-class DiscretePairs final : public Pair {
+class DiscretePairs : public Pair {
   public:
-    DiscretePairs(Masses remove, Masses add) : remove_(std::move(remove)), add_(std::move(add)) {
+    DiscretePairs(Masses remove, Masses add, Steps parts = {})
+        : remove_(std::move(remove)), add_(std::move(add)), parts_(std::move(parts)) {
         require_masses(remove_, bound_error);
         require_masses(add_, bound_error);
     }
@@ -119,15 +143,29 @@ class DiscretePairs final : public Pair {
         return std::make_shared<DiscreteLoss>(masses.p, masses.q);
     }
     bool symmetric() const override { return false; }
+    double renyi(double order, double rate, Direction direction) const override {
+        if (parts_.known() && rate == 1.0) return parts_.renyi(order, direction);
+        return curve_renyi(order, rate, direction);
+    }
+    double log_integral(double order, double rate, Direction direction, Half half) const override {
+        const Masses& pair = direction == Direction::remove ? remove_ : add_;
+        return log_discrete_integral(sampled_masses(pair, rate, direction), order, half,
+                                     [&](double b) { return coarse_renyi(b, rate, direction); });
+    }
+    double coarse_renyi(double order, double rate, Direction direction) const override {
+        return parts_.known() ? parts_.coarse_renyi(order, direction) : Pair::coarse_renyi(order, rate, direction);
+    }
     std::vector<double> parameters() const override {
         std::vector<double> all{static_cast<double>(remove_.p.size())};
         for (const std::vector<double>* part : {&remove_.p, &remove_.q, &add_.p, &add_.q})
             all.insert(all.end(), part->begin(), part->end());
+        parts_.add_to(all);
         return all;
     }
 
   private:
     Masses remove_, add_;
+    ComposedParts parts_;
 };
 
 inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {

@@ -17,6 +17,20 @@ class FixedSizeSampled final : public Pair {
     Loss loss(Direction) const override {
         return std::make_shared<FixedSizeLoss>(base_->loss(Direction::remove), base_->loss(Direction::add), rate_);
     }
+    // For eps >= 0 the curve is that of the Poisson sample where a record is removed.
+    double log_integral(double order, double rate, Direction direction, Half half) const override {
+        return rate == 1.0 ? base_->log_integral(order, rate_, Direction::remove, half)
+                           : Pair::log_integral(order, rate, direction, half);
+    }
+    // The moment is that of the Poisson sample where a record is removed, plus a (a-1) times the
+    // falling integral of a curve that is at most rate; if that pair is the one that dominates.
+    double coarse_renyi(double order, double, Direction) const override {
+        const double whole = base_->coarse_renyi(order, 1.0, Direction::remove), less = order - 1.0;
+        if (base_->composes_loosely()) return whole;
+        const double sampled = base_->coarse_renyi(order, rate_, Direction::remove);
+        return min(whole, log_sum(less * sampled, std::log(less * rate_)) / less * (renyi_up * up));
+    }
+    bool composes_loosely() const override { return base_->composes_loosely(); }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }

@@ -9,7 +9,6 @@
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/mechanism/pair.hpp>
-#include <hockeystick/mechanism/renyi.hpp>
 #include <hockeystick/mechanism/replaced_gaussian.hpp>
 
 namespace hockeystick::mechanism {

@@ -2,6 +2,8 @@
 // loss/gaussian_mixture.hpp proves that the pair dominates. The two directions differ.
 #pragma once
 
+#include <algorithm>
+
 #include <hockeystick/loss/gaussian_mixture.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 
@@ -31,6 +33,11 @@ inline std::vector<double> parameters_of(const WeightedShifts& mixture) {
     return all;
 }
 
+// Gaussian noise at the largest shift leaks no less than a mixture, by joint convexity.
+inline double largest_shift(const WeightedShifts& mixture) {
+    return *std::max_element(mixture.shifts.begin(), mixture.shifts.end());
+}
+
 class GaussianMixture final : public Pair {
   public:
     explicit GaussianMixture(WeightedShifts mixture) : mixture_(std::move(mixture)) {
@@ -40,6 +47,9 @@ class GaussianMixture final : public Pair {
         return std::make_shared<GaussianMixtureLoss>(mixture_.shifts, mixture_.weights, direction == Direction::remove);
     }
     bool symmetric() const override { return false; }
+    double coarse_renyi(double order, double rate, Direction) const override {
+        return coarse_gaussian_renyi(largest_shift(mixture_), order, rate);
+    }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 
   private:

@@ -3,6 +3,8 @@
 // divergence, so this pair dominates the mechanism that keeps it secret.
 #pragma once
 
+#include <type_traits>
+
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/labelled.hpp>
 #include <hockeystick/loss/laplace.hpp>
@@ -19,6 +21,11 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
         for (std::size_t k = 0; k < mixture_.shifts.size(); ++k)
             labels.push_back({std::make_shared<NoiseLoss>(mixture_.shifts[k]), mixture_.weights[k]});
         return std::make_shared<LabelledLoss>(std::move(labels));
+    }
+    // Laplace noise has bounded losses, whose integrals have no tails.
+    double coarse_renyi(double order, double rate, Direction) const override {
+        if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;
+        return coarse_gaussian_renyi(largest_shift(mixture_), order, rate);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

@@ -9,7 +9,6 @@
 #include <hockeystick/cumulant/laplace.hpp>
 #include <hockeystick/loss/laplace.hpp>
 #include <hockeystick/mechanism/pair.hpp>
-#include <hockeystick/mechanism/renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {

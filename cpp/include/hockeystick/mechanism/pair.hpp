@@ -7,8 +7,8 @@
 // record is replaced, the same two words stand for the two orders of the data sets.
 //
 // A new mechanism is one class that derives from Pair, in a file of its own. The class must give
-// its privacy loss. It may give its cumulant (the contour engine then serves it), its Renyi
-// divergence, and a closed form of the pair on a Poisson sample.
+// its privacy loss. It may give its cumulant (the contour engine then serves it), a closed form
+// of its Renyi divergence, and one of the pair on a Poisson sample.
 //
 // Pairs are immutable and shared. Constructors check their parameters and throw
 // std::invalid_argument, whose text names the argument, its domain and its value. No other function
@@ -24,7 +24,9 @@
 
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
-#include <hockeystick/loss/privacy_loss.hpp>
+#include <hockeystick/loss/curve_integral.hpp>
+#include <hockeystick/loss/poisson_sampled.hpp>
+#include <hockeystick/mechanism/renyi.hpp>
 #include <hockeystick/numeric/domain.hpp>
 #include <hockeystick/numeric/require.hpp>
 
@@ -36,6 +38,10 @@ using namespace loss;
 using namespace cumulant;
 
 enum class Direction { remove, add };
+
+inline Direction opposite(Direction direction) {
+    return direction == Direction::remove ? Direction::add : Direction::remove;
+}
 
 // The end of a bracket that a pair is for. A pair for the upper end leaks at least as much as the
 // mechanism, a pair for the lower end at most as much.
@@ -95,9 +101,22 @@ class Pair : public std::enable_shared_from_this<Pair> {
         return nullptr;
     }
 
-    // The Renyi divergence, of an order >= 1, of the pair on a Poisson sample of this rate, rounded
-    // up. NaN where no bound is known.
-    virtual double renyi(double /*order*/, double /*rate*/, Direction) const { return nan; }
+    // An upper bound of the Renyi divergence, of an order >= 1, of the pair on a Poisson sample of
+    // this rate. Where a class has no closed form, the curves of both directions make it
+    // (loss/curve_integral.hpp); it is infinite where a loss is.
+    virtual double renyi(double order, double rate, Direction direction) const;
+
+    // The logarithm of one of the two integrals that make a Renyi divergence, of the curve of one
+    // direction of the pair on a Poisson sample of this rate; rounded up.
+    virtual double log_integral(double order, double rate, Direction direction, Half half) const;
+
+    // The Renyi divergence by these integrals.
+    double curve_renyi(double order, double rate, Direction direction) const;
+
+    // A simple upper bound of the Renyi divergence of an order above 1, of the mechanism that this
+    // pair stands for, on a Poisson sample of this rate; infinity where none is known. It bounds
+    // the far tails of unbounded losses.
+    virtual double coarse_renyi(double order, double rate, Direction direction) const;
 
     // Gaussian noise, perhaps on a Poisson sample. The shift is the distance of the two means in
     // standard deviations, 1/noise_multiplier. Both are 0 for every other pair.
@@ -120,6 +139,14 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // The shift of a Gaussian pair whose concentrated divergence (zCDP) is at least that of this
     // pair, or NaN if none is known.
     virtual double concentrated_shift() const { return nan; }
+
+    // Whether the mechanism has a pair of its own for each two data sets, the worst of which this
+    // one is at every epsilon: many steps then leak less than compositions of this pair.
+    virtual bool composes_loosely() const { return false; }
+
+    // The width of the intervals of losses, if those are all that is known of the mechanism
+    // (loss/bounded_range.hpp); else NaN.
+    virtual double loss_range() const { return nan; }
 
     // The pair on a Poisson sample of 0 < rate < 1 where a record is added or removed, if the class
     // knows a simpler one than PoissonSampled; else null. Callers use `poisson_sampled`
@@ -148,6 +175,37 @@ class Pair : public std::enable_shared_from_this<Pair> {
         return mine == theirs || (mine && theirs && mine->equals(*theirs));
     }
 };
+
+// log(1 + a (a-1) e^{log_integral})/(a - 1), rounded up (loss/curve_integral.hpp).
+inline double renyi_of_integral(double order, double log_integral) {
+    if (log_integral == -infinity) return 0.0;
+    const double less = order - 1.0, margin = sixteen_roundings * (4.0 + std::fabs(log_integral));
+    if (less == 0.0) return std::exp(log_integral) * (1.0 + margin);
+    return log_sum(0.0, std::log(order) + std::log(less) + log_integral) / less * (1.0 + margin);
+}
+
+inline double Pair::curve_renyi(double order, double rate, Direction direction) const {
+    const double growing = log_integral(order, rate, direction, Half::growing);
+    return renyi_of_integral(order, log_sum(growing, log_integral(order, rate, opposite(direction), Half::falling)));
+}
+
+inline double Pair::renyi(double order, double rate, Direction direction) const {
+    return min(curve_renyi(order, rate, direction), order > 1.0 ? coarse_renyi(order, rate, direction) : infinity);
+}
+
+inline double Pair::coarse_renyi(double order, double rate, Direction direction) const {
+    const double shift = min(dominating_shift(), std::fmin(concentrated_shift(), infinity));
+    if (shift < infinity) return coarse_gaussian_renyi(shift, order, rate);
+    const OneStep step(loss(direction));
+    return step.infinite_mass().upper == 0.0 ? max(step.highest().upper, 0.0) : infinity;
+}
+
+inline double Pair::log_integral(double order, double rate, Direction direction, Half half) const {
+    Loss curve = loss(direction);
+    if (rate < 1.0 && direction == Direction::remove) curve = std::make_shared<PoissonRemoveLoss>(curve, rate);
+    else if (rate < 1.0) curve = std::make_shared<PoissonAddLoss>(curve, rate);
+    return log_curve_integral(curve, order, half, [&](double b) { return coarse_renyi(b, rate, direction); });
+}
 
 // `count` steps, each of which releases the same pair.
 struct CountedPair {

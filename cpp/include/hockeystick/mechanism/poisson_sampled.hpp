@@ -29,13 +29,21 @@ class PoissonSampled final : public Pair {
         return base_->cumulant(rate_, direction, cutoff, tools);
     }
     double renyi(double order, double rate, Direction direction) const override {
-        return rate == 1.0 ? base_->renyi(order, rate_, direction) : nan;
+        return rate == 1.0 ? base_->renyi(order, rate_, direction) : Pair::renyi(order, rate, direction);
+    }
+    double log_integral(double order, double rate, Direction direction, Half half) const override {
+        return rate == 1.0 ? base_->log_integral(order, rate_, direction, half)
+                           : Pair::log_integral(order, rate, direction, half);
+    }
+    double coarse_renyi(double order, double rate, Direction direction) const override {
+        return base_->coarse_renyi(order, rate == 1.0 ? rate_ : 1.0, direction);
     }
     GaussianNoise gaussian_noise() const override {
         GaussianNoise noise = base_->gaussian_noise();
         if (noise.shift > 0.0) noise.rate *= rate_;  // other noise than Gaussian has no rate to tell
         return noise;
     }
+    bool composes_loosely() const override { return base_->composes_loosely(); }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
 
     // A Poisson sample of a Poisson sample is a Poisson sample at the product of the rates.

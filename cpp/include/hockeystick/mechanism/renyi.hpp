@@ -55,5 +55,16 @@ template <class LogMoment> double sampled_renyi(const LogMoment& log_moment, dou
     return ((1.0 - part) * left + part * right) / (order - 1.0) * renyi_up;
 }
 
+inline constexpr double most_terms = 400.0;  // of a sum that only bounds a tail
+
+// An upper bound of the divergence of Gaussian noise of this shift on a Poisson sample. Divergences
+// grow with the order, so that of the next integer bounds it.
+inline double coarse_gaussian_renyi(double shift, double order, double rate) {
+    const double half = 0.5 * shift * shift, whole = order * half * renyi_up, next = max(std::ceil(order), 2.0);
+    if (rate == 1.0 || next > most_terms) return whole;
+    const double sampled = sampled_log_moment([half](double k) { return k * (k - 1.0) * half; }, rate, next);
+    return min(whole, sampled / (next - 1.0) * renyi_up);
+}
+
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

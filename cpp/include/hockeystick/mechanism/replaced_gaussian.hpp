@@ -19,6 +19,13 @@ class ReplacedGaussian final : public Pair {
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
     }
     Loss loss(Direction) const override { return std::make_shared<ReplacedGaussianLoss>(shift_, rate_); }
+    // Where dP/dQ > 1, Q is at most N(0,1) and dP/dQ at most that of the Poisson sample where a
+    // record is removed, over 1 - rate. Elsewhere the moment is at most 1.
+    double coarse_renyi(double order, double, Direction) const override {
+        const double less = order - 1.0, removed = less * coarse_gaussian_renyi(shift_, order, rate_);
+        const double either = log_sum(0.0, removed - order * std::log1p(-rate_)) / less * (renyi_up * up);
+        return min(either, coarse_gaussian_renyi(dominating_shift(), order, 1.0));
+    }
     double dominating_shift() const override { return 2.0 * shift_; }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 

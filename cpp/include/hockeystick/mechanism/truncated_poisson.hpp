@@ -64,6 +64,9 @@ class TruncatedPoisson final : public Pair {
         return std::make_shared<LabelledLoss>(std::move(losses));
     }
     bool symmetric() const override { return replaced_; }
+    double coarse_renyi(double order, double, Direction direction) const override {
+        return at_shift(2.0 * shift_)->coarse_renyi(order, 1.0, direction);
+    }
 
     // The table holds for the product of the rates: its proof has no other use of q.
     PairPointer sampled(double rate, End end) const override {

@@ -77,7 +77,7 @@ inline Masses merge_discrete(const Steps& steps, Direction direction, End end, c
 inline PairPointer as_one(const Steps& steps, End end, const Merge& merge = merge_now) {
     if (PairPointer whole = closed_form(steps, end)) return whole;
     return std::make_shared<DiscretePairs>(merge_discrete(steps, Direction::remove, end, merge),
-                                           merge_discrete(steps, Direction::add, end, merge));
+                                           merge_discrete(steps, Direction::add, end, merge), steps);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -44,7 +44,7 @@ inline PairPointer without_replacement(const Steps& steps, const Batch& batch, b
         if (!step.pair->symmetric())
             throw std::invalid_argument("its mechanism must have the same pair in either order, under replacement");
     PairPointer pair = closed_form(steps, end);
-    if (!pair) pair = std::make_shared<Discrete>(merge_discrete(steps, Direction::remove, end, merge));
+    if (!pair) pair = std::make_shared<Discrete>(merge_discrete(steps, Direction::remove, end, merge), steps);
     if (batch.batch_size == batch.dataset_size) {
         if (!replace) throw std::invalid_argument("a batch of all records does not exist where one is missing");
         return pair;

@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include <hockeystick/allocation/mean_moments.hpp>
 #include <hockeystick/allocation/random_allocation.hpp>
 #include <hockeystick/mechanism/registry.hpp>
 
@@ -23,9 +24,46 @@ struct Allocation {
 // One of `num_steps` >= 2 steps of this shift. A caller may pass a function that remembers results.
 using Allocate = std::function<PairPointer(double shift, std::int64_t num_steps, End)>;
 
+// The pairs of one of several steps, which end in an infinite loss, with the Renyi divergences of
+// the mechanism, which has none. Where a record is removed, the chord between the moments of
+// integer orders bounds them too. docs/core/loss.md has the proofs.
+class AllocatedPairs final : public DiscretePairs {
+  public:
+    AllocatedPairs(allocation::AllocationPairs pairs, double shift, std::int64_t num_steps)
+        : DiscretePairs(std::move(pairs.removed), std::move(pairs.added)), shift_(shift),
+          num_steps_(static_cast<double>(num_steps)), logs_(allocation::mean_moments(shift, num_steps).logs) {}
+    double renyi(double order, double rate, Direction direction) const override {
+        const double by_curve = Pair::renyi(order, rate, direction);
+        return direction == Direction::remove ? min(by_curve, by_moments(order)) : by_curve;
+    }
+    double coarse_renyi(double order, double, Direction direction) const override {
+        const double squares = direction == Direction::remove ? order : 1.0 + (order - 1.0) / num_steps_;
+        return 0.5 * squares * shift_ * shift_ * up;
+    }
+    std::vector<double> parameters() const override {
+        std::vector<double> all = DiscretePairs::parameters();
+        all.insert(all.end(), {shift_, num_steps_});
+        return all;
+    }
+
+  private:
+    double by_moments(double order) const {
+        if (order <= 2.0) return logs_[2] * renyi_up;
+        if (order > allocation::most_moment) return infinity;
+        const double low = std::floor(order), part = order - low;
+        const auto n = static_cast<std::size_t>(low);
+        const double right = part > 0.0 ? logs_[n + 1] : 0.0;
+        return ((1.0 - part) * logs_[n] + part * right) / (order - 1.0) * renyi_up;
+    }
+
+    double shift_, num_steps_;
+    std::vector<double> logs_;  // of the moments where a record is removed
+};
+
 inline PairPointer allocated(double shift, std::int64_t num_steps, End end, const std::atomic<bool>* stop = nullptr) {
     auto pairs = allocation::random_allocation_pairs(shift, num_steps, end == End::upper, stop);
-    return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
+    if (end == End::lower) return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
+    return std::make_shared<AllocatedPairs>(std::move(pairs), shift, num_steps);
 }
 
 inline PairPointer allocate_now(double shift, std::int64_t num_steps, End end) {

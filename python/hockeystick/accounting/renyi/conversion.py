@@ -46,10 +46,6 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
 
 @lru_cache(maxsize=256)
 def _curve(ledger: Key, adjacency: Adjacency) -> Array:
-    unknown = renyi.first_without_bound(dict(ledger), adjacency)
-    if unknown is not None:
-        msg = f"{unknown!r} has no Renyi bound, and is composed with a mechanism that is known by such bounds alone"
-        raise ValueError(msg)
     return np.array([renyi.of_ledger(dict(ledger), adjacency, order) for order in ORDERS])
 
 

@@ -31,22 +31,16 @@ def require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
         require_bound(mechanism, adjacency)
 
 
-def first_without_bound(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Mechanism | None:
-    """Return a mechanism whose divergences are not known, or None."""
-    for mechanism in ledger:
-        known = mechanism.status == "certified"
-        if mechanism._has_pair:
-            known = known and not any(math.isnan(pair.renyi(2.0, True)) for pair, _ in mechanism._pairs(adjacency))
-        if not known:
-            return mechanism
-    return None
+def first_without_bound(ledger: Mapping[Mechanism, int]) -> Mechanism | None:
+    """Return a mechanism whose divergences are not known for certain, or None."""
+    return next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
 
 
 def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: float) -> float:
     """Return the sum over the ledger, the larger of both directions."""
-    unknown = first_without_bound(ledger, adjacency)
+    unknown = first_without_bound(ledger)
     if unknown is not None:
-        msg = f"rdp has no bound for {unknown!r}; ask for epsilon or delta, which have one"
+        msg = f"rdp has no bound for {unknown!r}, which is only estimated"
         raise ValueError(msg)
     return max(
         math.fsum(count * _of_step(mechanism, adjacency, order, forward=forward) for mechanism, count in ledger.items())
@@ -58,4 +52,5 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
 def _of_step(mechanism: Mechanism, adjacency: Adjacency, order: float, *, forward: bool) -> float:
     if isinstance(mechanism, RenyiMechanism):
         return known_divergence(mechanism, order, adjacency)
-    return math.fsum(times * pair.renyi(order, forward) for pair, times in mechanism._pairs(adjacency))
+    pairs = mechanism._pairs(adjacency)
+    return math.fsum(times * pair.renyi(order, forward or pair.symmetric) for pair, times in pairs)

@@ -1,0 +1,115 @@
+"""Adaptive steps of bounded range: laws of explicit adversaries, followed forwards, and the best one of few steps by search."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import hockeystick as hs
+
+PARTS = 10  # of an interval of losses: an adversary's intervals start on this lattice
+
+
+def bound(width, count):
+    """Return the accountant of equal exponential mechanisms."""
+    return hs.Accountant("replace").compose(hs.ExponentialMechanism(width), count)
+
+
+def follow(width, count, policy):
+    """Return (losses, law under P) if step k has its interval end at policy(k, losses) parts above 0, from the loss so far."""
+    reach = count * PARTS
+    places = np.arange(-reach, reach + 1)
+    law = np.zeros(places.size)
+    law[reach] = 1.0
+    for k in range(count):
+        top = policy(k, places)
+        high = np.expm1(width * (top / PARTS - 1.0)) / math.expm1(-width)
+        moved = np.zeros(places.size + 2 * PARTS)
+        np.add.at(moved, np.arange(places.size) + PARTS + top, law * high)
+        np.add.at(moved, np.arange(places.size) + top, law * (1.0 - high))
+        law = moved[PARTS:-PARTS]
+    return places * width / PARTS, law
+
+
+def divergence(losses, law, eps):
+    """Return E_P (1 - e^{eps - L})_+."""
+    return float(law @ np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0))
+
+
+def adversary(kind, rng, width, count):
+    """Return a policy: a table of random intervals, or one that moves towards a goal, the more the fewer steps are left."""
+    scale = width * math.sqrt(count) / 2
+    table = rng.integers(1, PARTS, (count, 2 * count * PARTS + 1))
+    goal, slope = rng.uniform(-1, 4) * scale, rng.uniform(0.0, 1.5)
+
+    def policy(k, places):
+        if kind == 0:
+            return table[k]
+        missing = (goal - places * width / PARTS) / width * slope / (1.0 if kind == 1 else count - k)
+        return np.clip(np.rint(PARTS * (0.5 + 0.5 * np.tanh(missing))).astype(int), 1, PARTS - 1)
+
+    return policy
+
+
+@pytest.mark.parametrize("width", [0.02, 0.4, 1.5, 6.0])
+@pytest.mark.parametrize("count", [2, 5, 17, 40])
+def test_adaptive_adversaries(width, count):
+    """Adversaries that choose intervals at random, or by what is still missing, stay below the bound."""
+    rng, accountant, worst = np.random.default_rng(count), bound(width, count), 0.0
+    scale = width * math.sqrt(count) / 2
+    upper = {eps: accountant.delta(eps) for eps in (0.0, 0.3 * scale, scale, 2.0 * scale, 3.5 * scale)}
+    for trial in range(24):
+        losses, law = follow(width, count, adversary(trial % 3, rng, width, count))
+        assert law.sum() == pytest.approx(1.0, abs=1e-12)
+        for eps, most in upper.items():
+            truth = divergence(losses, law, eps)
+            assert truth <= most * (1 + 1e-11)
+            worst = max(worst, truth / most if most > 0 else 0.0)
+    assert worst > 0.5
+
+
+def best_of_few(width, count, ratio):
+    """Return the largest divergence that an adversary attains, by a search for each interval (a lower bound of the supremum)."""
+    if count == 0:
+        return max(1.0 - ratio, 0.0)
+
+    def attained(t):
+        high = math.expm1(t - width) / math.expm1(-width)
+        above, below = (best_of_few(width, count - 1, ratio * math.exp(x)) for x in (-t, width - t))
+        return high * above + (1.0 - high) * below
+
+    starts = [attained(width * k / 12) for k in range(13)]
+    k = int(np.argmax(starts))
+    if count == 1:
+        t = min(max((math.log(ratio) + width) / 2, 0.0), width)
+        return max(*starts, attained(t))
+    near = (width * max(k - 1, 0) / 12, width * min(k + 1, 12) / 12)
+    found = scipy.optimize.minimize_scalar(
+        lambda t: -attained(t), bounds=near, method="bounded", options={"xatol": 1e-4 * width}
+    )
+    return max(starts[k], -found.fun)
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+def test_two_steps_are_nearly_attained(width, share):
+    """With two steps the bound is that of the best adversary, but for chords."""
+    eps = 2 * width * share
+    truth = best_of_few(width, 2, math.exp(eps))
+    found = bound(width, 2).delta(eps)
+    assert truth * (1 - 1e-9) <= found <= truth * 1.02
+
+
+def test_counts_share_a_grid():
+    """More steps never leak less, and the order of questions does not matter."""
+    alone = [bound(0.5, n).epsilon(1e-5) for n in (3, 9, 16, 17, 30)]
+    assert alone == sorted(alone)
+    one = hs.Accountant("replace")
+    again = []
+    for n in (3, 6, 7, 1, 13):
+        one.compose(hs.ExponentialMechanism(0.5), n)
+        again.append(one.epsilon(1e-5))
+    assert again == alone
