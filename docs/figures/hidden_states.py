@@ -165,7 +165,7 @@ def draw_every_round() -> Figure:
     rounds = np.arange(1, 41)
     for axes, (eps, lipschitz, diameter) in zip(panels, ((0.1, 0.1, 1.0), (0.5, 0.25, 2.0)), strict=True):
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(lipschitz, diameter))
-        curves = (("plain", "composition"), ("shifted", "shifted"), ("divided", "divided"))
+        curves = (("plain", "composition"), ("shifted", "shifted"), ("joint", "joint"))
         for (name, label), colour, marker in zip(curves, style.COLOURS, style.MARKERS, strict=False):
             axes.plot(rounds, best.bounds[name], color=colour, marker=marker, markevery=5, label=label)
         exact = [exact_every_round(eps, int(n), lipschitz, diameter) for n in rounds]
@@ -184,11 +184,11 @@ def draw_every_round_regions() -> Figure:
     figure, panels = style.new_figure(
         r"A record used in every round: the smallest certified bound ($2L/\sigma = 0.5$)", 3
     )
-    eps, rounds = np.geomspace(0.01, 10.0, 40), np.unique(np.geomspace(1, 200, 40).round())
+    eps, rounds = np.geomspace(0.01, 10.0, 24), np.unique(np.geomspace(1, 200, 24).round())
     for axes, reach in zip(panels, (2.0, 3.0, 5.0), strict=True):
         process = unit_process(0.25, reach)
         best = last_iterate.best_cyclic(eps[:, np.newaxis], index=1, period=1, rounds=rounds, **process)
-        colour_regions(axes, rounds, eps, best, ("plain", "shifted", "divided"))
+        colour_regions(axes, rounds, eps, best, ("plain", "shifted", "joint"))
         axes.set_xscale("log")
         axes.set_xlabel("rounds")
         axes.set_title(rf"diameter/noise $= {reach:g}$")

@@ -25,6 +25,7 @@ enum class Bound : std::size_t {
     split_noise,
     participation_patterns,
     sampled_mechanisms,
+    joint,
 };
 
 struct BoundName {
@@ -44,6 +45,7 @@ inline constexpr BoundName bound_names[] = {
     {Bound::split_noise, "divided"},             // part of the noise hides the record, part contracts
     {Bound::participation_patterns, "pattern"},  // the mean over the rounds that used the record
     {Bound::sampled_mechanisms, "sampled"},      // the last rounds composed as sampled mechanisms
+    {Bound::joint, "joint"},                     // the loss curve through rounds with and without shifts
 };
 inline constexpr std::size_t bound_count = sizeof bound_names / sizeof bound_names[0];
 
@@ -54,7 +56,7 @@ constexpr bool in_order() {
     return true;
 }
 static_assert(in_order(), "bound_names must list every Bound, in the order of the enumeration");
-static_assert(bound_count == static_cast<std::size_t>(Bound::sampled_mechanisms) + 1);
+static_assert(bound_count == static_cast<std::size_t>(Bound::joint) + 1);
 
 // One delta for each bound; NaN where a bound does not apply.
 struct Deltas {

@@ -10,6 +10,7 @@
 //   renyi                   the Rényi route from the parameter of `shifted`, for comparison
 //   split_noise             for J > 1, the loss curve through the last rounds
 //                           (hidden_state/split_noise.hpp)
+//   joint                   the loss curve, with shifts in every round (hidden_state/joint.hpp)
 //
 // Lengths are in noise deviations. Where F would be applied more than 2 max_passes times, the bound
 // is held in between.
@@ -21,6 +22,7 @@
 #include <cstddef>
 
 #include <hockeystick/hidden_state/cyclic_shift.hpp>
+#include <hockeystick/hidden_state/joint.hpp>
 #include <hockeystick/hidden_state/projected_sgd_bounds.hpp>
 #include <hockeystick/hidden_state/split_noise.hpp>
 
@@ -84,6 +86,10 @@ inline Deltas cyclic_bounds(const CyclicCell& cell) {
         deltas[Bound::split_noise] =
             std::min(split_noise_bound(eps, mu, schedule), deltas[Bound::shift_then_contraction]);
     }
+    const JointUses joint{g, d.step_lipschitz(), image_diameter, uses, cell.period - 1.0, after};
+    const double known = std::min(deltas[Bound::shift_then_contraction],
+                                  uses > 1.0 ? deltas[Bound::split_noise] : deltas[Bound::nonlinear]);
+    deltas[Bound::joint] = std::min(known, positive_delta(joint_bound(eps, shift.parameter(uses, 0.0), joint), eps));
     return deltas;
 }
 

@@ -62,10 +62,22 @@ class LossCurve {
 
     double loss(std::size_t k) const { return static_cast<double>(k) * step_; }
     double operator[](std::size_t k) const { return y_[k]; }
+    std::size_t points() const { return points_; }
 
     // The curve is also known to lie below this one.
     void restrict_to(const std::vector<double>& other) {
         for (std::size_t k = 0; k <= points_; ++k) y_[k] = std::min(y_[k], other[k]);
+    }
+
+    const std::vector<double>& values() const { return y_; }
+
+    // A round of the bound joint, whose map's image has this diameter in deviations of its noise.
+    template <class Round> void apply(const Round& round, double image_diameter) { round.advance(y_, image_diameter); }
+
+    // The mean of this curve, with weight `share`, and another.
+    void mix_with(const LossCurve& other, double share) {
+        for (std::size_t k = 0; k <= points_; ++k)
+            y_[k] = std::min(1.0, (share * y_[k] + (1.0 - share) * other.y_[k]) * up);
     }
 
     // A round without the record, whose map's image has this diameter in deviations of its noise.

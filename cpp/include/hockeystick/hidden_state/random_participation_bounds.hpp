@@ -5,6 +5,7 @@
 //   shifted                 shifted interpolation for the worst pattern, use in every round
 //   participation_patterns  the mean over all patterns (hidden_state/participation_patterns.hpp)
 //   split_noise             the loss curve through the last rounds (hidden_state/split_noise.hpp)
+//   joint                   the loss curve with one optimal step a round (hidden_state/joint.hpp)
 //
 // and, for the composition engines,
 //
@@ -19,6 +20,7 @@
 #include <cmath>
 
 #include <hockeystick/hidden_state/bounds.hpp>
+#include <hockeystick/hidden_state/joint.hpp>
 #include <hockeystick/hidden_state/participation_patterns.hpp>
 #include <hockeystick/hidden_state/split_noise.hpp>
 
@@ -60,7 +62,7 @@ inline Deltas sampled_bounds(const SampledCell& cell) {
     if (!cell.legal()) return deltas;
     const bool counts_patterns = cell.rate < 1.0 && cell.rounds <= max_pattern_rounds;
     if (cell.rate == 0.0) {  // the record is never used
-        deltas[Bound::shifted] = deltas[Bound::split_noise] = 0.0;
+        deltas[Bound::shifted] = deltas[Bound::split_noise] = deltas[Bound::joint] = 0.0;
         if (counts_patterns) deltas[Bound::participation_patterns] = 0.0;
         return deltas;
     }
@@ -74,6 +76,8 @@ inline Deltas sampled_bounds(const SampledCell& cell) {
     }
     const UseSchedule schedule{cell.sensitivity, cell.image_diameter(), cell.rate, cell.rounds, 0.0, 0.0};
     deltas[Bound::split_noise] = std::min(shifted, positive_delta(split_noise_bound(eps, mu, schedule), eps));
+    deltas[Bound::joint] =
+        std::min(deltas[Bound::split_noise], positive_delta(joint_sampled_bound(eps, mu, schedule), eps));
     return deltas;
 }
 

@@ -39,8 +39,8 @@ struct LossGrid {
 };
 
 inline std::vector<double> gaussian_curve(const LossCurve& curve, double mu) {
-    std::vector<double> values(curve_points + 1);
-    for (std::size_t k = 0; k <= curve_points; ++k)
+    std::vector<double> values(curve.points() + 1);
+    for (std::size_t k = 0; k <= curve.points(); ++k)
         values[k] = std::max(1e-300, std::exp(upper_log(log_theta(curve.loss(k), mu))) * up);
     return values;
 }
