@@ -130,6 +130,7 @@ class Engine {
         if (options.engine != EngineChoice::pld)
             best = both_ends(std::move(best), steps,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
+        if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) return capped(std::move(best), steps, direction, question, shift, cap);
@@ -146,7 +147,11 @@ class Engine {
     template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
-        if (!steps.one_for_both_ends) found.lower = steps.below ? min(ask(*steps.below).lower, found.upper) : 0.0;
+        if (!steps.one_for_both_ends) {
+            const Answer below = steps.below ? ask(*steps.below) : Answer{};
+            found.pairs = max(found.lower - below.upper, 0.0);
+            found.lower = min(below.lower, found.upper);
+        }
         return better(std::move(best), std::move(found));
     }
 

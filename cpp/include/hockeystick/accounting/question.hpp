@@ -100,21 +100,24 @@ struct Answer {
     bool both_directions = false;    // both directions leak the same, so this answers for both
     contour::ContourResult contour;  // if method is contour: nodes, tilt, shares of the error, ends of log delta
     contour::StrategyLog tried;      // strategies of the contour engine, in order; empty if upper_only
-    double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
-    bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
+    // How much of the bracket no computing mends: the gap between the truths of the pairs above and
+    // below the mechanism, at least. 0 where one pair serves both ends.
+    double pairs = 0.0;
+    double interval = 0.0;   // if method is pld: the grid's step, 0 if there was no grid
+    bool coarsened = false;  // if method is pld: limits of memory, work or rounding made the bracket wider
 
     // Whether no second engine is needed.
     bool narrow(const Question& question) const {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
-        return upper < infinity && upper - lower <= max(good_enough * upper, least);
+        return upper < infinity && (upper - lower) - pairs <= max(good_enough * upper, least);
     }
 };
 
 // The intersection of two brackets, under the name of the one with the smaller upper end.
 inline Answer better(Answer one, Answer other) {
-    const double lower = max(one.lower, other.lower);
+    const double lower = max(one.lower, other.lower), pairs = max(one.pairs, other.pairs);
     Answer winner = std::move(other.upper <= one.upper ? other : one);
-    winner.lower = lower;
+    winner.lower = lower, winner.pairs = pairs;
     return winner;
 }
 

@@ -64,21 +64,8 @@ class PointCumulant : public Cumulant {
     bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
         const Law law = this->law(c, static_cast<double>(last) * h);
         if (!law.points) return false;
-        const Tilted t = tilt(*law.points, c);
-        FourierSums phi =
-            characteristic_differences(t.loss, t.weight, t.mean_loss, h, last, *workspace_, kernels_, work_);
+        const FourierSums phi = transform(tilt(*law.points, c), law.log_error, h, last);
         if (phi.real.empty()) return false;
-        const double share = 1.0 / t.total;
-        const double outside = 2.2 * std::exp(min(law.log_error - t.top - std::log(t.total), 600.0)) + 2.0 * t.dropped;
-        const double summing = 32.0 + power_error + static_cast<double>(t.loss.size()) / 8.0;
-        for (std::size_t k = 1; k <= last; ++k) {
-            phi.real[k] *= share;
-            phi.imag[k] *= share;
-            const double omega = static_cast<double>(k) * h;
-            phi.error[k] += u * (summing * min(2.0, omega * t.mean_loss) + omega * t.mean_loss_error +
-                                 transform_error(t.mean_weight_error, t.mean_product_error, t.mean_loss, omega)) +
-                            outside;
-        }
         kernels_.multiply_powers(phi.step(count), nodes.powers());
         return true;
     }
@@ -107,7 +94,6 @@ class PointCumulant : public Cumulant {
     const simd::Kernels& kernels_;
     mutable double work_ = 0.0;
 
-  private:
     // Points below e^-75 of the largest are dropped.
     static constexpr double relevant = 75.0;
 
@@ -153,6 +139,37 @@ class PointCumulant : public Cumulant {
         return t;
     }
 
+    // A bound of the standard deviation of L, up to 1e-6 of itself.
+    static double deviation(const Tilted& t) {
+        double first = 0.0, square = 0.0;
+        for (std::size_t j = 0; j < t.loss.size(); ++j) first += t.weight[j] * t.loss[j];
+        const double centre = first / t.total;
+        for (std::size_t j = 0; j < t.loss.size(); ++j)
+            square += t.weight[j] * (t.loss[j] - centre) * (t.loss[j] - centre);
+        return std::sqrt(square / t.total);
+    }
+
+    // phi - 1 at the nodes k h, k up to `last`, for points whose sum is within e^{log_error} of
+    // M(s); empty where that would take too much work.
+    FourierSums transform(const Tilted& t, double log_error, double h, std::size_t last) const {
+        FourierSums phi =
+            characteristic_differences(t.loss, t.weight, t.mean_loss, h, last, *workspace_, kernels_, work_);
+        if (phi.real.empty()) return phi;
+        const double share = 1.0 / t.total;
+        const double outside = 2.2 * std::exp(min(log_error - t.top - std::log(t.total), 600.0)) + 2.0 * t.dropped;
+        const double summing = 32.0 + power_error + static_cast<double>(t.loss.size()) / 8.0;
+        for (std::size_t k = 1; k <= last; ++k) {
+            phi.real[k] *= share;
+            phi.imag[k] *= share;
+            const double omega = static_cast<double>(k) * h;
+            phi.error[k] += u * (summing * min(2.0, omega * t.mean_loss) + omega * t.mean_loss_error +
+                                 transform_error(t.mean_weight_error, t.mean_product_error, t.mean_loss, omega)) +
+                            outside;
+        }
+        return phi;
+    }
+
+  private:
     // log1p of M - 1 = sum_j q_j (psi(a L_j) - a psi(L_j)), psi(x) = e^x - 1 - x, a = c + 1, where
     // q_j = p_j e^{-L_j}: M - 1 is of second order in the losses, and so is the error.
     Moment centred_moment(const Law& law, double c) const {
