@@ -71,6 +71,7 @@ TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds aga
     "federated/published_fedavg": "published/test_published: printed formulas",
     "federated/trusted_aggregator_bounds": "hidden_state/test_repeated: chains by quadrature",
     "loss/pure": "accounting/test_revealed: pure steps at their own epsilon, and compositions against all outcomes",
+    "loss/replaced_laplace": "contour/test_atoms: one step and two against integrals over the line",
     "numeric/binomial": "hidden_state/test_repeated: records drawn at random",
     "numeric/blocked_dot": "chain/test_markov: chains against quadrature",
     "mechanism/*": "mechanisms/test_specification: what every mechanism must satisfy; loss: the losses of its pairs",

@@ -86,6 +86,14 @@ inline Answer with_ends_in_order(Answer best) {
     return best;
 }
 
+// Raises the lower end of epsilon by the bound near the largest loss, where it is not narrow.
+inline void raise_near_largest_loss(Answer& best, const WarmBetween& steps, Direction direction,
+                                    const Question& question) {
+    WarmSteps* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
+    if (attained && !best.narrow(question))
+        best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
+}
+
 // `best` with ends moved to the closed forms' bounds; `cap` is that of delta.
 inline Answer capped(Answer best, const WarmBetween& steps, Direction direction, const Question& question, double shift,
                      double cap) {
@@ -103,9 +111,6 @@ inline Answer capped(Answer best, const WarmBetween& steps, Direction direction,
         const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
         if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
     }
-    WarmSteps* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
-    if (attained && !best.narrow(question))
-        best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
     return with_ends_in_order(std::move(best));
 }
 

@@ -115,18 +115,33 @@ inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds,
     return min(-std::expm1(-gap) * near * rounding_of_tails + smallest_positive + all.infinite_mass.upper, 1.0);
 }
 
-// A lower bound of epsilon(delta), useful where delta is below the probability of the largest loss.
-// With l_j just below the largest loss of step j, M = prod_j P(L_j > l_j)^{T_j} and
+// A loss, nearly the largest, that one step exceeds with a probability of at least `share`: for
+// steps whose losses have no largest one. 0 if there is none above 0.
+inline double exceeded_loss(const PrivacyLoss& loss, double share) {
+    double low = 0.0, high = 1e-300;
+    for (; high < 1e300 && loss.masses(high).p_above >= share; high *= 1e10) low = high;
+    for (int k = 0; k < 100; ++k) {
+        const double middle = low > 0.5 * high ? 0.5 * (low + high) : std::sqrt(max(low, 1e-310) * high);
+        (loss.masses(middle).p_above >= share ? low : high) = middle;
+    }
+    return low;
+}
+
+// A lower bound of epsilon(delta). With l_j any losses, M = prod_j P(L_j > l_j)^{T_j} and
 // l = sum_j T_j l_j, delta(eps) is at least M (1 - e^{eps - l}). So epsilon(delta) is at least
-// l + log(1 - delta/M).
+// l + log(1 - delta/M). It is useful where l_j may be just below the largest loss of step j, and
+// delta is below the probability of that, or where a step's loss is nearly certain.
 inline double epsilon_near_largest_loss(const Steps& steps, const AllStepBounds& bounds, double delta) {
     Enclosed sum;
-    double mass = 1.0;
+    double mass = 1.0, count = 0.0;
+    for (const CountedPair& step : steps) count += step.count;
     for (std::size_t j = 0; j < steps.size(); ++j) {
         const Interval largest = bounds[j].largest_loss;
-        if (!(largest.upper < infinity)) return 0.0;
-        const double from = std::nextafter(largest.lower, -infinity);
-        const double error = (largest.upper - largest.lower) * up;  // of any loss that counts as above `from`
+        const bool bounded = largest.upper < infinity;
+        const double share = std::exp((std::log(delta) + 1.0) / count);
+        const double from = bounded ? std::nextafter(largest.lower, -infinity) : exceeded_loss(*bounds[j].loss, share);
+        // Of any loss that counts as above `from`.
+        const double error = bounded ? (largest.upper - largest.lower) * up : sixteen_roundings * (from + 1.0);
         const double least = error > 0.0 ? std::nextafter(from - error, -infinity) : from;
         sum = sum + exact_product(steps[j].count, least);
         mass *= std::pow(bounds[j].loss->masses(from).p_above / rounding_of_tails, steps[j].count);

@@ -131,6 +131,7 @@ class Engine {
         if (options.engine != EngineChoice::pld)
             best = both_ends(std::move(best), steps,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
+        if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);

@@ -106,7 +106,7 @@ class Contour {
     static constexpr double sharp_tolerance = -28.0, tolerance_of_many_nodes = -21.0;
     static constexpr double smoothed_tolerance = -14.0, rough_tolerance = -7.0;
     static double tolerance(const Strategy& strategy) {
-        return strategy.smoothing_width > 0.0 ? smoothed_tolerance : sharp_tolerance;
+        return strategy.smoothing.value > 0.0 ? smoothed_tolerance : sharp_tolerance;
     }
 
     // The narrowest bracket of the strategies, tried until it is good enough.
@@ -161,6 +161,12 @@ class Contour {
         return {found, found.usable && found.dominated_by_rounding() && !found.narrower_than(narrow_width)};
     }
 
+    static double smoothing_at(const TruncatedLedger& ledger, int tilt_index, const SmoothingWidth& kind,
+                               double width) {
+        const double c = TiltGrid::tilt(tilt_index);
+        return kind.least ? least_smoothing_for(c, width, ledger.decay_end(tilt_index)) : smoothing_for(c, width);
+    }
+
     Attempt delta_by_line(TruncatedLedger& ledger, double times, double eps, const Strategy& strategy) {
         const int best = ledger.best_tilt(times, eps);
         const double bound = log_chernoff(ledger.at(best), {times}, eps);
@@ -179,9 +185,9 @@ class Contour {
     // chosen.
     ContourResult delta_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double eps, double log_value,
                                 const Strategy& strategy) {
-        const double width = strategy.smoothing_width;
+        const double width = strategy.smoothing.value;
         const auto make_line = [&](int index) {
-            const Repeated repeated{times, smoothing_for(ledger.at(index).c, width)};
+            const Repeated repeated{times, smoothing_at(ledger, index, strategy.smoothing, width)};
             return choose_line(ledger, index, repeated, eps, log_value + tolerance(strategy));
         };
         ContourResult best;
@@ -202,7 +208,7 @@ class Contour {
     ContourResult complement_by_line(TruncatedLedger& ledger, int tilt_index, double times, double eps,
                                      double log_value, const Strategy& strategy) {
         const double log_allowed = max(log_value, -40.0) - 3.0 + tolerance(strategy);
-        const double smoothing = smoothing_for(ledger.at(tilt_index).c, strategy.smoothing_width);
+        const double smoothing = smoothing_at(ledger, tilt_index, strategy.smoothing, strategy.smoothing.value);
         Line line = choose_line(ledger, tilt_index, {times, smoothing}, eps, log_allowed);
         if (!line.prepare()) return {};
         return complement_bracket(summer_, line, eps);
@@ -222,7 +228,7 @@ class Contour {
     // the second for the root of the first.
     Attempt epsilon_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double delta, double eps,
                             const Strategy& strategy) {
-        const double log_delta = std::log(delta), width = strategy.smoothing_width;
+        const double log_delta = std::log(delta), width = strategy.smoothing.value;
         // Rounding is about T e^growth 1e-13.
         const double max_growth = max(9.0 - std::log(times * ledger.count()), 4.0);
         ContourResult best;
@@ -230,7 +236,7 @@ class Contour {
         for (int attempt = 0; attempt < 2; ++attempt) {
             const auto make_line = [&](int index) {
                 const double c = ledger.at(index).c, allowed = width > 0.0 ? max(width * eps, 1e-10) : 0.0;
-                const Repeated repeated{times, smoothing_for(c, c * allowed)};
+                const Repeated repeated{times, smoothing_at(ledger, index, strategy.smoothing, c * allowed)};
                 return choose_line(ledger, index, repeated, eps, log_delta + log_tolerance);
             };
             Line line = make_line(tilt_index);

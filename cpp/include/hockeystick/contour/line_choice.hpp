@@ -37,16 +37,25 @@ struct Line {
 // A line of fewer nodes is not worth a search for one with fewer still.
 inline constexpr double few_nodes = 800.0;
 
-// Sets the first frequency beyond which the truncation error is below e^{log_allowed}: by the
-// smoothing alone where there is one, else by the decay of the ledger's characteristic function.
+// Sets the first frequency beyond which the truncation error is below e^{log_allowed}: by the decay
+// of the ledger's characteristic function, times that of the smoothing where there is one.
 // Either falls with omega, at first about like -omega^2 variance/2. Hence any search finds the same
 // frequency; this one follows secants on logarithmic scales, and halves the range after five of
 // them.
 inline void choose_last_frequency(Line& line, double log_unit, double log_allowed) {
     const double smoothing = line.repeated.smoothing, times = line.repeated.times;
+    const double end = line.ledger->decay_end(line.tilt_index);
+    if (end < infinity && smoothing == 0.0) return;  // nothing is known of the terms beyond `end`
+    const auto log_beyond = [&](double frequency) {  // for all frequencies from there on
+        return times * line.ledger->log_decay_beyond(line.tilt_index, frequency) -
+               0.5 * (smoothing * frequency) * (smoothing * frequency);
+    };
+    const double beyond_end = end < infinity ? log_beyond(end) : -infinity;
     const auto log_decay = [&](int index) {
-        const double turn = smoothing * frequency_at(index);
-        return turn > 0.0 ? -0.5 * turn * turn : times * line.ledger->log_decay(line.tilt_index, index);
+        const double frequency = frequency_at(index), turn = smoothing * frequency;
+        if (!(frequency < end)) return log_beyond(frequency);
+        const double here = times * line.ledger->log_decay(line.tilt_index, index) - 0.5 * turn * turn;
+        return end < infinity ? log_sum(here, beyond_end) : here;
     };
     const double variance = smoothing > 0.0 ? smoothing * smoothing : times * line.ledger->variance_at(line.tilt_index);
     const double width = std::sqrt(max(2.0 * (log_unit - log_allowed), 1.0) / variance);

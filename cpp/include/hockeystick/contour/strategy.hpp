@@ -22,8 +22,8 @@ struct Strategy {
     double good_enough;
     int loss_cutoff = 0;
     double max_nodes = infinity;
-    double smoothing_width = 0.0;  // what smoothing may widen the bracket by; 0 for none
-    int tilt_offset = 0;           // by how many indices the tilt is below the best one
+    SmoothingWidth smoothing{0.0, infinity};  // what smoothing may widen the bracket by; 0 for none
+    int tilt_offset = 0;                      // by how many indices the tilt is below the best one
 };
 
 // A bracket that narrow ends the search.
@@ -54,7 +54,7 @@ inline void append_lines(std::vector<Strategy>& list, const Strategy& line, cons
 inline std::vector<Strategy> strategies(const StrategyChoice& choice) {
     using Method = Strategy::Method;
     std::vector<Strategy> list;
-    list.reserve(28);
+    list.reserve(43);
     append_lines(list, {"line", Method::line, 0.0, choice.loss_cutoff, choice.max_nodes}, "line, lower tilt");
     if (choice.has_slices) {
         list.push_back({"slices", Method::slices, narrow_width});
@@ -65,8 +65,10 @@ inline std::vector<Strategy> strategies(const StrategyChoice& choice) {
     if (choice.tight_cutoff != choice.loss_cutoff)
         append_lines(list, {"line, tight cutoff", Method::line, before_tight, choice.tight_cutoff},
                      "line, tight cutoff, lower tilt");
-    for (const double width : smoothing_widths)
-        append_lines(list, {"smoothed line", Method::line, fairly_narrow_width, choice.tight_cutoff, infinity, width},
+    for (const SmoothingWidth& width : smoothing_widths)
+        append_lines(list,
+                     {width.least ? "slightly smoothed line" : "smoothed line", Method::line, fairly_narrow_width,
+                      choice.tight_cutoff, width.max_nodes, width},
                      "smoothed line, lower tilt");
     list.push_back({"Chernoff's bound", Method::chernoff, infinity});
     return list;

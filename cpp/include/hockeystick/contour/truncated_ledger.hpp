@@ -133,7 +133,8 @@ class TruncatedLedger {
         return found > 0.0 && found < infinity ? found : variance_;
     }
 
-    // An upper bound of log |phi(omega)| for all omega from frequency_at(cutoff_index) on.
+    // An upper bound of log |phi(omega)| for all omega from frequency_at(cutoff_index) on that are
+    // below decay_end().
     double log_decay(int tilt_index, int cutoff_index) {
         double& known = decay_at(cache_entry_at(tilt_index), cutoff_index);
         if (known <= 0.0) return known;
@@ -142,6 +143,22 @@ class TruncatedLedger {
             sum += part.count * part.cumulant->log_decay(TiltGrid::tilt(tilt_index), frequency_at(cutoff_index)) *
                    (1.0 - decay_slack);
         return known = sum;
+    }
+
+    // From this frequency on, only the parts that decay for good have a bound: `log_decay_beyond`.
+    double decay_end(int tilt_index) const {
+        const double c = TiltGrid::tilt(tilt_index);
+        double end = infinity;
+        for (const ContourPart& part : parts_) end = min(end, part.cumulant->decay_end(c));
+        return end;
+    }
+    double log_decay_beyond(int tilt_index, double end) const {
+        const double c = TiltGrid::tilt(tilt_index);
+        double sum = 0.0;
+        for (const ContourPart& part : parts_)
+            if (part.cumulant->decay_end(c) == infinity)
+                sum += part.count * part.cumulant->log_decay(c, end) * (1.0 - decay_slack);
+        return sum;
     }
 
     // The nodes of a line, with a smoothing step of that shift. Good until the next call.

@@ -49,8 +49,10 @@ class Cumulant {
 
     virtual ~Cumulant() = default;
     virtual Moment log_moment(double c) const = 0;
-    // The largest log |phi(omega')| over omega' >= omega, or more; never positive.
+    // The largest log |phi(omega')| over omega <= omega' < decay_end(c), or more; never positive.
     virtual double log_decay(double c, double omega) const = 0;
+    // From this frequency on, no more is known than |phi| <= 1.
+    virtual double decay_end(double /*c*/) const { return infinity; }
     // Adds `count` steps to the nodes up to k = `last`. Returns false where that would take too
     // much work.
     virtual bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const = 0;

@@ -1,113 +1,148 @@
 // The cumulant of a pair of discrete distributions, M(s) = sum_i p_i (p_i/q_i)^s.
 //
-// Its atoms never decay, so that the contour engine smooths them (contour/contour.hpp). Sampled by
-// Poisson, P = (1 - rate) Q + rate P0 has the losses log1p(rate (p0_i/q_i - 1)).
+// Its atoms never decay for good, so that the contour engine smooths them (contour/contour.hpp).
+// Sampled by Poisson, P = (1 - rate) Q + rate P0 has the losses log1p(rate (p0_i/q_i - 1)). Where
+// the loss is infinite, the outcome's mass is missing (`log_missing`).
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include <hockeystick/cumulant/cumulant.hpp>
-#include <hockeystick/cumulant/nonuniform_fft.hpp>
+#include <hockeystick/cumulant/loss_points.hpp>
+#include <hockeystick/cumulant/point_decay.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
-class DiscreteCumulant final : public Cumulant {
+// A point of the mass e^{log_mass} under P. Errors are absolute, of the loss and of log_mass.
+struct Point {
+    double loss, log_mass, loss_error, mass_error;
+};
+
+// A law of finite losses, and the mass that it lacks. `gap` is how far the masses of P and of Q may
+// sum from 1.
+struct DiscreteLaw {
+    LossPoints points;
+    double log_missing = -infinity, gap = 1.0;
+
+    void add(const Point& x) {
+        points.add(x.loss, x.loss_error / unit_roundoff, x.log_mass, x.mass_error / unit_roundoff);
+    }
+};
+
+// log(1 - rate + rate e^loss), for loss = log p - log q.
+inline double mixed_loss(double loss, double rate) {
+    if (rate == 1.0) return loss;
+    if (loss > 600.0) return loss + std::log(rate) + std::log1p((1.0 - rate) / rate * std::exp(-loss));
+    const double change = rate * std::expm1(loss);
+    return change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * std::exp(loss));
+}
+
+// A Poisson sample of a pair: `forward` compares the sample with q, else q with the sample.
+struct SampledFrom {
+    double rate;
+    bool forward;
+};
+
+// The absolute errors of an outcome's loss under the base pair, and of log q.
+struct OutcomeErrors {
+    double base, log_q;
+};
+
+// The sample's outcome, of finite loss log(p0/q) under the base pair and of mass q.
+inline Point sampled_point(double base, double log_q, SampledFrom sample, OutcomeErrors errors) {
+    constexpr double u = unit_roundoff;
+    const double mixed = mixed_loss(base, sample.rate), rest = 1.0 - sample.rate;
+    // How much the mixed loss moves with the base's: rate e^base/(rest + rate e^base).
+    const double slope = rest > 0.0 ? min(1.0, sample.rate / rest * std::exp(min(base, 700.0))) : 1.0;
+    const double rounding = rest > 0.0 ? u * (12.0 * std::fabs(mixed) + 8.0 * slope) : 0.0;
+    const double loss_error = slope * errors.base + rounding;
+    return {sample.forward ? mixed : -mixed, log_q + (sample.forward ? mixed : 0.0), loss_error,
+            errors.log_q + (sample.forward ? loss_error : 0.0) + u * std::fabs(log_q)};
+}
+
+// The law of the loss of the pair (p, q), on a sample of it.
+inline DiscreteLaw discrete_law(const std::vector<double>& p, const std::vector<double>& q, double rate, bool forward) {
+    DiscreteLaw law;
+    double missing = 0.0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        if (q[i] == 0.0) {  // p, if any, has this outcome alone
+            if (forward) missing += rate * p[i];
+            continue;
+        }
+        if (p[i] == 0.0) {
+            if (rate == 1.0) {
+                if (!forward) missing += q[i];
+                continue;
+            }
+            const double loss = std::log1p(-rate), error = 4.0 * unit_roundoff * std::fabs(loss);
+            const double log_q = std::log(q[i]), mass_error = unit_roundoff * (4.0 + 2.0 * std::fabs(log_q)) + error;
+            law.add({forward ? loss : -loss, log_q + (forward ? loss : 0.0), error, mass_error});
+            continue;
+        }
+        const double log_p = std::log(p[i]), log_q = std::log(q[i]), error = 2.0 * unit_roundoff;
+        const OutcomeErrors errors{error * (8.0 + 2.0 * std::fabs(log_p) + 2.0 * std::fabs(log_q)),
+                                   error * (2.0 + std::fabs(log_q))};
+        law.add(sampled_point(log_p - log_q, log_q, {rate, forward}, errors));
+    }
+    if (missing > 0.0) law.log_missing = std::log(missing) + 1e-9;
+    return law;
+}
+
+class DiscreteCumulant final : public PointCumulant {
   public:
     static constexpr std::size_t max_atoms = 4096;
 
-    // Whether no outcome has mass under one distribution only: `parameters` are p, then q.
-    static bool covers(const std::vector<double>& parameters) {
-        const std::size_t n = parameters.size() / 2;
-        for (std::size_t i = 0; i < n; ++i)
-            if (!(parameters[i] == 0.0 && parameters[n + i] == 0.0) &&
-                !(parameters[i] > min_mass && parameters[n + i] > min_mass))
+    // Whether the cumulant serves this pair: no mass is tiny, and little is missing.
+    static bool covers(const std::vector<double>& p, const std::vector<double>& q, SampledFrom sample) {
+        for (std::size_t i = 0; i < p.size(); ++i) {
+            if (p[i] > 0.0 && q[i] > 0.0) {
+                if (min(p[i], q[i]) < min_mass) return false;
+            } else if (sample.forward ? p[i] > most_missing : sample.rate == 1.0 && q[i] > most_missing) {
                 return false;
-        return n <= max_atoms;
+            }
+        }
+        return p.size() <= max_atoms;
     }
 
-    DiscreteCumulant(const std::vector<double>& parameters, double rate, bool forward, const simd::Kernels& kernels,
-                     std::shared_ptr<FourierWorkspace> workspace)
-        : kernels_(kernels), workspace_(std::move(workspace)) {
-        const std::size_t n = parameters.size() / 2;
-        for (std::size_t i = 0; i < n; ++i) {
-            const double p = parameters[i], q = parameters[n + i];
-            if (p == 0.0) continue;
-            const double log_ratio = std::log(p) - std::log(q);
-            // Near -1 the change cancels, but 1 - rate + rate p/q does not.
-            const double change = rate * (p / q - 1.0);
-            const double log_mixed = change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * (p / q));
-            const double mixed = rate < 1.0 ? log_mixed : log_ratio;
-            losses_.push_back(forward ? mixed : -mixed);
-            log_masses_.push_back(std::log(q) + (forward ? mixed : 0.0));
-            loss_error_ = max(loss_error_, 8.0 * u * (2.0 + std::fabs(std::log(p)) + std::fabs(std::log(q))));
-            highest_ = max(highest_, losses_.back());
-            variance_ += std::exp(log_masses_.back()) * losses_.back() * losses_.back();
+    DiscreteCumulant(DiscreteLaw law, const simd::Kernels& kernels, std::shared_ptr<FourierWorkspace> workspace)
+        : PointCumulant(kernels, std::move(workspace)), law_(std::move(law)) {
+        for (std::size_t i = 0; i < law_.points.size(); ++i) {
+            highest_ = max(highest_, law_.points.loss[i] + u * law_.points.loss_error[i]);
+            lowest_ = min(lowest_, law_.points.loss[i] - u * law_.points.loss_error[i]);
         }
     }
 
-    Moment log_moment(double c) const override {
-        const Tilted t = tilted(c);
-        return {t.top + std::log(t.total), t.error};
-    }
-    double log_decay(double, double) const override { return 0.0; }
-    bool add_nodes(double c, double h, std::size_t n, double count, NodeTable& nodes) const override {
-        Tilted t = tilted(c);
-        double mean = 0.0;
-        for (std::size_t i = 0; i < losses_.size(); ++i) mean += t.weights[i] * std::fabs(losses_[i]) / t.total;
-        std::vector<double> losses = losses_;
-        losses.resize(padded_to_lanes(losses_.size()), 0.0);
-        t.weights.resize(losses.size(), 0.0);
-        FourierSums phi = characteristic_differences(losses, t.weights, mean, h, n, *workspace_, kernels_, work_);
-        if (phi.real.empty()) return false;
-        // What the logarithms of a weight and of the total err by together.
-        const double log_error = 2.0 * min(t.error, 100.0);
-        const double weight_error = std::exp(log_error) * std::expm1(log_error);
-        for (std::size_t k = 1; k <= n; ++k) {
-            const double omega = static_cast<double>(k) * h;
-            phi.real[k] /= t.total;
-            phi.imag[k] /= t.total;
-            phi.error[k] += weight_error * min(2.0, omega * mean) + omega * loss_error_ +
-                            (32.0 + power_error) * u * min(2.0, omega * mean);
-        }
-        kernels_.multiply_powers(phi.step(count), nodes.powers());
-        return true;
-    }
-    double log_variance() const override { return std::log(max(variance_, std::numeric_limits<double>::min())); }
-    double highest() const override { return highest_ + loss_error_; }
-    double work() const override { return work_; }
+    double log_decay(double c, double omega) const override { return decay(c).log_bound(omega); }
+    double decay_end(double c) const override { return decay(c).end(); }
+    double log_missing() const override { return law_.log_missing; }
+    double highest() const override { return highest_; }
+    double lowest() const override { return lowest_; }
+
+  protected:
+    Law law(double, double) const override { return {&law_.points, -infinity, law_.gap}; }
 
   private:
-    static constexpr double u = unit_roundoff, min_mass = 1e-290;
+    static constexpr double min_mass = 1e-290, most_missing = 1e-90;
+    static constexpr double most_cells = 2048.0, least_cells = 256.0, most_work = 3e5;  // of the decay's grid
 
-    struct Tilted {
-        std::vector<double> weights;  // in units of e^top
-        double top, total;
-        double error;  // of each weight and of the total, relatively
-    };
-
-    Tilted tilted(double c) const {
-        Tilted t{std::vector<double>(losses_.size()), -infinity, 0.0, 0.0};
-        double largest = 0.0;
-        for (std::size_t i = 0; i < losses_.size(); ++i) {
-            t.weights[i] = log_masses_[i] + c * losses_[i];
-            t.top = max(t.top, t.weights[i]);
-            largest = max(largest, std::fabs(log_masses_[i]) + std::fabs(c * losses_[i]));
-        }
-        for (double& weight : t.weights) t.total += weight = std::exp(weight - t.top);
-        t.error = (1.0 + std::fabs(c)) * loss_error_ + u * (8.0 + 4.0 * largest + static_cast<double>(losses_.size()));
-        return t;
+    const PointDecay& decay(double c) const {
+        if (decay_ && decay_tilt_ == c) return *decay_;
+        const Tilted t = tilt(law_.points, c);
+        const double cells = min(most_cells, max(most_work / static_cast<double>(t.loss.size()), least_cells));
+        const DecayGrid grid = DecayGrid::of(deviation(t), static_cast<std::size_t>(cells));
+        decay_.emplace(grid.cells > 0 ? transform(t, -infinity, grid.spacing, grid.cells) : FourierSums{}, grid);
+        decay_tilt_ = c;
+        return *decay_;
     }
 
-    const simd::Kernels& kernels_;
-    std::vector<double> losses_, log_masses_;
-    double loss_error_ = 0.0, highest_ = 0.0, variance_ = 0.0;
-    std::shared_ptr<FourierWorkspace> workspace_;
-    mutable double work_ = 0.0;
+    DiscreteLaw law_;
+    double highest_ = 0.0, lowest_ = 0.0;
+    mutable std::optional<PointDecay> decay_;  // at the last tilt
+    mutable double decay_tilt_ = nan;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -3,8 +3,13 @@
 //   M(s) = ((s+1) e^{sr} + s e^{-(s+1)r})/(2s+1)
 //        = e^{-r/2} (cosh ur + sinh(ur)/(2u)),   u = s + 1/2.
 //
-// Both directions have the same cumulant. The losses have atoms at +-r, so that |phi| does not
-// decay.
+// Both directions have the same cumulant. The losses have atoms at +-r, so that |phi| falls to the
+// atoms' share of M(c) and no further. With c + 1/2 = |u| >= 0, for every omega' >= omega,
+//
+//   |phi(omega')| <= (a e^{cr} + b e^{-(c+1)r})/M(c),
+//   a = max(|s+1|/|2s+1|, 1/2),  b = max(|s|/|2s+1|, 1/2)
+//
+// at s = c + i omega (docs/core/cumulant.md).
 #pragma once
 
 #include <cmath>
@@ -22,7 +27,15 @@ class LaplaceCumulant final : public Cumulant {
         const double value = log_transform({c, 0.0}).real();
         return {value, 16.0 * u * (1.0 + shift_ * (1.0 + std::fabs(c)))};
     }
-    double log_decay(double, double) const override { return 0.0; }  // its atoms never decay
+    double log_decay(double c, double omega) const override {
+        const double value = log_transform({c, 0.0}).real();
+        const double low = std::fabs(c + 0.5) - 0.5;  // c or -1 - c, which have the same |phi|
+        const double square = omega * omega, whole = (2.0 * low + 1.0) * (2.0 * low + 1.0) + 4.0 * square;
+        const double a = max(std::sqrt(((low + 1.0) * (low + 1.0) + square) / whole), 0.5);
+        const double b = max(std::sqrt((low * low + square) / whole), 0.5);
+        const double bound = low * shift_ + std::log(a + b * std::exp(-(2.0 * low + 1.0) * shift_)) - value;
+        return min(bound + 32.0 * u * (1.0 + shift_ * (1.0 + std::fabs(c))), 0.0);
+    }
     bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
         const std::complex<double> at_tilt = log_transform({c, 0.0});
         for (std::size_t k = 0; k <= last; ++k) {

@@ -93,11 +93,14 @@ class Discrete final : public Pair {
                                               : std::make_shared<DiscreteLoss>(masses_.q, masses_.p);
     }
     bool symmetric() const override { return symmetric_; }
-    bool has_cumulant(double) const override { return DiscreteCumulant::covers(parameters()); }
+    bool has_cumulant(double rate) const override {
+        return DiscreteCumulant::covers(masses_.p, masses_.q, {rate, true}) &&
+               DiscreteCumulant::covers(masses_.p, masses_.q, {rate, false});
+    }
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double,
                                        const CumulantTools& tools) const override {
-        return std::make_unique<DiscreteCumulant>(parameters(), rate, direction == Direction::remove, *tools.kernels,
-                                                  tools.workspace);
+        return std::make_unique<DiscreteCumulant>(
+            discrete_law(masses_.p, masses_.q, rate, direction == Direction::remove), *tools.kernels, tools.workspace);
     }
     double renyi(double order, double rate, Direction direction) const override {
         if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <hockeystick/cumulant/laplace.hpp>
+#include <hockeystick/cumulant/sampled_laplace.hpp>
 #include <hockeystick/loss/laplace.hpp>
 #include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/replaced_laplace.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -27,9 +29,18 @@ class Laplace final : public Pair {
     }
 
     Loss loss(Direction) const override { return std::make_shared<LaplaceLoss>(shift_); }
-    bool has_cumulant(double rate) const override { return rate == 1.0; }
-    std::unique_ptr<Cumulant> cumulant(double, Direction, double, const CumulantTools&) const override {
-        return std::make_unique<LaplaceCumulant>(shift_);
+    bool has_cumulant(double rate) const override {
+        return rate == 1.0 || shift_ <= SampledLaplaceCumulant::most_shift;
+    }
+    std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double,
+                                       const CumulantTools& tools) const override {
+        if (rate == 1.0) return std::make_unique<LaplaceCumulant>(shift_);
+        return std::make_unique<SampledLaplaceCumulant>(poisson_arcs(shift_, rate, direction == Direction::remove),
+                                                        *tools.kernels, tools.workspace);
+    }
+    PairPointer sampled_and_replaced(double rate, End) const override {
+        if (shift_ > SampledLaplaceCumulant::most_shift) return nullptr;
+        return std::make_shared<ReplacedLaplace>(shift_, rate);
     }
     double renyi(double order, double rate, Direction) const override {
         const double whole = divergence(order);

@@ -1,0 +1,275 @@
+"""Contours of losses with atoms, on samples or not, against enumeration, integrals and residues."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+SLACK = 1e-11  # of the references in doubles, relatively
+
+
+def assert_inside(bracket, exact, slack=SLACK):
+    """Check that a bracket of delta has the exact value."""
+    assert bracket.lower <= exact * (1 + slack)
+    assert exact <= bracket.upper * (1 + slack)
+
+
+def laplace_delta(r, steps, eps):
+    """Return delta of T Laplace steps by residues.
+
+    M(s)^T = 2^-T sum_k C(T, k) e^{s k r - (s + 1)(T - k) r} (1 + z)^k (1 - z)^{T - k}, z = 1/(2s + 1). Each term is
+    integrated over a circle around its poles 0, -1/2 and -1 by the trapezoid rule.
+    """
+    total = mpmath.mpf(0)
+    for k in range(steps + 1):
+        x = eps - (2 * k - steps) * r
+        if x >= 0:
+            continue
+        nodes = 200 + 8 * int(2 * abs(x)) + 4 * steps
+        residues = mpmath.mpf(0)
+        for j in range(nodes):
+            turn = 2 * mpmath.expjpi(mpmath.mpf(2 * j) / nodes)
+            s, z = turn - mpmath.mpf(1) / 2, 1 / (2 * turn)
+            residues += mpmath.re(mpmath.exp(-s * x) * (1 + z) ** k * (1 - z) ** (steps - k) / (s * (s + 1)) * turn)
+        total += mpmath.binomial(steps, k) * mpmath.exp(-(steps - k) * r) * residues / nodes
+    return total / mpmath.mpf(2) ** steps
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.7, 12.0])
+@pytest.mark.parametrize("steps", [2, 7, 40])
+def test_laplace_steps_agree_with_residues(scale, steps):
+    """Delta and epsilon of T Laplace steps, without smoothing where steps are many."""
+    accountant = hs.Accountant().compose(hs.Laplace(scale), steps)
+    with mpmath.workdps(80):
+        r = 1 / mpmath.mpf(scale)
+        for share in (0.11, 0.45, 0.83):
+            eps = share * steps / scale
+            exact = laplace_delta(r, steps, mpmath.mpf(eps))
+            assert_inside(accountant.delta_bracket(eps), float(exact))
+            delta = float(exact)
+            if 1e-250 < delta < 0.5:
+                found = accountant.epsilon_bracket(delta)
+                assert found.lower <= eps * (1 + SLACK)
+                assert eps * (1 - SLACK) <= found.upper
+                assert found.upper - found.lower <= 1e-4 * found.upper
+
+
+def discrete_law(sigma, shift, rate, kind):
+    """Return losses and masses of a sampled discrete Gaussian, in doubles from 40 digits."""
+    reach = math.ceil(13 * sigma) + shift
+    with mpmath.workdps(40):
+        weight = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(4 * reach + 60)}
+        whole = weight[0] + 2 * mpmath.fsum(weight[k] for k in weight if k > 0)
+        drawn = mpmath.mpf(rate)
+
+        def law(k, moved):
+            return ((1 - drawn) * weight[abs(k)] + drawn * weight[abs(k - moved)]) / whole
+
+        moves = {"remove": (shift, 0), "add": (0, shift), "replace": (shift, -shift)}[kind]
+        outcomes = [(law(k, moves[0]), law(k, moves[1])) for k in range(-reach - shift, reach + shift + 1)]
+        return (
+            np.array([float(mpmath.log(p / q)) for p, q in outcomes]),
+            np.array([float(p) for p, _ in outcomes]),
+        )
+
+
+def enumerated_delta(losses, masses, steps, eps):
+    """Return delta of equal steps by all their outcomes."""
+    sums, products = losses, masses
+    for _ in range(steps - 1):
+        sums = (sums[:, None] + losses[None, :]).ravel()
+        products = (products[:, None] * masses[None, :]).ravel()
+        sums, products = sums[products > 1e-60], products[products > 1e-60]
+    above = sums > eps
+    return math.fsum((-np.expm1(eps - sums[above]) * products[above]).tolist())
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.parametrize(
+    ("sigma", "shift", "rate", "steps"),
+    [(0.35, 1, 0.2, 3), (0.7, 2, 1e-3, 3), (1.3, 1, 0.04, 3), (3.1, 1, 0.5, 2), (5.0, 2, 1e-4, 2), (0.9, 1, 0.9, 3)],
+)
+def test_sampled_discrete_gaussians_agree_with_enumeration(adjacency, sigma, shift, rate, steps):
+    """Two and three steps on a Poisson sample, under both adjacencies."""
+    mechanism = hs.PoissonSampled(hs.DiscreteGaussian(sigma, shift), rate)
+    accountant = hs.Accountant(adjacency).compose(mechanism, steps)
+    kinds = ["remove", "add"] if adjacency == "add_or_remove" else ["replace"]
+    laws = [discrete_law(sigma, shift, rate, kind) for kind in kinds]
+    top = steps * max(float(losses[masses > 1e-9].max()) for losses, masses in laws)
+    for share in (0.01, 0.1, 0.4):
+        eps = share * top
+        exact = max(enumerated_delta(*law, steps, eps) for law in laws)
+        if exact < 1e-40:
+            continue
+        assert_inside(accountant.delta_bracket(eps), exact)
+        if exact < 0.9:
+            found = accountant.epsilon_bracket(exact)
+            assert found.lower <= eps * (1 + 1e-9)
+            assert eps * (1 - 1e-9) <= found.upper
+
+
+def laplace_law(r, rate, kind):
+    """Return atoms (loss, mass) and pieces (from, to, loss, density) of sampled Laplace noise of scale 1, on the line."""
+
+    def mixed(x, moved):
+        return (1 - rate) * mpmath.exp(-abs(x)) / 2 + rate * mpmath.exp(-abs(x - moved)) / 2
+
+    moves = {"remove": (r, 0), "add": (0, r), "replace": (r, -r)}[kind]
+    ends = [-r, mpmath.mpf(0), r]
+
+    def loss(x):
+        return mpmath.log(mixed(x, moves[0]) / mixed(x, moves[1]))
+
+    def density(x):
+        return mixed(x, moves[0])
+
+    # beyond -r and r both densities are exponentials: the mass is the density at the end
+    atoms = [(loss(x), density(x)) for x in (-r, r)]
+    return atoms, [(low, high, loss, density) for low, high in itertools.pairwise(ends)]
+
+
+def crossing(loss, value, low, high):
+    """Return where a monotone loss crosses a value between two points."""
+    rises = loss(high) > loss(low)
+    for _ in range(90):
+        middle = (low + high) / 2
+        if (loss(middle) > value) == rises:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def one_step_delta(law, eps):
+    """Return E(1 - e^{eps - L})_+ of such a law by quadrature."""
+    atoms, pieces = law
+    total = sum(mass * (1 - mpmath.exp(eps - loss)) for loss, mass in atoms if loss > eps)
+    for low, high, loss, density in pieces:
+        at_low, at_high = loss(low), loss(high)
+        if max(at_low, at_high) <= eps:
+            continue
+        ends = [low, high]
+        if min(at_low, at_high) < eps:
+            at = crossing(loss, eps, low, high)
+            ends = [at, high] if at_high > at_low else [low, at]
+        ends.insert(1, (ends[0] + ends[1]) / 2)
+        total += mpmath.quad(lambda x, f=density, g=loss: f(x) * (1 - mpmath.exp(eps - g(x))), ends)
+    return total
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.parametrize("engine", ["auto", "contour"])
+@pytest.mark.parametrize(("scale", "rate"), [(0.3, 0.01), (1.0, 0.3), (7.0, 1e-4), (20.0, 0.9)])
+def test_one_step_of_sampled_laplace_noise_agrees_with_an_integral(adjacency, engine, scale, rate):
+    """The closed form and the contour have the integral over the line."""
+    accountant = hs.Accountant(adjacency, engine=engine).compose(hs.PoissonSampled(hs.Laplace(scale), rate))
+    kinds = ["remove", "add"] if adjacency == "add_or_remove" else ["replace"]
+    with mpmath.workdps(30):
+        laws = [laplace_law(1 / mpmath.mpf(scale), mpmath.mpf(rate), kind) for kind in kinds]
+        top = max(loss for atoms, _ in laws for loss, _ in atoms)
+        for share in (0.05, 0.37, 0.8):
+            eps = float(share * top)
+            exact = max(one_step_delta(law, mpmath.mpf(eps)) for law in laws)
+            assert_inside(accountant.delta_bracket(eps), float(exact))
+
+
+def two_step_delta(law, eps):
+    """Return delta of two steps: one step's, shifted by the other's losses."""
+    atoms, pieces = law
+    total = sum(mass * one_step_delta(law, eps - loss) for loss, mass in atoms)
+    for low, high, loss, density in pieces:
+        ends = [loss(low), loss(high)]
+        kinks = [eps - atom for atom, _ in atoms if min(ends) < eps - atom < max(ends)]
+        points = sorted([low, high, *(crossing(loss, kink, low, high) for kink in kinks)])
+        total += mpmath.quad(lambda x, f=density, g=loss: f(x) * one_step_delta(law, eps - g(x)), points)
+    return total
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.parametrize(("scale", "rate"), [(0.5, 0.2), (2.0, 0.01)])
+def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, scale, rate):
+    """Two steps: the integral of one over the losses of the other."""
+    accountant = hs.Accountant(adjacency).compose(hs.PoissonSampled(hs.Laplace(scale), rate), 2)
+    kinds = ["remove", "add"] if adjacency == "add_or_remove" else ["replace"]
+    with mpmath.workdps(16):
+        laws = [laplace_law(1 / mpmath.mpf(scale), mpmath.mpf(rate), kind) for kind in kinds]
+        top = max(loss for atoms, _ in laws for loss, _ in atoms)
+        for share in (0.3, 1.2):
+            eps = float(share * top)
+            exact = max(two_step_delta(law, mpmath.mpf(eps)) for law in laws)
+            assert_inside(accountant.delta_bracket(eps), float(exact), 1e-8)
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(100.0, 3), (90.0, 40), (2.5, 12)])
+def test_discrete_gaussians_agree_with_convolutions(sigma, steps):
+    """The loss is a function of the sum of the outcomes, whose law is a convolution of positive masses."""
+    with mpmath.workdps(30):
+        reach = math.ceil(14 * sigma)
+        weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
+        masses = np.array([float(w / mpmath.fsum(weights)) for w in weights])
+    law = masses
+    for _ in range(steps - 1):
+        law = np.convolve(law, masses)
+    sums = np.arange(len(law)) - steps * reach + steps  # of the outcomes under P, one moved by 1 each
+    losses = (2 * sums - steps) / (2 * sigma**2)
+    accountant = hs.Accountant().compose(hs.DiscreteGaussian(sigma), steps)
+    for deviations in (0.5, 2.0, 4.0):
+        eps = deviations * math.sqrt(steps) / sigma
+        above = losses > eps
+        exact = math.fsum((-np.expm1(eps - losses[above]) * law[above]).tolist())
+        assert_inside(accountant.delta_bracket(eps), exact)
+        found = accountant.epsilon_bracket(exact)
+        assert found.lower <= eps * (1 + 1e-9)
+        assert eps * (1 - 1e-9) <= found.upper
+
+
+def test_discrete_noise_of_one_outcome_has_its_loss():
+    """With sigma = 1/1000 all steps have the loss 500000, up to e^-500000."""
+    found = hs.Accountant().compose(hs.DiscreteGaussian(1e-3), 1000).epsilon_bracket(1e-5)
+    exact = 5e8 + math.log1p(-1e-5)
+    assert found.lower <= exact <= found.upper <= 1.001 * exact
+    assert found.lower >= exact * (1 - 1e-9)
+
+
+def test_discrete_noise_with_many_outcomes_is_that_of_gaussian_noise():
+    """Sigma = 1e5: the losses' lattice is 1e-10 of their spread apart."""
+    found = hs.Accountant().compose(hs.DiscreteGaussian(1e5, 10**9), 1000).epsilon_bracket(1e-5)
+    gaussian = hs.gdp_epsilon(1e4 * math.sqrt(1000), 1e-5)
+    assert found.lower <= gaussian * (1 + 1e-9)
+    assert gaussian * (1 - 1e-9) <= found.upper
+    assert found.upper - found.lower <= 1e-8 * gaussian
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "mechanism", "steps", "delta"),
+    [
+        ("replace", hs.PoissonSampled(hs.Laplace(9.98), 8.3e-5), 59410, 4.7e-9),
+        ("add_or_remove", hs.PoissonSampled(hs.Laplace(2.0), 0.01), 1000, 1e-6),
+        ("replace", hs.PoissonSampled(hs.DiscreteGaussian(2.0), 0.01), 1000, 1e-6),
+        ("add_or_remove", hs.PoissonSampled(hs.DiscreteGaussian(6.0, 2), 0.05), 5000, 1e-8),
+        ("add_or_remove", hs.DiscreteGaussian(16.4, 2), 39970, 1.4e-5),
+    ],
+)
+def test_both_engines_agree_on_many_steps(adjacency, mechanism, steps, delta):
+    """The contour's bracket is narrow, and meets that of discretised losses, which shares no code with it."""
+    sharp = hs.Accountant(adjacency).compose(mechanism, steps).epsilon_bracket(delta)
+    rough = hs.Accountant(adjacency, engine="pld").compose(mechanism, steps).epsilon_bracket(delta)
+    assert sharp.upper - sharp.lower <= 2e-6 * sharp.upper
+    assert rough.lower <= sharp.upper
+    assert sharp.lower <= rough.upper
+
+
+def test_fixed_size_laplace_is_charged_for_its_pairs_alone():
+    """The ends are those of two pairs, each narrow: one that dominates, one that is attained."""
+    mechanism = hs.FixedSizeSampled(hs.Laplace(6.0547), 100698, 114, replacement=False)
+    found = hs.Accountant("replace").compose(mechanism, 65988).epsilon_bracket(7.4e-4)
+    attained = hs.Accountant().compose(hs.PoissonSampled(hs.Laplace(6.0547 / 2), 114 / 100698), 65988)
+    lower = attained.epsilon_bracket(7.4e-4)
+    assert found.lower == pytest.approx(lower.lower, rel=2e-6)
+    assert found.lower <= found.upper <= 1.2 * found.lower
