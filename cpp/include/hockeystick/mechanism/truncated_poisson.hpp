@@ -64,8 +64,12 @@ class TruncatedPoisson final : public Pair {
         return std::make_shared<LabelledLoss>(std::move(losses));
     }
     bool symmetric() const override { return replaced_; }
-    double coarse_renyi(double order, double, Direction direction) const override {
-        return at_shift(2.0 * shift_)->coarse_renyi(order, 1.0, direction);
+    // No label's pair moves by more than two shifts, and showing a label adds no more than the
+    // logarithm of its ratio.
+    double coarse_renyi(double order, double, Direction) const override {
+        double shown = 0.0;
+        for (const TruncatedLabel& label : labels()) shown = max(shown, std::fabs(std::log(label.ratio)));
+        return (coarse_gaussian_renyi(2.0 * shift_, order, 1.0) + shown) * renyi_up;
     }
 
     // The table holds for the product of the rates: its proof has no other use of q.
