@@ -11,7 +11,7 @@
 // multiples of a step: the sums come close to the log ratio of the outputs, and little is lost
 // (docs/core/allocation.md). Nearby sums are merged, and the convolutions have positive terms only.
 //
-// Cost: 15 ms; the step grows where sums would be many.
+// Cost: 10 to 100 ms; the step grows where sums would be many.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 // less.
 //
 // Width: below 1e-3 of epsilon, as a rule. Cost: log2 t sums, twice that unless t is a power of
-// two; 3 ms for a pair at t = 450, 40 at worst.
+// two; 5 ms for a pair at t = 450, 40 at worst.
 #pragma once
 
 #include <atomic>
