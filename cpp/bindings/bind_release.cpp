@@ -49,11 +49,11 @@ mechanism::Masses merge(const mechanism::Steps& steps, mechanism::Direction dire
     });
 }
 
-mechanism::PairPointer allocate(double shift, std::int64_t num_steps, mechanism::End end) {
-    static Remembered<std::tuple<double, std::int64_t, mechanism::End>, mechanism::PairPointer> known(16);
-    return known.get({shift, num_steps, end}, [&] {
+mechanism::PairPointer allocate(const release::Selection& s, mechanism::End end) {
+    static Remembered<std::tuple<double, std::int64_t, std::int64_t, mechanism::End>, mechanism::PairPointer> known(16);
+    return known.get({s.shift, s.steps, s.selected, end}, [&] {
         return in_worker<mechanism::PairPointer>(
-            [&](const std::atomic<bool>* stop) { return release::allocated(shift, num_steps, end, stop); });
+            [&](const std::atomic<bool>* stop) { return release::allocated(s, end, stop); });
     });
 }
 

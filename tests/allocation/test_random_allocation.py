@@ -96,7 +96,7 @@ def test_one_of_two_agrees_with_quadrature(noise, eps, remove):
         truth = one_of_two(noise, eps, remove=remove)
     found = directions(ends(noise, 2), eps)["remove" if remove else "add"]
     assert found.lower <= truth <= found.upper
-    assert found.upper - found.lower <= 5e-3 * max(1.0, -math.log(truth)) * found.upper
+    assert found.upper - found.lower <= 8e-3 * max(1.0, -math.log(truth)) * found.upper
 
 
 @pytest.mark.parametrize(("noise", "eps"), [(0.6, 2.36), (1.0, 0.5), (4.0, 0.2)])

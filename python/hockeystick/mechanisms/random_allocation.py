@@ -34,8 +34,8 @@ class RandomAllocation(Mechanism):
     -----
     One of t steps: the pair (1/t) sum_i N(r e_i, I) and N(0, I), r = 1/noise_multiplier, dominates steps that are chosen
     adaptively, and is attained. k of t: at most k epochs of one of floor(t/k) or ceil(t/k) steps; the lower end is that of the sum
-    of all outputs, N(k r/sqrt t, 1) and N(0, 1). The proofs, and how both ends are computed from sums of log-normals, are
-    in allocation/random_allocation.hpp. Feldman and Shenfeld 2025, arXiv:2502.08202; Chua et al. 2025, arXiv:2412.16802, for balls and bins. Not for shuffled
+    of labels of the outputs, whose law does not depend on the subset. The proofs, and how both ends are computed, are in
+    docs/core/allocation.md. Feldman and Shenfeld 2025, arXiv:2502.08202; Chua et al. 2025, arXiv:2412.16802, for balls and bins. Not for shuffled
     batches, whose sizes are fixed: there a record's batch depends on those of others.
 
     Examples

@@ -7,39 +7,22 @@
 //   W = dP/dQ = (X_1 + ... + X_t)/t,  X_i = e^{r x_i - r^2/2} independent log-normals of mean 1,
 //
 // so that delta(eps) = E (W - e^eps)_+ when the record is removed, and E (1 - e^eps W)_+ when it is
-// added.
+// added. docs/core/allocation.md proves that the pair dominates adaptive steps and k-subsets, and
+// that laws which are larger (smaller) than that of W in convex order give dominating (dominated)
+// pairs, in compositions too. Such laws of sums are formed by doubling, allocation/lattice_sum.hpp.
+// Rounding is charged to the pairs: masses are scaled and values moved, to what leaks more, or
+// less.
 //
-// The pair dominates steps that are chosen adaptively. Let step i move by g_i, |g_i| <= r, where
-// g_i depends on the outputs y before it. Then W is the mean of X_i = e^{g_i.y_i - |g_i|^2/2}. With
-// s_i^2 = r^2 - |g_i|^2 and xi fresh standard normals let X*_i = X_i e^{s_i xi_i - s_i^2/2}. Given
-// all before it, X*_i is log-normal with parameter r, so the X* are as above, and E[X*_i |
-// y] = X_i. Hence W = E[W* | y]: by Jensen's inequality every convex function has the smaller mean
-// for W, and both deltas are means of convex functions of W. The other records are the same in P
-// and Q: condition on their choices.
-//
-// Of k steps. A uniform partition of the t steps into k blocks of given sizes, and a uniform step
-// of each block, are together a uniform k-subset, by symmetry. Showing the partition, which has one
-// law under P and Q, only raises delta (joint convexity). Given it, W is the product of the blocks'
-// means, and W = E[W* | y] as before: the product of k pairs, one for each block.
-//
-// All of these are means of convex functions of W: a mean-preserving spread of its law is a
-// dominating pair, also in compositions (allocation/ratio_law.hpp). X is put on a grid and sums are
-// formed by doubling, each on a grid of its own (allocation/ratio_grid.hpp). Merging in place of
-// spreading gives pairs that are dominated. The grid's step is such that log delta differs by about
-// 1e-3 of itself between both, 5e-3 at worst. Rounding is charged to the pairs: masses are scaled
-// and values moved, to what leaks more, or less.
-//
-// Cost: 2 log2 t sums of 4 million pairs of atoms for large t (half of them for powers of two): a
-// fifth of a second for t = 1000.
+// Width: below 1e-3 of epsilon, as a rule. Cost: log2 t sums, twice that unless t is a power of
+// two; 5 ms for a pair at t = 450, 40 at worst.
 #pragma once
 
 #include <atomic>
 #include <utility>
 
-#include <hockeystick/allocation/ratio_grid.hpp>
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include <hockeystick/allocation/lattice_sum.hpp>
+#include <hockeystick/allocation/log_normal_law.hpp>
 #include <hockeystick/loss/discrete.hpp>
-#include <hockeystick/numeric/gauss_legendre.hpp>
 #include <hockeystick/numeric/require.hpp>
 
 namespace hockeystick::allocation {
@@ -49,56 +32,46 @@ using namespace numeric;
 using namespace divergence;
 using loss::Masses;
 
-// The law of one log-normal. Eight quadrature points a cell are enough: the integrands are entire,
-// and a cell is at most 0.04 r wide in its logarithm.
-inline RatioLaw log_normal_law(double r, bool spread, double step) {
-    std::vector<double> nodes, points;
-    for (double z = -max_quantile; z < max_quantile + r;) {
-        nodes.push_back(z);
-        points.push_back(std::exp(r * z - 0.5 * r * r));
-        z = next_quantile(z, max(-z, z - r), step);
-    }
-    RatioCells cells(points);
-    const std::size_t n = points.size();
-    cells.mass[0] = q(-nodes[0]);
-    cells.excess[0] = q(r - nodes[0]);
-    cells.mass[n] = q(nodes[n - 1]);
-    cells.excess[n] = theta(r * nodes[n - 1] - 0.5 * r * r, r);
-    const QuadratureRule rule = gauss_legendre(8);
-    for (std::size_t k = 1; k < n; ++k) {
-        const double half = 0.5 * (nodes[k] - nodes[k - 1]);
-        for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
-            const double above = half * (1.0 + static_cast<double>(rule.nodes[i])), z = nodes[k - 1] + above;
-            const HalfSquare h = half_square(z);
-            const double weight = half * static_cast<double>(rule.weights[i]) * inv_sqrt_2pi * exp_sum(-h.high, -h.low);
-            cells.mass[k] += weight;
-            cells.excess[k] += weight * points[k - 1] * std::expm1(r * above);
-        }
-    }
-    RatioLaw law = law_of(cells, spread);
-    law.mass_error = 1024.0 * unit_roundoff;  // a node errs by |z| u, its density by z^2 u
-    law.value_error = 64.0 * (1.0 + r) * (1.0 + r) * unit_roundoff;
-    return law;
+// The law of a sum of some log-normals.
+struct SumLaw {
+    LatticeLaw law;
+    double count;
+};
+
+inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
+    const Bulk a = bulk_of(one.law), b = bulk_of(other.law);
+    return {a.lowest + b.lowest, a.median + b.median, std::hypot(a.scale, b.scale)};
 }
 
-// The laws of the means of t log-normals and, where asked for, of t + 1.
-inline std::pair<RatioLaw, RatioLaw> mean_laws(double r, std::int64_t t, bool both, bool spread, double step,
-                                               WorkBudget& budget) {
+inline SumLaw sum_on(const LatticeGrid& grid, const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
+    return {sum_of(one.law, other.law, one.count, other.count, grid, budget), one.count + other.count};
+}
+
+inline SumLaw sum_of(const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
+    return sum_on(grid_for(bulk_of_sum(one, other), one.count + other.count), one, other, budget);
+}
+
+// The same on the grid of `like`, around this sum's own median: the sum of both can be formed.
+inline SumLaw sum_like(const SumLaw& like, const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
+    const LatticeGrid& grid = like.law.grid();
+    if (grid.centre == 0.0) return sum_on(grid, one, other, budget);
+    return sum_on(narrow_grid(grid.spacing, grid.half, bulk_of_sum(one, other)), one, other, budget);
+}
+
+// The laws of the sums of t log-normals and, where asked for, of t + 1.
+inline std::pair<SumLaw, SumLaw> sum_laws(double r, std::int64_t t, bool both, Form form, WorkBudget& budget) {
+    const SumLaw none{LatticeLaw({0.0, 1.0, 1}, form), 0.0};
     if (t == 1) {
-        RatioLaw one = log_normal_law(r, spread, step);
-        RatioLaw two =
-            both ? weighted_sum(one, one, 0.5, grid_points(one, one, 0.5, step), spread, budget) : RatioLaw{};
+        SumLaw one{log_normal_law(r, form), 1.0};
+        SumLaw two = both ? sum_like(one, one, one, budget) : none;
         return {std::move(one), std::move(two)};
     }
     const bool odd = t % 2 == 1;
-    const auto [half, more] = mean_laws(r, t / 2, both || odd, spread, step, budget);
-    const double share = static_cast<double>(t / 2) / static_cast<double>(2 * (t / 2) + 1);
-    const std::vector<double> points = odd ? grid_points(half, more, share, step) : grid_points(half, half, 0.5, step);
-    if (odd)
-        return {weighted_sum(half, more, share, points, spread, budget),
-                both ? weighted_sum(more, more, 0.5, points, spread, budget) : RatioLaw{}};
-    return {weighted_sum(half, half, 0.5, points, spread, budget),
-            both ? weighted_sum(half, more, share, points, spread, budget) : RatioLaw{}};
+    const auto [half, more] = sum_laws(r, t / 2, both || odd, form, budget);
+    SumLaw first = odd ? sum_of(half, more, budget) : sum_of(half, half, budget);
+    if (!both) return {std::move(first), none};
+    SumLaw second = odd ? sum_like(first, more, more, budget) : sum_like(first, half, more, budget);
+    return {std::move(first), std::move(second)};
 }
 
 // One pair for each direction: of a record that is removed, and of one that is added.
@@ -113,20 +86,21 @@ inline AllocationPairs random_allocation_pairs(double shift, std::int64_t num_st
     require(shift >= 1e-3 && shift <= 4.0, "shift", "lie in [0.001, 4]", shift);
     require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
     WorkBudget budget(stop);
-    const double step = min(0.02, 0.045 / std::sqrt(std::log2(static_cast<double>(num_steps))));
-    const RatioLaw law = mean_laws(shift, num_steps, false, upper, step, budget).first;
-    const double sign = upper ? 1.0 : -1.0;
-    const double scale = 1.0 + sign * law.mass_error, moved = 1.0 + sign * law.value_error;
+    const LatticeLaw law = sum_laws(shift, num_steps, false, upper ? Form::spread : Form::merged, budget).first.law;
+    const double sign = upper ? 1.0 : -1.0, steps = static_cast<double>(num_steps);
+    const double scale = 1.0 + sign * law.errors.mass, moved = 1.0 + sign * law.errors.value;
     std::vector<double> with, without, added;  // P when removed, Q, P when added
-    for (std::size_t i = 0; i < law.values.size(); ++i) {
-        if (!(law.masses[i] > 0.0)) continue;
-        without.push_back(scale * law.masses[i]);
-        with.push_back(moved * law.values[i] * without.back());
-        added.push_back(law.values[i] / moved * without.back());
+    for (const Atom& atom : law.atoms()) {
+        const double ratio = atom.value / steps;
+        without.push_back(scale * atom.mass);
+        with.push_back(moved * ratio * without.back());
+        added.push_back(ratio / moved * without.back());
     }
-    if (law.mean_at_infinity > 0.0) {
+    if (upper) {
+        without.push_back(scale * law.zero);
+        with.push_back(0.0), added.push_back(0.0);
         without.push_back(0.0);
-        with.push_back(scale * law.mean_at_infinity * (1.0 + 1e-6));
+        with.push_back(scale * law.infinite / steps * (1.0 + 1e-6));
         added.push_back(with.back());
     }
     return {{std::move(with), without}, {without, std::move(added)}};

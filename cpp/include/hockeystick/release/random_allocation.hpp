@@ -1,13 +1,15 @@
 // An epoch of random allocation: Gaussian noise on each of t steps, of which every record takes
 // part in k, drawn uniformly. A record is added or removed.
 //
-// One of t steps: allocation/random_allocation.hpp, which has the proofs. k of t steps leak at most
-// what k epochs leak that draw one of floor(t/k) or ceil(t/k) steps each. Their lower end is that
-// of the sum of all outputs, N(k r/sqrt t, 1) and N(0, 1).
+// One of t steps: allocation/random_allocation.hpp. k of t steps leak at most what k epochs leak
+// that draw one of floor(t/k) or ceil(t/k) steps each. Their lower end is that of a statistic of
+// all outputs: the sum of their labels (allocation/label_counts.hpp), or, where labels would be too
+// coarse, the sum of the outputs, N(k r/sqrt t, 1) and N(0, 1). Proofs: docs/core/allocation.md.
 #pragma once
 
 #include <functional>
 
+#include <hockeystick/allocation/label_counts.hpp>
 #include <hockeystick/allocation/mean_moments.hpp>
 #include <hockeystick/allocation/random_allocation.hpp>
 #include <hockeystick/mechanism/registry.hpp>
@@ -21,8 +23,7 @@ struct Allocation {
     double num_steps, num_selected;
 };
 
-// One of `num_steps` >= 2 steps of this shift. A caller may pass a function that remembers results.
-using Allocate = std::function<PairPointer(double shift, std::int64_t num_steps, End)>;
+using allocation::Selection;
 
 // The pairs of one of several steps, which end in an infinite loss, with the Renyi divergences of
 // the mechanism, which has none. Where a record is removed, the chord between the moments of
@@ -60,15 +61,34 @@ class AllocatedPairs final : public DiscretePairs {
     std::vector<double> logs_;  // of the moments where a record is removed
 };
 
-inline PairPointer allocated(double shift, std::int64_t num_steps, End end, const std::atomic<bool>* stop = nullptr) {
-    auto pairs = allocation::random_allocation_pairs(shift, num_steps, end == End::upper, stop);
-    if (end == End::lower) return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
-    return std::make_shared<AllocatedPairs>(std::move(pairs), shift, num_steps);
+// The pair of one of several steps for either end, or that of several of them for the lower end. A
+// caller may pass a function that remembers results.
+using Allocate = std::function<PairPointer(const Selection&, End)>;
+
+inline double kullback_leibler(const Masses& masses) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < masses.p.size(); ++i)
+        if (masses.p[i] > 0.0 && masses.q[i] > 0.0) sum += masses.p[i] * std::log(masses.p[i] / masses.q[i]);
+    return sum;
 }
 
-inline PairPointer allocate_now(double shift, std::int64_t num_steps, End end) {
-    return allocated(shift, num_steps, end);
+// Of two statistics the one that tells more.
+inline PairPointer dominated_by_subset(const Selection& s, const std::atomic<bool>* stop) {
+    const double all = static_cast<double>(s.selected) * s.shift / std::sqrt(static_cast<double>(s.steps));
+    WorkBudget budget(stop);
+    allocation::CountPairs counts = allocation::count_pairs(s, budget);
+    if (kullback_leibler(counts.removed) < 0.5 * all * all) return Gaussian::of_shift(rounded_to(all, End::lower));
+    return std::make_shared<DiscretePairs>(std::move(counts.removed), std::move(counts.added));
 }
+
+inline PairPointer allocated(const Selection& s, End end, const std::atomic<bool>* stop = nullptr) {
+    if (s.selected > 1) return dominated_by_subset(s, stop);
+    auto pairs = allocation::random_allocation_pairs(s.shift, s.steps, end == End::upper, stop);
+    if (end == End::lower) return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
+    return std::make_shared<AllocatedPairs>(std::move(pairs), s.shift, s.steps);
+}
+
+inline PairPointer allocate_now(const Selection& s, End end) { return allocated(s, end); }
 
 inline void require_allocation(double noise_multiplier, const Allocation& epoch) {
     require_noise_multiplier(noise_multiplier);
@@ -83,14 +103,14 @@ inline void require_allocation(double noise_multiplier, const Allocation& epoch)
 inline Steps random_allocation(double noise_multiplier, const Allocation& epoch, End end,
                                const Allocate& allocate = allocate_now) {
     require_allocation(noise_multiplier, epoch);
-    const double shift = 1.0 / noise_multiplier, selected = epoch.num_selected;
-    if (end == End::lower && selected > 1.0 && selected < epoch.num_steps)
-        return {{Gaussian::of_shift(rounded_to(shift * selected / std::sqrt(epoch.num_steps), end)), 1.0}};
-    const auto steps = static_cast<std::int64_t>(epoch.num_steps), parts = static_cast<std::int64_t>(selected);
+    const double shift = 1.0 / noise_multiplier;
+    const auto steps = static_cast<std::int64_t>(epoch.num_steps);
+    const auto parts = static_cast<std::int64_t>(epoch.num_selected);
+    if (end == End::lower && parts > 1 && parts < steps) return {{allocate({shift, steps, parts}, end), 1.0}};
     const std::int64_t size = steps / parts, longer = steps % parts;
     const auto one_of = [&](std::int64_t length) -> PairPointer {
         if (length == 1) return Gaussian::of_shift(shift);
-        return allocate(shift, length, end);
+        return allocate({shift, length, 1}, end);
     };
     Steps result{{one_of(size), static_cast<double>(parts - longer)}};
     if (longer > 0) result.push_back({one_of(size + 1), static_cast<double>(longer)});

@@ -1,0 +1,210 @@
+// The law of a sum S of likelihood ratios (each of mean 1 under Q) on a grid, above or below the
+// true one in convex order.
+//
+// The grid. Row 0 holds the 2 half + 1 points centre + n spacing, |n| <= half. Row j > 0 has twice
+// the spacing of row j - 1 and holds the points with half/2 < |n| <= half: the grid gets coarser
+// away from the centre, and the points of a row are also points of all rows below it. Spacings and
+// `half` are powers of two, and the centre is a multiple of the first spacing, so that places on
+// the grid are exact.
+//
+// An atom between two points becomes part of the law in one of two ways:
+//
+//   spread   It is split between both points, such that mass and mean are kept: larger in convex
+//            order. Where the lower point is negative, 0 takes its place.
+//   merged   It joins the outcomes that carry the label of the point below it. A label stands for
+//            one outcome, of their mean value: smaller in convex order, whatever the labels.
+//
+// docs/core/allocation.md proves what follows from that.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include <hockeystick/numeric/log_arithmetic.hpp>
+#include <hockeystick/numeric/rounding.hpp>
+
+namespace hockeystick::allocation {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace numeric;
+
+enum class Form { spread, merged };
+
+struct LatticeGrid {
+    double centre, spacing;
+    int half;
+
+    double spacing_of(int row) const { return std::ldexp(spacing, row); }
+    double at(int row, int n) const { return centre + n * spacing_of(row); }
+    // The first row that reaches as far.
+    int row_of(double distance) const {
+        const double ratio = std::fabs(distance) / (half * spacing);
+        return ratio < 1.0 ? 0 : std::ilogb(ratio) + 1;
+    }
+};
+
+// The points of a row, n = -half at the front.
+struct LatticeRow {
+    std::vector<double> mass, moment;  // moment: mass times value, of merged laws only
+    std::vector<std::uint32_t> terms;  // how many were added up
+    int low = 1, high = 0;             // only points between these two have mass; none if low > high
+
+    bool empty() const { return low > high; }
+    void reach(int from, int to) {
+        const bool first = empty();
+        low = first ? from : std::min(low, from);
+        high = first ? to : std::max(high, to);
+    }
+};
+
+struct Atom {
+    double value, mass;
+};
+
+// What rounding did, relatively, to masses and to values.
+struct LatticeErrors {
+    double mass = 0.0, value = 0.0;
+};
+
+class LatticeLaw {
+  public:
+    LatticeLaw(const LatticeGrid& grid, Form form) : grid_(grid), form_(form) {}
+
+    const LatticeGrid& grid() const { return grid_; }
+    Form form() const { return form_; }
+    bool merged() const { return form_ == Form::merged; }
+    const std::vector<LatticeRow>& rows() const { return rows_; }
+    std::size_t index(int n) const { return static_cast<std::size_t>(n + grid_.half); }
+    std::size_t row_length() const { return 2 * static_cast<std::size_t>(grid_.half) + 1; }
+
+    // The mass at 0 where that is no point of the grid, and the part of the mean at infinity.
+    double zero = 0.0, infinite = 0.0;
+    LatticeErrors errors;
+
+    // Adds an atom by the rule of the law's form. `moment` is mass times value; spread laws do not
+    // read it.
+    void add(double value, double mass, double moment) {
+        const double distance = value - grid_.centre;
+        const int row = grid_.row_of(distance);
+        const double h = grid_.spacing_of(row);
+        const int below = std::min(static_cast<int>(distance / h + grid_.half), 2 * grid_.half - 1) - grid_.half;
+        if (merged()) return put(row, below, mass, moment);
+        const double point = grid_.at(row, below), low = max(point, 0.0), high = grid_.at(row, below + 1);
+        if (value >= high) return put(row, below + 1, mass);  // off by a rounding
+        const double lower = value <= low ? mass : mass * ((high - value) / (high - low));
+        if (point >= 0.0) put(row, below, lower);
+        else send_to_zero(lower, 0.0);
+        if (value > low) put(row, below + 1, mass * ((value - low) / (high - low)));
+    }
+
+    // Adds mass to a point, perhaps one of a lower row.
+    void put(int row, int n, double mass, double moment = 0.0) {
+        for (; row > 0 && 2 * std::abs(n) <= grid_.half; --row) n *= 2;
+        LatticeRow& to = at_least(static_cast<std::size_t>(row));
+        const std::size_t i = index(n);
+        to.mass[i] += mass;
+        if (merged()) to.moment[i] += moment;
+        ++to.terms[i];
+        to.reach(n, n);
+    }
+
+    // Splits an atom between 0 and infinity: larger in convex order, too.
+    void send_to_zero(double mass, double moment) {
+        zero += mass;
+        infinite += moment;
+    }
+
+    // The terms of the point that has the most.
+    double max_terms() const {
+        std::uint32_t most = 0;
+        for (const LatticeRow& row : rows_)
+            for (const std::uint32_t terms : row.terms) most = std::max(most, terms);
+        return most;
+    }
+
+    // All atoms but `zero`; their values increase, but for labels that overlap.
+    std::vector<Atom> atoms() const {
+        std::vector<Atom> found;
+        const int half = grid_.half;
+        for (std::size_t j = rows_.size(); j-- > 1;) append_atoms(found, j, -half, -1);
+        if (!rows_.empty()) append_atoms(found, 0, -half, half);
+        for (std::size_t j = 1; j < rows_.size(); ++j) append_atoms(found, j, 1, half);
+        return found;
+    }
+
+  private:
+    LatticeRow& at_least(std::size_t row) {
+        while (rows_.size() <= row) {
+            rows_.emplace_back();
+            rows_.back().mass.assign(row_length(), 0.0);
+            rows_.back().terms.assign(row_length(), 0);
+            if (merged()) rows_.back().moment.assign(row_length(), 0.0);
+        }
+        return rows_[row];
+    }
+
+    void append_atoms(std::vector<Atom>& found, std::size_t j, int from, int to) const {
+        const LatticeRow& row = rows_[j];
+        for (int n = std::max(from, row.low); n <= std::min(to, row.high); ++n) {
+            const double mass = row.mass[index(n)];
+            if (!(mass > 0.0)) continue;
+            found.push_back({merged() ? row.moment[index(n)] / mass : grid_.at(static_cast<int>(j), n), mass});
+        }
+    }
+
+    LatticeGrid grid_;
+    Form form_;
+    std::vector<LatticeRow> rows_;
+};
+
+// Where the bulk of a law lies.
+struct Bulk {
+    double lowest, median, scale;  // least value above 0, half of what two thirds of the mass span
+};
+
+inline Bulk bulk_of(const LatticeLaw& law) {
+    const std::vector<Atom> atoms = law.atoms();
+    const double shares[3] = {0.16, 0.5, 0.84};
+    double values[3] = {}, sum = law.zero;
+    std::size_t next = 0;
+    for (const Atom& atom : atoms) {
+        sum += atom.mass;
+        while (next < 3 && sum >= shares[next]) values[next++] = atom.value;
+    }
+    const auto positive = std::find_if(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.value > 0.0; });
+    return {positive->value, values[1], 0.5 * (values[2] - values[0])};
+}
+
+inline constexpr double few_summands = 64.0;
+inline constexpr double bulk_steps = 50.0;      // grid steps in the scale of the bulk, at least
+inline constexpr double relative_steps = 64.0;  // the same where the grid's centre is 0
+inline constexpr double dispersed = 0.35;       // a scale that is larger, relative to the median, is a wide law's
+
+// A grid around the median. If that is not too far away, 0 is one of its points: then what is
+// near 0 need not be sent to 0 and infinity.
+inline LatticeGrid narrow_grid(double spacing, int half, const Bulk& bulk) {
+    LatticeGrid grid{bulk.median, spacing, half};
+    double unit = grid.spacing_of(grid.row_of(bulk.median));
+    if (unit > 0.5 * bulk.scale) unit = spacing;
+    grid.centre = unit * std::round(bulk.median / unit);
+    return grid;
+}
+
+// Any grid is sound. The points of a wide law, whose values span orders of magnitude, are at equal
+// steps of their logarithm, roughly: the centre is 0. Those of a narrow law are dense at its
+// median. Sums of few are cheap, and get more points in the tails.
+inline LatticeGrid grid_for(const Bulk& bulk, double count) {
+    const double ratio = bulk.scale / bulk.median;
+    if (ratio > dispersed) {
+        const int half = 1 << std::ilogb(1.7 * relative_steps / min(ratio, 1.0));
+        return {0.0, std::ldexp(1.0, std::ilogb(2.0 * bulk.lowest / half)), half};
+    }
+    return narrow_grid(std::ldexp(1.0, std::ilogb(bulk.scale / bulk_steps)), count <= few_summands ? 256 : 128, bulk);
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::allocation
