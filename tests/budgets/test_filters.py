@@ -214,8 +214,8 @@ def test_samples_of_replaced_records(step):
     """A filter spends the divergence of sampled steps, and what it lets through keeps the epsilon of its budget."""
     budget = hs.RenyiFilter(order=6, epsilon=2.0, delta=1e-5, adjacency="replace")
     count = budget.remaining(step)
-    assert count > 100
-    assert not budget.spend(step, count).would_exceed(step, 0 + 1) or budget.remaining(step) == 0
+    assert count >= 3
+    assert budget.spend(step, count).would_exceed(step, 1)
     whole = hs.Accountant("replace").compose(step, count)
     assert count * hs.Accountant("replace").compose(step).rdp(6.0) == pytest.approx(whole.rdp(6.0), rel=1e-9)
     assert whole.rdp(6.0) <= budget.budget * (1 + 1e-9)

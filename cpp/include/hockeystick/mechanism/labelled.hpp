@@ -25,7 +25,7 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
     // Laplace noise has bounded losses, whose integrals have no tails.
     double coarse_renyi(double order, double rate, Direction) const override {
         if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;
-        return coarse_gaussian_renyi(largest_shift(mixture_), order, rate);
+        return coarse_mixture_renyi(mixture_, order, rate);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/loss/poisson_sampled.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/rounding.hpp>
 
@@ -57,13 +58,16 @@ template <class LogMoment> double sampled_renyi(const LogMoment& log_moment, dou
 
 inline constexpr double most_terms = 400.0;  // of a sum that only bounds a tail
 
-// An upper bound of the divergence of Gaussian noise of this shift on a Poisson sample. Divergences
-// grow with the order, so that of the next integer bounds it.
+// An upper bound of the divergence of Gaussian noise of this shift on a Poisson sample: by the sum
+// above at the next integer, as divergences grow with the order, and by Minkowski's inequality:
+// with X = dP/dQ without sampling, the norm of 1 - rate + rate X is at most 1 - rate + rate |X|.
 inline double coarse_gaussian_renyi(double shift, double order, double rate) {
     const double half = 0.5 * shift * shift, whole = order * half * renyi_up, next = max(std::ceil(order), 2.0);
-    if (rate == 1.0 || next > most_terms) return whole;
+    if (rate == 1.0) return whole;
+    const double norm = order * loss::sampled_loss((order - 1.0) * half * up, rate) / (order - 1.0) * (renyi_up * up);
+    if (next > most_terms) return min(whole, norm);
     const double sampled = sampled_log_moment([half](double k) { return k * (k - 1.0) * half; }, rate, next);
-    return min(whole, sampled / (next - 1.0) * renyi_up);
+    return min(min(whole, norm), sampled / (next - 1.0) * renyi_up);
 }
 
 }  // namespace HOCKEYSTICK_ISA
