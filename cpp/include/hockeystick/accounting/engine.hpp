@@ -128,7 +128,7 @@ class Engine {
             return best;
         }
         if (options.engine != EngineChoice::pld)
-            best = both_ends(std::move(best), steps,
+            best = both_ends(std::move(best), steps, question,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
@@ -143,10 +143,16 @@ class Engine {
 
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may
     // exceed the truth; then the lower end comes from a second question, about steps.below.
-    template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
+    template <class Ask>
+    static Answer both_ends(Answer best, const WarmBetween& steps, const Question& question, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
-        if (!steps.one_for_both_ends) found.lower = steps.below ? min(ask(*steps.below).lower, found.upper) : 0.0;
+        if (!steps.one_for_both_ends) {
+            Answer below;
+            if (steps.below) below = ask(*steps.below);
+            found.between_narrow = found.narrow(question) && (!steps.below || below.narrow(question));
+            found.lower = min(below.lower, found.upper);
+        }
         return better(std::move(best), std::move(found));
     }
 
@@ -167,7 +173,7 @@ class Engine {
     Answer by_losses(Answer best, const WarmBetween& steps, Direction direction, const Question& question,
                      double other_upper) {
         const auto ask = [&](double tolerance) {
-            return both_ends(best, steps, [&](WarmSteps& side) {
+            return both_ends(best, steps, question, [&](WarmSteps& side) {
                 return compose_losses(side.steps(), direction, question, tolerance);
             });
         };

@@ -103,8 +103,13 @@ struct Answer {
     double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
     bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
 
+    // If the ends come from two pairs: whether the bracket of each was narrow. Then the width is
+    // that between the pairs, which no second engine mends.
+    bool between_narrow = false;
+
     // Whether no second engine is needed.
     bool narrow(const Question& question) const {
+        if (between_narrow) return true;
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
         return upper < infinity && upper - lower <= max(good_enough * upper, least);
     }

@@ -44,6 +44,7 @@ class DiscreteCumulant final : public PointCumulant {
             atoms_.add(loss, loss_error, log_mass, loss_error + 2.0 * std::fabs(log_q) + std::fabs(log_mass));
             highest_ = max(highest_, loss + u * loss_error);
         }
+        atoms_.complete();
     }
 
     double log_decay(double, double) const override { return 0.0; }

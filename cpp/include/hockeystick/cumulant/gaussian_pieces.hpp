@@ -43,9 +43,9 @@ class GaussianPiecesCumulant final : public PointCumulant {
             if (!piece.small()) return 0.0;
         const double unit = whole(c);
         if (!(std::fabs(unit) < 1e6)) return 0.0;
-        GaussianPiece::Decay all;
+        Decay all;
         for (const GaussianPiece& piece : law_.pieces) {
-            const GaussianPiece::Decay one = piece.decay(c, omega, unit);
+            const Decay one = piece.decay(c, omega, unit);
             all.lost += one.lost, all.kept += one.kept;
         }
         const double slack = 1e-9 + 1e-12 * (std::fabs(c) + std::fabs(unit)) + 2.0 * moment_.error;
@@ -62,7 +62,7 @@ class GaussianPiecesCumulant final : public PointCumulant {
   protected:
     Law law(double c, double omega) const override {
         for (int level = 0; level <= GaussianPiece::max_level; ++level) {
-            if (size(level) > GaussianPiece::max_points) break;
+            if (!(work_of(level) < GaussianPiece::max_work)) break;
             const GaussianPiece::LogError found = log_error(c, omega, level);
             if (!(found.error < found.value - depth)) continue;
             const Level& known = points(level);
@@ -79,9 +79,9 @@ class GaussianPiecesCumulant final : public PointCumulant {
         double gap = 1.0;
     };
 
-    std::size_t size(int level) const {
-        std::size_t sum = 0;
-        for (const GaussianPiece& piece : law_.pieces) sum += piece.size(level);
+    double work_of(int level) const {
+        double sum = 0.0;
+        for (const GaussianPiece& piece : law_.pieces) sum += piece.size(level) * piece.components();
         return sum;
     }
     GaussianPiece::LogError log_error(double c, double omega, int level) const {
@@ -99,6 +99,7 @@ class GaussianPiecesCumulant final : public PointCumulant {
         for (const GaussianPiece& piece : law_.pieces) piece.append_points(level, known.points);
         if (law_.atom > 0.0)
             known.points.add(0.0, 0.0, std::log(law_.atom), 16.0 + 2.0 * std::fabs(std::log(law_.atom)));
+        known.points.complete();
         // The masses of P and Q are the moments at c = 0 and c = -1.
         const double of_p = log_error(0.0, 0.0, level).error, of_q = log_error(-1.0, 0.0, level).error;
         known.gap = min(std::exp(law_.log_missing) + 1.1 * std::exp(max(of_p, of_q)), 1.0);

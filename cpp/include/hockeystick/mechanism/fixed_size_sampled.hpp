@@ -17,6 +17,11 @@ class FixedSizeSampled final : public Pair {
     Loss loss(Direction) const override {
         return std::make_shared<FixedSizeLoss>(base_->loss(Direction::remove), base_->loss(Direction::add), rate_);
     }
+    bool has_cumulant(double rate) const override { return rate == 1.0 && base_->has_fixed_size_cumulant(rate_); }
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
+        return base_->fixed_size_cumulant(rate_, cutoff, tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }

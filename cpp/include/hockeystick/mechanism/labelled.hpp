@@ -3,6 +3,8 @@
 // divergence, so this pair dominates the mechanism that keeps it secret.
 #pragma once
 
+#include <type_traits>
+
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/labelled.hpp>
 #include <hockeystick/loss/laplace.hpp>
@@ -12,12 +14,24 @@ namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
 template <class NoiseLoss> class LabelledNoise final : public Pair {
+    static constexpr bool is_gaussian_noise = std::is_same_v<NoiseLoss, GaussianLoss>;
+
   public:
     explicit LabelledNoise(WeightedShifts mixture) : mixture_(std::move(mixture)) { require_weighted_shifts(mixture_); }
     Loss loss(Direction) const override {
         std::vector<Loss> losses;
         for (const double shift : mixture_.shifts) losses.push_back(std::make_shared<NoiseLoss>(shift));
         return std::make_shared<LabelledLoss>(std::move(losses), mixture_.weights);
+    }
+    bool has_fixed_size_cumulant(double rate) const override {
+        return is_gaussian_noise && mixture_is_covered(mixture_, rate);
+    }
+    std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double cutoff,
+                                                  const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        for (std::size_t k = 0; k < mixture_.shifts.size(); ++k)
+            law.add_fixed_size(mixture_.shifts[k], rate, mixture_.weights[k]);
+        return pieces_cumulant(std::move(law), tools);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

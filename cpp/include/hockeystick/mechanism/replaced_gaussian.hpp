@@ -7,7 +7,7 @@
 #pragma once
 
 #include <hockeystick/loss/replaced_gaussian.hpp>
-#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/gaussian_pieces.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -19,6 +19,15 @@ class ReplacedGaussian final : public Pair {
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
     }
     Loss loss(Direction) const override { return std::make_shared<ReplacedGaussianLoss>(shift_, rate_); }
+    bool has_cumulant(double rate) const override {
+        return rate == 1.0 && mixture_is_covered({{shift_}, {1.0}}, rate_);
+    }
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        law.add_replaced(shift_, rate_, 1.0);
+        return pieces_cumulant(std::move(law), tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return 2.0 * shift_; }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 

@@ -30,6 +30,18 @@ class TruncatedPoisson final : public Pair {
             std::vector{1.0 - truncation_, truncation_});
     }
     bool symmetric() const override { return replaced_; }
+    bool has_cumulant(double rate) const override {
+        return rate == 1.0 && mixture_is_covered({{shift_}, {1.0}}, rate_) &&
+               mixture_is_covered({{2.0 * shift_}, {1.0}}, rate_);
+    }
+    std::unique_ptr<Cumulant> cumulant(double, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        add_to(law, shift_, 1.0 - truncation_, direction);
+        add_to(law, 2.0 * shift_, truncation_, direction);
+        return pieces_cumulant(std::move(law), tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
 
     // The pair reveals the truncation, so a further sample multiplies the rate in either case.
     PairPointer sampled(double rate, End end) const override {
@@ -48,6 +60,10 @@ class TruncatedPoisson final : public Pair {
     PairPointer at_shift(double shift) const {
         if (replaced_) return std::make_shared<ReplacedGaussian>(shift, rate_);
         return std::make_shared<PoissonSampled>(Gaussian::of_shift(shift), rate_);
+    }
+    void add_to(GaussianLawBuilder& law, double shift, double weight, Direction direction) const {
+        if (replaced_) law.add_replaced(shift, rate_, weight);
+        else law.add_mixture(ShiftMixture({{shift}, {1.0}}, rate_), weight, direction == Direction::remove);
     }
     PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
         if (rate == 0.0) return nothing();
