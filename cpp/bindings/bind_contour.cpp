@@ -40,15 +40,12 @@ py::object contour_bracket(const steps::Counted& entries, bool forward, bool for
 }
 
 using NodeRow = std::tuple<double, double, double, double>;
+using Nodes = std::pair<std::pair<double, double>, std::vector<NodeRow>>;
 
-// What a sampled Gaussian's cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log
-// M(c), its error), and for each node (log |phi|, arg phi, relative error, bound of log |phi| from
-// there on); no rows where that is too much work.
-std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_nodes(double sigma, double rate,
-                                                                                  bool forward, double c, double h,
-                                                                                  std::size_t nodes,
-                                                                                  const hs::simd::Kernels& kernels) {
-    const hs::cumulant::SampledGaussianCumulant cumulant(sigma, rate, forward, 26.0, kernels);
+// What a cumulant says at the tilt c and the frequencies k h, k = 0..nodes: (log M(c), its error),
+// and for each node (log |phi|, arg phi, relative error, bound of log |phi| from there on); no rows
+// where that is too much work.
+Nodes nodes_of(const hs::cumulant::Cumulant& cumulant, double c, double h, std::size_t nodes) {
     const hs::cumulant::Cumulant::Moment moment = cumulant.log_moment(c);
     hs::cumulant::NodeTable table(nodes + 1);
     std::vector<NodeRow> rows;
@@ -58,6 +55,15 @@ std::pair<std::pair<double, double>, std::vector<NodeRow>> sampled_gaussian_node
         rows.emplace_back(table.log_abs[k], table.phase[k], table.error[k], decay);
     }
     return {{moment.value, moment.error}, rows};
+}
+
+// The nodes of a pair's cumulant, and the logarithm of the mass that it leaves out.
+std::pair<Nodes, double> pair_nodes(const hs::mechanism::PairPointer& pair, bool forward, double cutoff, double c,
+                                    double h, std::size_t nodes, const hs::simd::Kernels& kernels) {
+    if (!pair->has_cumulant(1.0)) throw std::invalid_argument("pair must have a cumulant");
+    const auto cumulant = pair->cumulant(1.0, steps::direction_of(forward), cutoff,
+                                         {&kernels, std::make_shared<hs::cumulant::FourierWorkspace>()});
+    return {nodes_of(*cumulant, c, h, nodes), cumulant->log_missing()};
 }
 
 }  // namespace
@@ -72,7 +78,14 @@ void bind_contour(py::module_& m, const hs::simd::Kernels& kernels) {
     m.def(
         "sampled_gaussian_nodes",
         [&kernels](double sigma, double rate, bool forward, double c, double h, std::size_t nodes) {
-            return sampled_gaussian_nodes(sigma, rate, forward, c, h, nodes, kernels);
+            return nodes_of(hs::cumulant::SampledGaussianCumulant(sigma, rate, forward, 26.0, kernels), c, h, nodes);
         },
         py::arg("sigma"), py::arg("rate"), py::arg("forward"), py::arg("c"), py::arg("h"), py::arg("nodes"));
+    m.def(
+        "pair_nodes",
+        [&kernels](const steps::Held& pair, bool forward, double cutoff, double c, double h, std::size_t nodes) {
+            return pair_nodes(pair, forward, cutoff, c, h, nodes, kernels);
+        },
+        py::arg("pair").none(false), py::arg("forward"), py::arg("cutoff"), py::arg("c"), py::arg("h"),
+        py::arg("nodes"));
 }

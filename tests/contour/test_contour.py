@@ -246,11 +246,10 @@ def test_bounded_losses_end():
 
 
 def test_what_has_no_cumulant_here_is_left_to_others():
-    """Outcomes of one distribution only, sampled Laplace noise and fixed-size samples."""
+    """Outcomes of one distribution only, and sampled Laplace noise."""
     for ledger in (
         [("discrete", [0.5, 0.5, 0.0, 1.0], 1.0, 3.0)],
         [("laplace", [1.0], 0.1, 3.0)],
-        [("fixed_size_gaussian", [1.0, 0.1], 1.0, 3.0)],
     ):
         assert pairs.contour_bracket(ledger, True, True, 1e-5) is None
 

@@ -37,11 +37,11 @@ inline namespace HOCKEYSTICK_ISA {
 class Contour {
   public:
     using Factory = Truncations::Factory;
+    using Cutoffs = Truncations::Cutoffs;
 
-    // `has_cutoff` says whether any cumulant depends on the loss cutoff; `slices` may serve where
-    // lines have many nodes.
-    Contour(Factory make, bool has_cutoff, const simd::Kernels& kernels, OptionalSlices slices = {})
-        : truncations_(std::move(make), kernels), has_cutoff_(has_cutoff), slices_(std::move(slices)),
+    // `slices` may serve where lines have many nodes.
+    Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
+        : truncations_(std::move(make), kernels, cutoffs.default_one), cutoffs_(cutoffs), slices_(std::move(slices)),
           summer_(kernels) {}
 
     // delta(eps) after `times` repetitions. A log gets one entry for each strategy that was tried,
@@ -54,14 +54,15 @@ class Contour {
             return log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps) - 8.0;
         };
         const Question question{false, times, eps};
-        return try_strategies(question, has_cutoff_ ? tight_cutoff(times, log_delta()) : default_cutoff, log);
+        return try_strategies(question, cutoffs_.matter ? tight_cutoff(times, log_delta()) : cutoffs_.default_one, log);
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta, StrategyLog* log = nullptr) {
         truncations_.evict_cutoffs(kept_cutoffs);
         const Question question{true, times, delta};
-        return try_strategies(question, has_cutoff_ ? tight_cutoff(times, std::log(delta)) : default_cutoff, log);
+        return try_strategies(question, cutoffs_.matter ? tight_cutoff(times, std::log(delta)) : cutoffs_.default_one,
+                              log);
     }
 
     // Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
@@ -98,8 +99,6 @@ class Contour {
         bool lower_tilt_may_help = false;
     };
 
-    static constexpr int default_cutoff = Truncations::default_cutoff;
-    static constexpr int cutoff_margin = 8;
     static constexpr std::size_t kept_cutoffs = 2;  // a question uses two besides the default one
 
     // What alias and truncation may be, each, relatively, as logarithms: less where nodes are few.
@@ -111,7 +110,8 @@ class Contour {
 
     // The narrowest bracket of the strategies, tried until it is good enough.
     ContourResult try_strategies(const Question& question, int tight, StrategyLog* log) {
-        const int wide = has_cutoff_ ? std::max(tight + cutoff_margin, default_cutoff) : default_cutoff;
+        const int wide = cutoffs_.matter ? std::max(tight + cutoffs_.margin, cutoffs_.default_one) : tight;
+        if (cutoffs_.margin == 0) tight = wide;
         const StrategyChoice choice{wide, tight, static_cast<bool>(slices_), slices_.max_nodes(question.times)};
         ContourResult best;
         bool lower_tilt_may_help = false;
@@ -144,11 +144,12 @@ class Contour {
 
     template <class Bound> ContourResult by_chernoff(int tight, const Bound& bound, const Question& q) {
         const ContourResult usual = bound(default_ledger(), q.times, q.value);
-        return tight == default_cutoff ? usual
-                                       : with_smaller_upper(usual, bound(truncations_.at(tight), q.times, q.value));
+        return tight == cutoffs_.default_one
+                   ? usual
+                   : with_smaller_upper(usual, bound(truncations_.at(tight), q.times, q.value));
     }
 
-    TruncatedLedger& default_ledger() { return truncations_.at(default_cutoff); }
+    TruncatedLedger& default_ledger() { return truncations_.at(cutoffs_.default_one); }
 
     // The smallest cutoff x with T Q(x) <= e^-30 delta: what is missing is at most Q(x) in each
     // step. It must be an integer, hence at most 1e6; no delta needs more.
@@ -267,7 +268,7 @@ class Contour {
     }
 
     Truncations truncations_;
-    bool has_cutoff_;
+    Cutoffs cutoffs_;
     OptionalSlices slices_;
     LineSummer summer_;
 };

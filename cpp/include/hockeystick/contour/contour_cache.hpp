@@ -44,7 +44,9 @@ struct SampledContours {
                  1.0});
             return parts;
         };
-        return {make, removed, kernels,
+        Contour::Cutoffs cutoffs;
+        cutoffs.matter = removed;
+        return {make, cutoffs, kernels,
                 removed ? OptionalSlices(sigma, rate, 1.0, kernels, workspace) : OptionalSlices()};
     }
 };

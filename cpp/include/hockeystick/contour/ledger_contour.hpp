@@ -16,10 +16,20 @@ inline bool has_contour(const Steps& steps) {
                        [](const CountedPair& step) { return step.pair->has_cumulant(1.0); });
 }
 
+inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
+    Contour::Cutoffs cutoffs;
+    bool of_pieces = true;
+    for (const CountedPair& step : steps) {
+        if (!step.pair->has_cutoff(1.0, direction)) continue;
+        cutoffs.matter = true;
+        of_pieces = of_pieces && step.pair->gaussian_noise().rate == 1.0;
+    }
+    return cutoffs.matter && of_pieces ? Contour::Cutoffs::of_pieces() : cutoffs;
+}
+
 // Where `has_contour` holds.
 inline Contour make_contour(const Steps& steps, Direction direction, const simd::Kernels& kernels) {
-    const auto is_sampled = [](const CountedPair& step) { return step.pair->gaussian_noise().rate < 1.0; };
-    const bool has_cutoff = direction == Direction::remove && std::any_of(steps.begin(), steps.end(), is_sampled);
+    const Contour::Cutoffs cutoffs = cutoffs_of(steps, direction);
     const CumulantTools tools{&kernels, std::make_shared<FourierWorkspace>()};
     const auto make = [steps, direction, tools](double cutoff) {
         std::vector<ContourPart> parts;
@@ -27,9 +37,9 @@ inline Contour make_contour(const Steps& steps, Direction direction, const simd:
             parts.push_back({step.pair->cumulant(1.0, direction, cutoff, tools), step.count});
         return parts;
     };
-    if (steps.size() > 1 || !has_cutoff) return {make, has_cutoff, kernels};
     const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
-    return {make, true, kernels,
+    if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, kernels};
+    return {make, cutoffs, kernels,
             OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, kernels, tools.workspace)};
 }
 

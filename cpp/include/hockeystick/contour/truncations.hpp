@@ -19,14 +19,24 @@ class Truncations {
   public:
     // Makes the ledger's cumulants under a loss cutoff, in the unit that these cumulants use.
     using Factory = std::function<std::vector<ContourPart>(double loss_cutoff)>;
-    static constexpr int default_cutoff = 26;  // e^-341 is missing in each step
 
-    Truncations(Factory make, const simd::Kernels& kernels)
-        : make_(std::move(make)), kernels_(kernels), cache_(std::make_unique<NodeCache>()) {}
+    // What cutoffs mean to the cumulants of a ledger. Those of sampled Gaussians err by what their
+    // losses near the cutoff weigh under a tilt: their default leaves out e^-341 in each step. Laws
+    // of pieces (cumulant/gaussian_pieces.hpp) do not, so that the least range is the best: their
+    // default leaves out e^-76.
+    struct Cutoffs {
+        bool matter = false;  // whether any cumulant depends on the cutoff
+        int default_one = 26, margin = 8;
+        static Cutoffs of_pieces() { return {true, 12, 0}; }
+    };
+
+    Truncations(Factory make, const simd::Kernels& kernels, int default_cutoff)
+        : make_(std::move(make)), kernels_(kernels), default_cutoff_(default_cutoff),
+          cache_(std::make_unique<NodeCache>()) {}
 
     // Good until `evict_cutoffs`.
     TruncatedLedger& at(int loss_cutoff) {
-        if (loss_cutoff == default_cutoff && default_) return *default_;
+        if (loss_cutoff == default_cutoff_ && default_) return *default_;
         for (auto ledger = others_.begin(); ledger != others_.end(); ++ledger) {
             if ((*ledger)->loss_cutoff() != loss_cutoff) continue;
             others_.splice(others_.begin(), others_, ledger);
@@ -34,7 +44,7 @@ class Truncations {
         }
         auto made =
             std::make_unique<TruncatedLedger>(loss_cutoff, make_(static_cast<double>(loss_cutoff)), kernels_, *cache_);
-        if (loss_cutoff == default_cutoff) return *(default_ = std::move(made));
+        if (loss_cutoff == default_cutoff_) return *(default_ = std::move(made));
         others_.push_front(std::move(made));
         return *others_.front();
     }
@@ -63,6 +73,7 @@ class Truncations {
 
     Factory make_;
     const simd::Kernels& kernels_;
+    int default_cutoff_;
     std::unique_ptr<NodeCache> cache_;  // on the heap, since ledgers refer to it and owners may move
     std::unique_ptr<TruncatedLedger> default_;
     std::list<std::unique_ptr<TruncatedLedger>> others_;  // latest first

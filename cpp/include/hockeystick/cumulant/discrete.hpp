@@ -114,6 +114,7 @@ class DiscreteCumulant final : public PointCumulant {
             highest_ = max(highest_, law_.points.loss[i] + u * law_.points.loss_error[i]);
             lowest_ = min(lowest_, law_.points.loss[i] - u * law_.points.loss_error[i]);
         }
+        law_.points.complete();
     }
 
     double log_decay(double c, double omega) const override { return decay(c).log_bound(omega); }

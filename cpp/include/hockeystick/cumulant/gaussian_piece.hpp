@@ -14,8 +14,8 @@
 //
 // f is the integrand at Im s = 0, and x^- = max(-x, 0). Widths are powers of 2, and 3/2 of them.
 //
-// Decay: the integral is moved to the path x + i eta(x) that runs straight from cell to cell; at
-// both ends it goes straight up. docs/core/cumulant.md has the proofs.
+// cumulant/gaussian_path.hpp bounds the decay, on the same survey. docs/core/cumulant.md has the
+// proofs.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/cumulant/gaussian_path.hpp>
 #include <hockeystick/cumulant/loss_points.hpp>
 #include <hockeystick/cumulant/shift_mixture.hpp>
 #include <hockeystick/numeric/gauss_legendre.hpp>
@@ -32,14 +33,16 @@ inline namespace HOCKEYSTICK_ISA {
 
 struct PieceRange {
     double low, high;  // of x, at most
-    double weight;     // of the piece in the law
+    double weight;     // of the piece in the law under Q
     bool forward, reverse;
+    double log_ratio = 0.0;  // log of its weight under P over that, which its losses have besides
 };
 
 class GaussianPiece {
   public:
     static constexpr int max_level = 12;
-    static constexpr std::size_t max_points = 200000;
+    // Points of a level, times components of the mixtures.
+    static constexpr double max_work = 6e5;
 
     GaussianPiece(ShiftMixture upper, ShiftMixture lower, const PieceRange& range)
         : upper_(std::move(upper)), lower_(std::move(lower)), range_(range), log_weight_(std::log(range.weight)) {
@@ -47,15 +50,13 @@ class GaussianPiece {
         if (small()) fill_cells();
     }
 
-    bool small() const { return panels_ < max_points / nodes && cells_ < 40000.0; }
+    bool small() const { return max(panels_ * nodes, cells_) * components() < max_work; }
+    double components() const { return static_cast<double>(2 + upper_.shifts().size() + lower_.shifts().size()); }
     const PieceRange& range() const { return range_; }
     // The end of the range: a whole number of panels.
     double high() const { return range_.low + 2.0 * half_width_ * panels_; }
 
-    std::size_t size(int level) const {
-        const double strands = (range_.forward ? 1.0 : 0.0) + (range_.reverse ? 1.0 : 0.0);
-        return static_cast<std::size_t>(min(std::ldexp(strands * panels_ * nodes, level), 1e15));
-    }
+    double size(int level) const { return std::ldexp(panels_ * nodes, level); }  // points
 
     // Logarithms of what the sum over the points of a level errs by, and of a rough M.
     struct LogError {
@@ -82,15 +83,12 @@ class GaussianPiece {
         }
     }
 
-    // For all frequencies from omega on: what is certainly lost of M, and what is kept at most.
-    struct Decay {
-        double lost = 0.0, kept = 0.0;
-    };
+    // What M loses at all frequencies from omega on.
     // In units of e^{log_unit}.
     Decay decay(double c, double omega, double log_unit) const {
         Decay all;
         for (const double p : strands(c)) {
-            const Masses& masses = masses_of(p, log_unit);
+            const PathMasses& masses = masses_of(p, log_unit);
             Decay best = on_path(p, omega, masses, 0.0);
             if (range_.forward && range_.reverse) {  // a density that does not vanish at the low end
                 const Decay ramped = on_path(p, omega, masses, ramp_);
@@ -141,16 +139,6 @@ class GaussianPiece {
         cells_ = inside_ + 2.0 * margin_;
     }
 
-    // The survey: values at the ends of cells, and bounds within them.
-    struct Cell {
-        double upper_variance, lower_variance, cube;  // at least those of U, of D, and of both
-        double low_slope, high_slope;                 // of l
-    };
-    // What a path may rely on at an end of a cell, on both sides.
-    struct PathEnd {
-        double variance, cube, slope;
-    };
-
     void fill_cells() {
         const auto n = static_cast<std::size_t>(cells_);
         std::vector<ShiftMixture::Value> u(n + 1), d(n + 1);
@@ -158,7 +146,7 @@ class GaussianPiece {
             const double x = range_.low + (static_cast<double>(j) - margin_) * width_;
             u[j] = upper_.at(x, 0.5 * width_), d[j] = lower_.at(x, 0.5 * width_);
             log_base_.push_back(-0.5 * x * x - half_log_two_pi + d[j].log + log_weight_);
-            losses_.push_back(u[j].log - d[j].log);
+            losses_.push_back(u[j].log - d[j].log + range_.log_ratio);
         }
         constexpr double less = 1.0 - 1e-9, more = 1.0 + 1e-9;
         for (std::size_t j = 0; j < n; ++j)
@@ -166,7 +154,7 @@ class GaussianPiece {
                                  max(u[j].cube, u[j + 1].cube) + max(d[j].cube, d[j + 1].cube),
                                  u[j].mean * less - d[j + 1].mean * less, u[j + 1].mean * more - d[j].mean * more});
         for (std::size_t j = 0; j <= n; ++j) {
-            const Cell &left = surveyed_[j == 0 ? 0 : j - 1], &right = surveyed_[j == n ? n - 1 : j];
+            const SurveyCell &left = surveyed_[j == 0 ? 0 : j - 1], &right = surveyed_[j == n ? n - 1 : j];
             const double variance =
                 max(max(left.upper_variance, left.lower_variance), max(right.upper_variance, right.lower_variance));
             max_variance_ = max(max_variance_, variance);
@@ -197,7 +185,7 @@ class GaussianPiece {
             double largest = -infinity, left = log_base_[first] + p * losses_[first];
             top = -infinity;
             for (std::size_t j = first; j < end; ++j) {
-                const Cell& cell = surveyed_[j];
+                const SurveyCell& cell = surveyed_[j];
                 const double right = log_base_[j + 1] + p * losses_[j + 1], f = max(left, right);
                 const double bend = below * cell.upper_variance + beyond * cell.lower_variance;
                 const double turn = y * cell.high_slope + 0.54 * square * (cell.upper_variance + cell.lower_variance);
@@ -218,12 +206,14 @@ class GaussianPiece {
         const double square = 0.5 * x * x, log_normal = log_node - half_log_two_pi - square + log_weight_;
         // The node is off by u |x| + u |offset| and two roundings of the panel's half width.
         const double off = 2.0 * std::fabs(x) + 2.0 * half + std::fabs(range_.low);
-        const double loss = a.log - b.log;
-        const double loss_error = a.log_error + b.log_error + std::fabs(loss) + (a.mean - b.mean) * off;
+        const double own_loss = a.log - b.log, loss = own_loss + range_.log_ratio;
+        const double ratio_error = range_.log_ratio == 0.0 ? 0.0 : 8.0 + std::fabs(own_loss) + std::fabs(loss);
+        const double loss_error =
+            a.log_error + b.log_error + std::fabs(own_loss) + ratio_error + (a.mean - b.mean) * off;
         const auto add = [&](double sign, const ShiftMixture::Value& own) {
-            const double log_mass = log_normal + own.log;
+            const double log_mass = log_normal + own.log + (sign > 0.0 ? range_.log_ratio : 0.0);
             const double error = 8.0 + 4.0 * std::fabs(log_node) + 3.0 * square + std::fabs(log_normal) +
-                                 std::fabs(log_weight_) + std::fabs(log_mass) + own.log_error +
+                                 std::fabs(log_weight_) + 2.0 * std::fabs(log_mass) + own.log_error + ratio_error +
                                  (std::fabs(x) + std::fabs(own.mean)) * off;
             points.add(sign * loss, loss_error, log_mass, error);
         };
@@ -231,15 +221,8 @@ class GaussianPiece {
         if (range_.reverse) add(-1.0, b);
     }
 
-    // Bounds of the mass of each cell in the range, of one strand.
-    struct Masses {
-        double p = nan, unit = nan;
-        std::vector<double> low, high;
-        double first = 0.0, last = 0.0;  // f at the ends of the range
-    };
-
-    const Masses& masses_of(double p, double log_unit) const {
-        Masses& m = masses_[p > 0.5 ? 0 : 1];
+    const PathMasses& masses_of(double p, double log_unit) const {
+        PathMasses& m = masses_[p > 0.5 ? 0 : 1];
         if (m.p == p && m.unit == log_unit) return m;
         const auto first = static_cast<std::size_t>(margin_), n = static_cast<std::size_t>(inside_);
         const double eighth = 0.125 * width_ * width_, above = max(p, 0.0), within = max(1.0 - p, 0.0);
@@ -249,7 +232,7 @@ class GaussianPiece {
         double left = f(first);
         m.first = left;
         for (std::size_t j = 0; j < n; ++j) {
-            const Cell& cell = surveyed_[first + j];
+            const SurveyCell& cell = surveyed_[first + j];
             const double right = f(first + j + 1);
             const double convex = above * cell.upper_variance + within * cell.lower_variance - 1.0;
             const double concave = 1.0 + max(-p, 0.0) * cell.upper_variance + max(p - 1.0, 0.0) * cell.lower_variance;
@@ -261,50 +244,10 @@ class GaussianPiece {
         return m;
     }
 
-    // The height of the path at an end of a cell.
-    double height(const PathEnd& end, double p, double omega, double bend) const {
-        const double by_variance = 0.85 / std::sqrt(end.variance + 1e-300);
-        const double cap = min(min(by_variance, std::sqrt(2.0 * end.slope / (end.cube + 1e-300))), max_height_);
-        const double turn = min(end.variance / (end.slope + 1e-300), 1e100);
-        const double share = 1.0 + turn * turn + 2.0 * (max(-p, 0.0) + max(p - 1.0, 0.0)) * bend;
-        const double wish = omega * end.slope / share;
-        return wish / (1.0 + wish / cap);
-    }
-
-    Decay on_path(double p, double omega, const Masses& masses, double ramp) const {
+    Decay on_path(double p, double omega, const PathMasses& masses, double ramp) const {
         const auto first = static_cast<std::size_t>(margin_);
-        const double below = max(-p, 0.0), beyond = max(p - 1.0, 0.0);
-        const auto height_at = [&](std::size_t j) {
-            const double whole = height(ends_[first + j], p, omega, ends_[first + j].variance);
-            return ramp > 0.0 ? whole * -std::expm1(-ramp * width_ * static_cast<double>(j)) : whole;
-        };
-        const auto fall = [](const Cell& cell, double y) {  // of arg U - arg D, at least
-            const double variance = max(cell.upper_variance, cell.lower_variance);
-            return cell.low_slope * y - cell.cube * y * y * y / (6.0 - 3.0 * variance * y * y);
-        };
-        const auto growth = [&](const Cell& cell, double y) {
-            return y * y * (0.5 + 1.01 * (below * cell.upper_variance + beyond * cell.lower_variance));
-        };
-        const auto up_at_end = [&](const Cell& cell, double y, double f) {
-            const double rate = y > 0.0 ? omega * fall(cell, y) / y : 0.0;
-            return f * std::exp(min(growth(cell, y), 600.0)) * (rate * y > 1.0 ? 1.0 / rate : y);
-        };
-        Decay decay;
-        double left = height_at(0), edge = up_at_end(surveyed_[first], left, masses.first);
-        const std::size_t n = masses.low.size();
-        for (std::size_t j = 0; j < n; ++j) {
-            const Cell& cell = surveyed_[first + j];
-            const double right = height_at(j + 1), higher = max(left, right), slope = (right - left) / width_;
-            const double fallen = min(fall(cell, left), fall(cell, right));
-            if (!(fallen >= 0.0)) return {-infinity, infinity};  // no bound for larger frequencies
-            const double power = growth(cell, higher) + 0.5 * std::log1p(slope * slope) - omega * fallen;
-            const double excess = std::expm1(min(power, 600.0));
-            decay.lost -= excess * (excess < 0.0 ? masses.low[j] : masses.high[j]);
-            decay.kept += (1.0 + excess) * masses.high[j];
-            left = right;
-        }
-        edge += up_at_end(surveyed_[first + n - 1], left, masses.last);
-        return {decay.lost - edge, decay.kept + edge};
+        return bound_on_gaussian_path({surveyed_.data() + first, ends_.data() + first, width_, max_height_}, p, omega,
+                                      masses, ramp);
     }
 
     ShiftMixture upper_, lower_;
@@ -312,9 +255,9 @@ class GaussianPiece {
     double log_weight_, half_width_ = 0.0, width_ = 0.0, ramp_ = 0.0, max_height_ = 0.0;
     double panels_ = 0.0, inside_ = 0.0, margin_ = 0.0, cells_ = 0.0, max_variance_ = 0.0;
     std::vector<double> log_base_, losses_;  // log(phi D) and l at the ends of cells
-    std::vector<Cell> surveyed_;
+    std::vector<SurveyCell> surveyed_;
     std::vector<PathEnd> ends_;
-    mutable std::array<Masses, 2> masses_;
+    mutable std::array<PathMasses, 2> masses_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,12 +1,12 @@
 // The cumulants of pairs whose densities are mixtures of Gaussians: Gaussian noise on samples of
-// every kind. Each is a sum over pieces (cumulant/gaussian_piece.hpp), and an atom at loss 0.
+// every kind. Each is a sum over pieces (cumulant/gaussian_piece.hpp), and atoms.
 //
 //   mixture        P = (1-q) N(0,1) + q sum_k w_k N(r_k,1) against Q = N(0,1), and the reverse;
 //   replaced       P = (1-q) N(0,1) + q N(r,1) against (1-q) N(0,1) + q N(-r,1);
 //   fixed size     loss/fixed_size_sampled.hpp: with A = 1 - q + q e^{rx - r^2/2}, the law phi A of
 //                  the losses log A, the law phi of the losses -log A, both on x > r/2, where
 //                  A > 1, and the atom of mass (1-q) erf(r/2 sqrt 2);
-//   labelled       several of these, each with a weight.
+//   labelled       several of these, each with a weight, or with two, under P and under Q.
 //
 // Outcomes beyond a range of x are left out: each piece's range ends where its mass beyond, under
 // both distributions, is at most that of N(0, 1) beyond the cutoff. `log_missing` has the sum.
@@ -26,8 +26,13 @@ inline namespace HOCKEYSTICK_ISA {
 
 // What a law of Gaussian mixtures is made of.
 struct GaussianLaw {
+    struct Atom {
+        double loss, mass;  // mass under P
+    };
+
     std::vector<GaussianPiece> pieces;
-    double atom = 0.0;               // the mass of loss 0, beside the pieces
+    std::vector<Atom> atoms;         // beside the pieces
+    double gap = 0.0;                // by how much the masses of P may miss 1, by rounding
     double log_missing = -infinity;  // what the ranges leave out, of P and of Q, at most
     double lowest = -infinity, highest = infinity;
 };
@@ -37,20 +42,21 @@ class GaussianPiecesCumulant final : public PointCumulant {
     GaussianPiecesCumulant(GaussianLaw law, const simd::Kernels& kernels, std::shared_ptr<FourierWorkspace> workspace)
         : PointCumulant(kernels, std::move(workspace)), law_(std::move(law)) {}
 
-    // A path through the pieces, and the atom, which does not decay.
+    // A path through the pieces, and the atoms, which do not decay.
     double log_decay(double c, double omega) const override {
         for (const GaussianPiece& piece : law_.pieces)
             if (!piece.small()) return 0.0;
         const double unit = whole(c);
         if (!(std::fabs(unit) < 1e6)) return 0.0;
-        GaussianPiece::Decay all;
+        Decay all;
         for (const GaussianPiece& piece : law_.pieces) {
-            const GaussianPiece::Decay one = piece.decay(c, omega, unit);
+            const Decay one = piece.decay(c, omega, unit);
             all.lost += one.lost, all.kept += one.kept;
         }
         const double slack = 1e-9 + 1e-12 * (std::fabs(c) + std::fabs(unit)) + 2.0 * moment_.error;
         const double lost = all.lost - slack * std::fabs(all.lost);
-        const double kept = (all.kept + law_.atom * std::exp(-unit)) * (1.0 + slack);
+        for (const GaussianLaw::Atom& atom : law_.atoms) all.kept += atom.mass * std::exp(c * atom.loss - unit);
+        const double kept = all.kept * (1.0 + slack);
         work_ += 400.0 * static_cast<double>(law_.pieces.size());
         const double by_loss = lost > 0.0 ? std::log1p(-min(lost, 1.0)) : 0.0;
         return min(by_loss, kept < 1.0 ? std::log(kept) : 0.0);
@@ -62,7 +68,7 @@ class GaussianPiecesCumulant final : public PointCumulant {
   protected:
     Law law(double c, double omega) const override {
         for (int level = 0; level <= GaussianPiece::max_level; ++level) {
-            if (size(level) > GaussianPiece::max_points) break;
+            if (!(work_of(level) < GaussianPiece::max_work)) break;
             const GaussianPiece::LogError found = log_error(c, omega, level);
             if (!(found.error < found.value - depth)) continue;
             const Level& known = points(level);
@@ -79,9 +85,9 @@ class GaussianPiecesCumulant final : public PointCumulant {
         double gap = 1.0;
     };
 
-    std::size_t size(int level) const {
-        std::size_t sum = 0;
-        for (const GaussianPiece& piece : law_.pieces) sum += piece.size(level);
+    double work_of(int level) const {
+        double sum = 0.0;
+        for (const GaussianPiece& piece : law_.pieces) sum += piece.size(level) * piece.components();
         return sum;
     }
     GaussianPiece::LogError log_error(double c, double omega, int level) const {
@@ -97,11 +103,13 @@ class GaussianPiecesCumulant final : public PointCumulant {
         Level& known = levels_[static_cast<std::size_t>(level)];
         if (known.points.size() > 0) return known;
         for (const GaussianPiece& piece : law_.pieces) piece.append_points(level, known.points);
-        if (law_.atom > 0.0)
-            known.points.add(0.0, 0.0, std::log(law_.atom), 16.0 + 2.0 * std::fabs(std::log(law_.atom)));
+        for (const GaussianLaw::Atom& atom : law_.atoms)
+            known.points.add(atom.loss, 8.0 * std::fabs(atom.loss), std::log(atom.mass),
+                             16.0 + 2.0 * std::fabs(std::log(atom.mass)));
+        known.points.complete();
         // The masses of P and Q are the moments at c = 0 and c = -1.
         const double of_p = log_error(0.0, 0.0, level).error, of_q = log_error(-1.0, 0.0, level).error;
-        known.gap = min(std::exp(law_.log_missing) + 1.1 * std::exp(max(of_p, of_q)), 1.0);
+        known.gap = min(law_.gap + std::exp(law_.log_missing) + 1.1 * std::exp(max(of_p, of_q)), 1.0);
         return known;
     }
 
@@ -142,16 +150,30 @@ class GaussianLawBuilder {
         law_.lowest = infinity, law_.highest = -infinity;
     }
 
+    // A weight under Q, and the logarithm of that under P over it.
+    struct Weight {
+        double of_q, log_ratio = 0.0;
+    };
+
     // phi U against phi, U of non-negative shifts; forward, or reversed.
-    void add_mixture(const ShiftMixture& upper, double weight, bool forward) {
+    void add_mixture(const ShiftMixture& upper, const Weight& weight, bool forward) {
         const double least = upper.weight_at_zero() > 0.0 ? std::log(upper.weight_at_zero()) : -infinity;
-        note_losses(forward ? least : -infinity, forward ? infinity : -least);
-        if (is_negligible(weight)) return;
-        const double log_mass = log_cut_ - std::log(weight);
+        const double lowest = least + weight.log_ratio, larger = weight.of_q * std::exp(max(weight.log_ratio, 0.0));
+        note_losses(forward ? lowest : -infinity, forward ? infinity : -lowest);
+        if (weight.log_ratio != 0.0) law_.gap += eight_roundings * larger;
+        if (is_negligible(larger)) return;
+        const double log_mass = log_cut_ - std::log(larger);
         const double low = std::ceil(range_end(ShiftMixture(), log_mass)), high = range_end(upper, log_mass);
-        law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{-low, high, weight, forward, !forward});
-        miss(weight, log_q(low));
-        miss(weight, log_mass_above(upper, law_.pieces.back().high()));
+        law_.pieces.emplace_back(upper, ShiftMixture(),
+                                 PieceRange{-low, high, weight.of_q, forward, !forward, weight.log_ratio});
+        miss(larger, log_q(low));
+        miss(larger, log_mass_above(upper, law_.pieces.back().high()));
+    }
+
+    void add_atom(double loss, double mass) {
+        note_losses(loss, loss);
+        if (loss != 0.0) law_.gap += eight_roundings * mass * std::exp(std::fabs(loss));
+        if (!is_negligible(mass)) law_.atoms.push_back({loss, mass});
     }
 
     // phi A against phi A(-x).
@@ -171,7 +193,8 @@ class GaussianLawBuilder {
         const ShiftMixture upper({{shift}, {1.0}}, rate);
         const double low = 0.5 * shift, high = max(range_end(upper, log_cut_ - std::log(weight)), low + 1.0);
         law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{low, high, weight, true, true});
-        law_.atom += weight * ((1.0 - rate) * std::erf(low * std::sqrt(0.5)));
+        const double between = weight * ((1.0 - rate) * std::erf(low * std::sqrt(0.5)));
+        if (between > 0.0) law_.atoms.push_back({0.0, between});
         const double end = law_.pieces.back().high();
         miss(weight, log_mass_above(upper, end));
         miss(weight, log_q(end));

@@ -23,25 +23,34 @@ inline namespace HOCKEYSTICK_ISA {
 // logarithm is the relative error of the mass.
 struct LossPoints {
     std::vector<double> loss, loss_error, log_mass, mass_error;
+    std::vector<double> q, log_q, psi, q_error;  // simd/loss_points.hpp; empty before `complete`
 
     void add(double point_loss, double its_error, double point_log_mass, double its_mass_error) {
         loss.push_back(point_loss), loss_error.push_back(its_error);
         log_mass.push_back(point_log_mass), mass_error.push_back(its_mass_error);
     }
     std::size_t size() const { return loss.size(); }
-};
 
-// e^x - 1 - x for |x| <= 600, within a relative 20u: by its series where the difference would
-// cancel.
-inline double expm1_less_x(double x) {
-    constexpr double c[] = {
-        1.0 / 2.0,         1.0 / 6.0,          1.0 / 24.0,          1.0 / 120.0,          1.0 / 720.0,
-        1.0 / 5040.0,      1.0 / 40320.0,      1.0 / 362880.0,      1.0 / 3628800.0,      1.0 / 39916800.0,
-        1.0 / 479001600.0, 1.0 / 6227020800.0, 1.0 / 87178291200.0, 1.0 / 1307674368000.0};
-    const double small = x < -0.5 ? 0.0 : x > 0.5 ? 0.0 : x;
-    const double near = small * small * polynomial(c, small), far = expm1_bounded(x) - x;
-    return small == x ? near : far;
-}
+    // Fills up to a multiple of `lanes` with points of no mass, as the loops need.
+    void pad() {
+        while (size() % simd::lanes != 0) add(0.0, 0.0, no_mass, 0.0);
+    }
+    // The same, and prepares sums that are centred at loss 0.
+    void complete() {
+        pad();
+        for (std::size_t j = 0; j < size(); ++j) {
+            const double x = loss[j], log_own = log_mass[j] - x;
+            const bool moderate = std::fabs(x) <= 600.0;
+            q.push_back(moderate ? std::exp(log_own) : 0.0);
+            log_q.push_back(log_own);
+            psi.push_back(moderate ? simd::expm1_less_x(x) : 0.0);
+            q_error.push_back(mass_error[j] + loss_error[j] + 2.0 * std::fabs(log_own) + 8.0);
+            has_large_losses = has_large_losses || (!moderate && max(log_own, log_mass[j]) > least_matter);
+        }
+    }
+    static constexpr double least_matter = -72.0, no_mass = -1e300;
+    bool has_large_losses = false;
+};
 
 class PointCumulant : public Cumulant {
   public:
@@ -57,7 +66,8 @@ class PointCumulant : public Cumulant {
         const double value = t.top + std::log(t.total);
         const double summing = static_cast<double>(t.loss.size()) / 8.0 + 16.0;
         const double rounding = t.mean_weight_error + summing + 2.0 * std::fabs(t.top) + 3.0 * std::fabs(value - t.top);
-        const Moment direct{value, u * rounding + t.dropped + 1.1 * std::exp(min(law.log_error - value, 600.0))};
+        const double outside = t.dropped + std::exp(min(law.log_error - value, 600.0));
+        const Moment direct{value, outside < 0.1 ? u * rounding + 1.1 * outside : infinity};
         return centred.error < direct.error && std::fabs(centred.value) <= 0.1 ? centred : direct;
     }
 
@@ -107,34 +117,34 @@ class PointCumulant : public Cumulant {
 
     Tilted tilt(const LossPoints& p, double c) const {
         const std::size_t n = p.size();
-        std::vector<double> exponents(n), sizes, loss_errors, weight_errors;
+        exponents_.resize(n);
+        kernels_.fill_point_exponents(p.log_mass.data(), p.loss.data(), c, exponents_.data(), n);
         Tilted t;
-        for (std::size_t j = 0; j < n; ++j) exponents[j] = p.log_mass[j] + c * p.loss[j];
-        for (std::size_t j = 0; j < n; ++j) t.top = max(t.top, exponents[j]);
-        for (std::size_t j = 0; j < n; ++j) {
-            const double e = exponents[j], size = std::fabs(p.loss[j]);
-            if (e < t.top - relevant) continue;
-            t.loss.push_back(p.loss[j]);
-            t.weight.push_back(e);
-            sizes.push_back(size);
-            loss_errors.push_back(p.loss_error[j]);
+        t.top = kernels_.largest(exponents_.data(), n);
+        kept_.clear();
+        for (std::size_t j = 0; j < n; ++j)
+            if (exponents_[j] >= t.top - relevant) kept_.push_back(j);
+        const std::size_t kept = kept_.size(), padded = padded_to_lanes(kept);
+        for (auto* array : {&t.loss, &t.weight, &sizes_, &loss_errors_, &weight_errors_}) array->assign(padded, 0.0);
+        for (std::size_t k = 0; k < kept; ++k) {
+            const std::size_t j = kept_[k];
+            const double e = exponents_[j], size = std::fabs(p.loss[j]);
+            t.loss[k] = p.loss[j], t.weight[k] = e;
+            sizes_[k] = size, loss_errors_[k] = p.loss_error[j];
             // the exponent's three roundings, and those of the exponential
-            weight_errors.push_back(p.mass_error[j] + std::fabs(c) * (p.loss_error[j] + size) + std::fabs(e) +
-                                    (t.top - e) + 4.0);
+            weight_errors_[k] =
+                p.mass_error[j] + std::fabs(c) * (p.loss_error[j] + size) + std::fabs(e) + (t.top - e) + 4.0;
         }
-        const std::size_t kept = t.loss.size(), padded = padded_to_lanes(kept);
-        for (auto* array : {&t.loss, &sizes, &loss_errors, &weight_errors}) array->resize(padded, 0.0);
-        t.weight.resize(padded, t.top - 1e4);
         kernels_.exponentiate(t.weight.data(), t.top, t.weight.data(), padded);
         std::fill(t.weight.begin() + static_cast<std::ptrdiff_t>(kept), t.weight.end(), 0.0);
         const auto dot = [&](const std::vector<double>& x) { return kernels_.dot(x.data(), t.weight.data(), padded); };
         t.total = kernels_.sum(t.weight.data(), padded);
         t.dropped = static_cast<double>(n - kept) * 3e-33;  // e^-75 < 3e-33
-        t.mean_loss = dot(sizes) / t.total;
-        t.mean_loss_error = dot(loss_errors) / t.total;
-        t.mean_weight_error = dot(weight_errors) / t.total;
-        for (std::size_t j = 0; j < padded; ++j) weight_errors[j] *= sizes[j];
-        t.mean_product_error = dot(weight_errors) / t.total;
+        t.mean_loss = dot(sizes_) / t.total;
+        t.mean_loss_error = dot(loss_errors_) / t.total;
+        t.mean_weight_error = dot(weight_errors_) / t.total;
+        for (std::size_t j = 0; j < padded; ++j) weight_errors_[j] *= sizes_[j];
+        t.mean_product_error = dot(weight_errors_) / t.total;
         work_ += static_cast<double>(n);
         return t;
     }
@@ -173,33 +183,27 @@ class PointCumulant : public Cumulant {
     // log1p of M - 1 = sum_j q_j (psi(a L_j) - a psi(L_j)), psi(x) = e^x - 1 - x, a = c + 1, where
     // q_j = p_j e^{-L_j}: M - 1 is of second order in the losses, and so is the error.
     Moment centred_moment(const Law& law, double c) const {
-        constexpr double least = -72.0;
         const LossPoints& p = *law.points;
-        const double a = c + 1.0, size = std::fabs(a), size_of_c = std::fabs(c);
-        double value = 0.0, absolute = 0.0, rounding = 0.0;
-        for (std::size_t j = 0; j < p.size(); ++j) {
-            const double loss = p.loss[j], power = a * loss, log_q = p.log_mass[j] - loss;
-            if (log_q + max(max(power, loss), 0.0) < least) continue;
-            if (max(std::fabs(power), std::fabs(loss)) > 600.0) return {0.0, infinity};
-            const double raised = expm1_less_x(power), linear = expm1_less_x(loss);
-            const double q = std::exp(log_q), term = raised - a * linear;
-            const double slope = size * (raised + linear + size_of_c * std::fabs(loss));
-            const double errors = slope * p.loss_error[j] + 24.0 * (raised + size * linear) +
-                                  4.0 * std::fabs(power) * (raised + std::fabs(power)) +
-                                  std::fabs(term) * (p.mass_error[j] + p.loss_error[j] + 2.0 * std::fabs(log_q) + 8.0);
-            value += q * term;
-            absolute += q * std::fabs(term);
-            rounding += q * errors;
-        }
+        if (p.has_large_losses) return {0.0, infinity};
+        const std::size_t n = p.size();
+        terms_.resize(n), errors_.resize(n);
+        kernels_.centred_point_terms(
+            {p.loss.data(), p.q.data(), p.log_q.data(), p.psi.data(), p.loss_error.data(), p.q_error.data(), n}, c,
+            terms_.data(), errors_.data());
+        work_ += static_cast<double>(n);
+        const double value = kernels_.sum(terms_.data(), n), size = static_cast<double>(n);
         if (!(std::fabs(value) < 0.15)) return {0.15, infinity};
-        const double n = static_cast<double>(p.size());
-        const double left_out = (1.0 + size + size_of_c) * (law.gap + n * 6e-32);  // e^-72 < 6e-32
-        const double error = 1.01 * u * (rounding + n * absolute + 8.0 * std::fabs(value)) + left_out +
-                             std::exp(min(law.log_error, 0.0));
+        // A sum of n terms errs by n/8 + 8 of their sizes, which are a 24th of their errors or
+        // less.
+        const double rounding = (2.0 + size / 192.0) * kernels_.sum(errors_.data(), n) + 8.0 * std::fabs(value);
+        const double left_out = (2.0 + 2.0 * std::fabs(c)) * (law.gap + size * 6e-32);  // e^-72 < 6e-32
+        const double error = 1.01 * u * rounding + left_out + std::exp(min(law.log_error, 0.0));
         return {std::log1p(value), 1.2 * error};
     }
 
     std::shared_ptr<FourierWorkspace> workspace_;
+    mutable std::vector<double> exponents_, sizes_, loss_errors_, weight_errors_, terms_, errors_;
+    mutable std::vector<std::size_t> kept_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

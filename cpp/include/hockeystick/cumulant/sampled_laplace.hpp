@@ -151,6 +151,7 @@ class SampledLaplaceCumulant final : public PointCumulant {
         for (const Point& x : law_.atoms) points_.add(x), log_atoms = log_sum(log_atoms, x.log_mass + c * x.loss);
         for (const LaplaceArc& arc : law_.arcs)
             if (!add_arc(arc, c, omega, log_atoms - left_out)) return false;
+        points_.points.pad();
         return true;
     }
 

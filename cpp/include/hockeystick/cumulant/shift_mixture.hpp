@@ -9,8 +9,8 @@
 //   |arg A(x + iy) - mu y| <= min(0.32 V y^2, K y^3/6)/(1 - V y^2/2),  K = E|r_k - mu|^3.
 //
 // Let `reach` be a distance. Everywhere within it of x, the n-th absolute moment of r_k about the
-// mu of x is at most E|r_k - mu|^n e^{|r_k - mu| reach} at x. Hence V is at most that for n = 2, and
-// K is little more than that for n = 3, because mu moves by at most reach V. Proofs:
+// mu of x is at most E|r_k - mu|^n e^{|r_k - mu| reach} at x. Hence V is at most that for n = 2. K
+// is little more than that for n = 3, because mu moves by at most reach V. Proofs:
 // docs/core/cumulant.md, "Mixtures of Gaussians".
 #pragma once
 
@@ -34,7 +34,7 @@ class ShiftMixture {
     struct Value {
         double log, log_error;  // log A, and its error in units of u
         double mean;            // mu
-        double variance, cube;  // at least V and K within the reach
+        double variance, cube;  // at least V and K within the reach; 0 if that is 0
     };
 
     // 1: all the weight at 0.
@@ -109,6 +109,7 @@ class ShiftMixture {
     void add_posterior(double reach, double unit, Value& value) const {
         constexpr double safe = 1.0 + 1e-9;
         for (std::size_t k = 0; k < shifts_.size(); ++k) value.mean += terms_[k] * unit * shifts_[k];
+        if (reach == 0.0) return;
         const auto add = [&](double share, double distance) {
             const double term = share * distance * distance * std::exp(distance * reach) * safe;
             value.variance += term;

@@ -31,22 +31,16 @@ class FixedSizeSampled final : public Pair {
         return min(whole, log_sum(less * sampled, std::log(less * rate_)) / less * (renyi_up * up));
     }
     bool composes_loosely() const override { return base_->composes_loosely(); }
-    bool has_cumulant(double rate) const override { return rate == 1.0 && laplace(); }
-    std::unique_ptr<Cumulant> cumulant(double, Direction, double, const CumulantTools& tools) const override {
-        return std::make_unique<SampledLaplaceCumulant>(fixed_size_arcs(laplace()->shift(), rate_), *tools.kernels,
-                                                        tools.workspace);
+    bool has_cumulant(double rate) const override { return rate == 1.0 && base_->has_fixed_size_cumulant(rate_); }
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
+        return base_->fixed_size_cumulant(rate_, cutoff, tools);
     }
+    bool has_cutoff(double, Direction direction) const override { return base_->has_cutoff(rate_, direction); }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
 
   private:
-    // The base, if it is Laplace noise on a sample of fewer than all records.
-    const Laplace* laplace() const {
-        const auto* noise = dynamic_cast<const Laplace*>(base_.get());
-        return noise && rate_ < 1.0 && noise->shift() <= SampledLaplaceCumulant::most_shift ? noise : nullptr;
-    }
-
     PairPointer base_;
     double rate_;
 };

@@ -35,6 +35,18 @@ class Gaussian final : public Pair {
         return std::make_unique<SampledGaussianCumulant>(noise_.noise_multiplier, rate, direction == Direction::remove,
                                                          cutoff, *tools.kernels, tools.workspace);
     }
+    bool has_cutoff(double rate, Direction direction) const override {
+        return rate < 1.0 && direction == Direction::remove;
+    }
+    bool has_fixed_size_cumulant(double rate) const override {
+        return mixture_is_covered({{noise_.shift}, {1.0}}, rate);
+    }
+    std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double cutoff,
+                                                  const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        law.add_fixed_size(noise_.shift, rate, 1.0);
+        return pieces_cumulant(std::move(law), tools);
+    }
     double renyi(double order, double rate, Direction) const override {
         const double half = 0.5 * noise_.shift * noise_.shift, whole = order * half * renyi_up;
         if (rate == 1.0) return whole;

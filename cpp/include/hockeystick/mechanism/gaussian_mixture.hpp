@@ -3,15 +3,10 @@
 #pragma once
 
 #include <hockeystick/loss/gaussian_mixture.hpp>
-#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/gaussian_pieces.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
-
-// Shifts and their weights, which sum to 1 up to rounding.
-struct WeightedShifts {
-    std::vector<double> shifts, weights;
-};
 
 inline void require_weighted_shifts(const WeightedShifts& mixture) {
     if (mixture.shifts.size() != mixture.weights.size() || mixture.shifts.empty())
@@ -68,6 +63,14 @@ class GaussianMixture final : public Pair {
         const double mean = coarse_mixture_renyi(mixture_, order, rate);
         return direction == Direction::remove ? min(mean, norm_of_mixture_renyi(mixture_, order, rate)) : mean;
     }
+    bool has_cumulant(double rate) const override { return mixture_is_covered(mixture_, rate); }
+    std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        law.add_mixture(ShiftMixture(mixture_, rate), {1.0}, direction == Direction::remove);
+        return pieces_cumulant(std::move(law), tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 
   private:

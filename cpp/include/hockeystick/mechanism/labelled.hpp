@@ -14,6 +14,8 @@ namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
 template <class NoiseLoss> class LabelledNoise final : public Pair {
+    static constexpr bool is_gaussian_noise = std::is_same_v<NoiseLoss, GaussianLoss>;
+
   public:
     explicit LabelledNoise(WeightedShifts mixture) : mixture_(std::move(mixture)) { require_weighted_shifts(mixture_); }
     Loss loss(Direction) const override {
@@ -26,6 +28,16 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
     double coarse_renyi(double order, double rate, Direction) const override {
         if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;
         return coarse_mixture_renyi(mixture_, order, rate);
+    }
+    bool has_fixed_size_cumulant(double rate) const override {
+        return is_gaussian_noise && mixture_is_covered(mixture_, rate);
+    }
+    std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double cutoff,
+                                                  const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        for (std::size_t k = 0; k < mixture_.shifts.size(); ++k)
+            law.add_fixed_size(mixture_.shifts[k], rate, mixture_.weights[k]);
+        return pieces_cumulant(std::move(law), tools);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

@@ -38,6 +38,12 @@ class Laplace final : public Pair {
         return std::make_unique<SampledLaplaceCumulant>(poisson_arcs(shift_, rate, direction == Direction::remove),
                                                         *tools.kernels, tools.workspace);
     }
+    bool has_fixed_size_cumulant(double rate) const override {
+        return rate < 1.0 && shift_ <= SampledLaplaceCumulant::most_shift;
+    }
+    std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double, const CumulantTools& tools) const override {
+        return std::make_unique<SampledLaplaceCumulant>(fixed_size_arcs(shift_, rate), *tools.kernels, tools.workspace);
+    }
     PairPointer sampled_and_replaced(double rate, End) const override {
         if (shift_ > SampledLaplaceCumulant::most_shift) return nullptr;
         return std::make_shared<ReplacedLaplace>(shift_, rate);

@@ -101,6 +101,17 @@ class Pair : public std::enable_shared_from_this<Pair> {
         return nullptr;
     }
 
+    // Whether that cumulant leaves out losses beyond the cutoff.
+    virtual bool has_cutoff(double /*rate*/, Direction) const { return false; }
+
+    // The same for a batch of fixed size that has the record with probability `rate`, where a
+    // record is replaced (mechanism/fixed_size_sampled.hpp). Both directions have one law.
+    virtual bool has_fixed_size_cumulant(double /*rate*/) const { return false; }
+    virtual std::unique_ptr<Cumulant> fixed_size_cumulant(double /*rate*/, double /*cutoff*/,
+                                                          const CumulantTools&) const {
+        return nullptr;
+    }
+
     // An upper bound of the Renyi divergence, of an order >= 1, of the pair on a Poisson sample of
     // this rate. Where a class has no closed form, the curves of both directions make it
     // (loss/curve_integral.hpp); it is infinite where a loss is.

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <hockeystick/loss/replaced_gaussian.hpp>
-#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/gaussian_pieces.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -26,6 +26,15 @@ class ReplacedGaussian final : public Pair {
         const double either = log_sum(0.0, removed - order * std::log1p(-rate_)) / less * (renyi_up * up);
         return min(either, coarse_gaussian_renyi(dominating_shift(), order, 1.0));
     }
+    bool has_cumulant(double rate) const override {
+        return rate == 1.0 && mixture_is_covered({{shift_}, {1.0}}, rate_);
+    }
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        law.add_replaced(shift_, rate_, 1.0);
+        return pieces_cumulant(std::move(law), tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return 2.0 * shift_; }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 

@@ -71,6 +71,21 @@ class TruncatedPoisson final : public Pair {
         for (const TruncatedLabel& label : labels()) shown = max(shown, std::fabs(std::log(label.ratio)));
         return (coarse_gaussian_renyi(2.0 * shift_, order, 1.0) + shown) * renyi_up;
     }
+    bool has_cumulant(double rate) const override {
+        if (rate != 1.0) return false;
+        const auto covered = [](const TruncatedLabel& label) {
+            return label.rate == 0.0 || (label.rate < 1.0 && mixture_is_covered({{label.shift}, {1.0}}, label.rate));
+        };
+        const std::vector<TruncatedLabel> all = labels();
+        return std::all_of(all.begin(), all.end(), covered);
+    }
+    std::unique_ptr<Cumulant> cumulant(double, Direction direction, double cutoff,
+                                       const CumulantTools& tools) const override {
+        GaussianLawBuilder law(cutoff);
+        for (const TruncatedLabel& label : labels()) add_to(law, label, direction);
+        return pieces_cumulant(std::move(law), tools);
+    }
+    bool has_cutoff(double, Direction) const override { return true; }
 
     // The table holds for the product of the rates: its proof has no other use of q.
     PairPointer sampled(double rate, End end) const override {
@@ -93,7 +108,7 @@ class TruncatedPoisson final : public Pair {
     LabelledLoss::Label loss_of(const TruncatedLabel& label, Direction direction) const {
         const Loss loss = pair_of(label)->loss(direction);
         if (replaced_) return {loss, label.weight * label.ratio};
-        const double offset = label.rate == 0.0 ? std::log1p(-rate_) : std::log1p(label.ratio - 1.0);
+        const double offset = offset_of(label);
         if (direction == Direction::remove) return {loss, label.weight * label.ratio, offset};
         return {loss, label.weight, -offset};
     }
@@ -102,6 +117,18 @@ class TruncatedPoisson final : public Pair {
         if (!replaced_) return mechanism::poisson_sampled(Gaussian::of_shift(label.shift), label.rate);
         if (label.shift == shift_ && label.rate < 1.0) return std::make_shared<ReplacedGaussian>(shift_, label.rate);
         return std::make_shared<FixedSizeSampled>(Gaussian::of_shift(2.0 * shift_), label.rate);
+    }
+    void add_to(GaussianLawBuilder& law, const TruncatedLabel& label, Direction direction) const {
+        const bool forward = direction == Direction::remove;
+        const double both = label.weight * label.ratio, offset = offset_of(label);
+        if (label.rate == 0.0 && replaced_) law.add_atom(0.0, both);
+        else if (label.rate == 0.0) law.add_atom(forward ? offset : -offset, forward ? both : label.weight);
+        else if (!replaced_) law.add_mixture({{{label.shift}, {1.0}}, label.rate}, {label.weight, offset}, forward);
+        else if (label.shift == shift_) law.add_replaced(label.shift, label.rate, both);
+        else law.add_fixed_size(label.shift, label.rate, both);
+    }
+    double offset_of(const TruncatedLabel& label) const {
+        return label.rate == 0.0 ? std::log1p(-rate_) : std::log1p(label.ratio - 1.0);
     }
     PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
         if (rate == 0.0) return nothing();

@@ -15,6 +15,7 @@
 #include <hockeystick/simd/contour_nodes.hpp>
 #include <hockeystick/simd/gridding.hpp>
 #include <hockeystick/simd/lanes.hpp>
+#include <hockeystick/simd/loss_points.hpp>
 #include <hockeystick/simd/loss_windows.hpp>
 #include <hockeystick/simd/sampled_gaussian.hpp>
 #include <hockeystick/simd/sums.hpp>
@@ -41,6 +42,9 @@ struct Kernels {
     void (*fill_sum_terms)(const Nodes&, double, double, double*, double*, double*);
     // simd/gridding.hpp
     void (*spread_points)(const PointSpread&, double*, double*);
+    // simd/loss_points.hpp
+    void (*fill_point_exponents)(const double*, const double*, double, double*, std::size_t);
+    void (*centred_point_terms)(const CentredPoints&, double, double*, double*);
     // simd/loss_windows.hpp
     void (*fill_window)(const Lattice&, const Window&, double*, double*);
     void (*fill_logarithms)(const double*, double*, std::size_t);
@@ -68,6 +72,8 @@ inline constexpr Kernels own_kernels = {
     smoothing_factors,
     fill_sum_terms,
     spread_points,
+    fill_point_exponents,
+    centred_point_terms,
     fill_window,
     fill_logarithms,
     sum_damped_above,
