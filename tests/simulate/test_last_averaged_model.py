@@ -75,3 +75,24 @@ def test_many_rounds_cost_no_more_than_some():
     assert hidden.epsilon(4000, 1e-5) == pytest.approx(hidden.epsilon(2000, 1e-5), rel=1e-2)
     assert hidden.epsilon(4000, 1e-5) < 0.5 * shown.epsilon(4000, 1e-5)
     assert hidden.epsilon(100, 1e-5) == shown.epsilon(100, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "loss", "noise_std"),
+    [
+        (simulate.NoisyFedProx, "linear", 1.0),  # learning_rate times prox is 1: the pull forgets where a step began
+        (simulate.NoisyFedAvg, "least_squares", 1.0),  # the map's Lipschitz constant is beyond the doubles
+        (simulate.NoisyFedAvg, "linear", 1e-200),  # the shift's square is
+    ],
+)
+def test_extreme_settings_have_an_answer(algorithm, loss, noise_std):
+    """Settings at the ends of their domains are answered by the guarantee of every model, not by an overflow."""
+    more = {"learning_rate": 0.5, "prox": 2.0} if algorithm is simulate.NoisyFedProx else {"learning_rate": 0.1}
+    labels = np.zeros(10) if loss == "least_squares" else None
+    problem = simulate.Problem(loss, np.zeros((10, 2)), labels, sizes=[1] * 10, feature_bound=10.0)
+    made = algorithm(
+        **more, local_steps=300, clip_norm=1.0, noise_std=noise_std, clients=simulate.FixedSize(2), radius=1.0
+    )
+    epsilon = made.guarantee(problem, rounds=9).epsilon(9, 1e-5)
+    assert epsilon > 0
+    assert not math.isnan(epsilon)

@@ -24,7 +24,11 @@ from hockeystick.simulate.algorithms.algorithm import (
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.averaged_models import averaged_models
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
-from hockeystick.simulate.running.last_averaged_model import SampledRounds, last_averaged_model
+from hockeystick.simulate.running.last_averaged_model import (
+    LARGEST_EXPONENT,
+    SampledRounds,
+    last_averaged_model,
+)
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
 
@@ -176,7 +180,8 @@ class NoisyFedAvg(Algorithm):
     def _expansion(self, smoothness: float) -> float:
         """Return the Lipschitz constant of a round's map, which is the same for all rounds."""
         steps = np.arange(1, self.local_steps + 1) if self.schedule == "cyclic" else np.ones(self.local_steps)
-        return math.exp(math.fsum(np.log1p(self.learning_rate * smoothness / steps)))
+        growth = math.fsum(np.log1p(self.learning_rate * smoothness / steps))
+        return math.exp(growth) if growth < LARGEST_EXPONENT else math.inf
 
     def _use(self, problem: Problem) -> float:
         """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
@@ -216,7 +221,9 @@ class NoisyFedProx(NoisyFedAvg):
 
     def _expansion(self, smoothness: float) -> float:
         gap = self.prox - smoothness  # positive, or nothing is certified
-        return 1 - smoothness / gap * math.expm1(self.local_steps * math.log1p(-self.learning_rate * gap))
+        shrinks_by = self.learning_rate * gap
+        power = self.local_steps * math.log1p(-shrinks_by) if shrinks_by < 1 else -math.inf
+        return 1 - smoothness / gap * math.expm1(power)
 
     def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
         settings = self._settings(problem, smoothness)

@@ -26,6 +26,7 @@ from hockeystick.simulate.running.participation import Participation, Poisson
 __all__ = ["averaged_models"]
 
 SAME_STEP = math.log(1.01)  # rounds whose steps differ by less are charged as one kind, the longer step's
+MOST_KINDS = 32  # of rounds with Poisson clients, each of which is a mixture; rounds are grouped by more than 1 % then
 SAME_SIZE = 1.02  # numbers of clients that differ by less likewise, the smaller number's
 LEAST_CHANCE = 1e-40  # a smaller chance of so few clients is that of none
 ROUNDED_SUM = 1.0 + 1e-9  # far more than a million probabilities added up err by
@@ -135,7 +136,8 @@ def averaged_models(clients: Participation, num_clients: int, moves: Array, nois
         rate = min(rate * use * UP, 1.0)
     shifts = shifts * UP
     mu = np.sqrt(np.cumsum(shifts**2)) * UP
-    levels = shifts[0] * np.exp(-SAME_STEP * np.floor(np.log(shifts[0] / shifts) / SAME_STEP)) * UP
+    same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / MOST_KINDS) if isinstance(clients, Poisson) else SAME_STEP
+    levels = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
     levels = np.minimum(np.maximum(levels, shifts), shifts[0])
 
     def step(shift: float) -> Mechanism:

@@ -11,7 +11,7 @@ from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.running.averaged_models import FixedMean
 from hockeystick.simulate.running.guarantee import Guarantee
 
-__all__ = ["SampledRounds", "last_averaged_model"]
+__all__ = ["LARGEST_EXPONENT", "SampledRounds", "last_averaged_model"]
 
 SHARES = tuple(0.05 * k for k in range(1, 20))  # of the noise, that hides the record; any share is sound
 GROWTH = 1.15  # from one number of rounds that is tried to the next
@@ -54,14 +54,14 @@ class SampledRounds:
         last = 1
         while last < rounds and (closing := self.closing(last)) < math.inf:
             for share in SHARES:
-                variance = last * self._variance(self.shift / math.sqrt(share)) + closing**2 / (1.0 - share)
+                variance = last * self._variance(self.shift / math.sqrt(share)) + closing * closing / (1.0 - share)
                 if variance < least:
                     best, least = (last, share), variance
             last = math.ceil(last * GROWTH)
         return best
 
     def _variance(self, shift: float) -> float:
-        return min(shift**2, self.rate**2 * math.expm1(min(shift**2, LARGEST_EXPONENT)))
+        return min(shift * shift, self.rate**2 * math.expm1(min(shift * shift, LARGEST_EXPONENT)))
 
     def epsilon(self, rounds: int, delta: float) -> float:
         """Return an upper bound of epsilon after some rounds, or infinity where no split is better than all rounds."""
