@@ -11,7 +11,7 @@ import hockeystick as hs
 import hockeystick._core as core
 from compositions import SAMPLED, composed
 
-NO_CUMULANT = hs.PoissonSampled(hs.Laplace(2.0), 0.1)
+NO_CUMULANT = hs.PoissonSampled(hs.DiscreteGaussian(200.0, 100), 0.1)  # more outcomes than a contour takes
 
 
 def test_forced_contour_without_answer():

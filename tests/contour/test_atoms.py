@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 
+pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 SLACK = 1e-11  # of the references in doubles, relatively
 
 
@@ -31,7 +32,7 @@ def laplace_delta(r, steps, eps):
         x = eps - (2 * k - steps) * r
         if x >= 0:
             continue
-        nodes = 200 + 8 * int(2 * abs(x)) + 4 * steps
+        nodes = 120 + 8 * int(2 * abs(x)) + 2 * steps
         residues = mpmath.mpf(0)
         for j in range(nodes):
             turn = 2 * mpmath.expjpi(mpmath.mpf(2 * j) / nodes)
@@ -42,13 +43,13 @@ def laplace_delta(r, steps, eps):
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.7, 12.0])
-@pytest.mark.parametrize("steps", [2, 7, 40])
+@pytest.mark.parametrize("steps", [2, 7, 14])
 def test_laplace_steps_agree_with_residues(scale, steps):
     """Delta and epsilon of T Laplace steps, without smoothing where steps are many."""
     accountant = hs.Accountant().compose(hs.Laplace(scale), steps)
-    with mpmath.workdps(80):
+    with mpmath.workdps(60):
         r = 1 / mpmath.mpf(scale)
-        for share in (0.11, 0.45, 0.83):
+        for share in (0.11, 0.45, 0.83)[: 3 if steps < 14 else 2]:
             eps = share * steps / scale
             exact = laplace_delta(r, steps, mpmath.mpf(eps))
             assert_inside(accountant.delta_bracket(eps), float(exact))
@@ -192,6 +193,7 @@ def two_step_delta(law, eps):
 
 
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "rate"), [(0.5, 0.2), (2.0, 0.01)])
 def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, scale, rate):
     """Two steps: the integral of one over the losses of the other."""
@@ -206,7 +208,7 @@ def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, sc
             assert_inside(accountant.delta_bracket(eps), float(exact), 1e-8)
 
 
-@pytest.mark.parametrize(("sigma", "steps"), [(100.0, 3), (90.0, 40), (2.5, 12)])
+@pytest.mark.parametrize(("sigma", "steps"), [(100.0, 2), (85.0, 5), (2.5, 12)])
 def test_discrete_gaussians_agree_with_convolutions(sigma, steps):
     """The loss is a function of the sum of the outcomes, whose law is a convolution of positive masses."""
     with mpmath.workdps(30):

@@ -246,10 +246,10 @@ def test_bounded_losses_end():
 
 
 def test_what_has_no_cumulant_here_is_left_to_others():
-    """Outcomes of one distribution only, and sampled Laplace noise."""
+    """Outcomes of one distribution only, and mechanisms of bounded range."""
     for ledger in (
         [("discrete", [0.5, 0.5, 0.0, 1.0], 1.0, 3.0)],
-        [("laplace", [1.0], 0.1, 3.0)],
+        [("bounded_range", [1.0], 1.0, 3.0)],
     ):
         assert pairs.contour_bracket(ledger, True, True, 1e-5) is None
 
@@ -259,7 +259,7 @@ def test_what_has_no_cumulant_here_is_left_to_others():
     [
         (sampled(1.0, 0.01, 1000), ["line"]),
         (sampled(1.0, 0.01, 10), ["line", "slices"]),
-        ([("laplace", [2.0], 1.0, 2.0)], ["line", "smoothed line"]),
+        ([("laplace", [2.0], 1.0, 2.0)], ["line", "slightly smoothed line", "smoothed line"]),
         (sampled(1.0, 1e-4, 1), ["line", "slices"]),
     ],
     ids=["usual", "few steps with rare samples", "atoms", "one rare step"],

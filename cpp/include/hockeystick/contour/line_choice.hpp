@@ -45,7 +45,6 @@ inline constexpr double few_nodes = 800.0;
 inline void choose_last_frequency(Line& line, double log_unit, double log_allowed) {
     const double smoothing = line.repeated.smoothing, times = line.repeated.times;
     const double end = line.ledger->decay_end(line.tilt_index);
-    if (end < infinity && smoothing == 0.0) return;  // nothing is known of the terms beyond `end`
     const auto log_beyond = [&](double frequency) {  // for all frequencies from there on
         return times * line.ledger->log_decay_beyond(line.tilt_index, frequency) -
                0.5 * (smoothing * frequency) * (smoothing * frequency);
@@ -61,6 +60,7 @@ inline void choose_last_frequency(Line& line, double log_unit, double log_allowe
     const double width = std::sqrt(max(2.0 * (log_unit - log_allowed), 1.0) / variance);
     // Frequencies from h on.
     const int first = -2 * line.spacing_index, last = first + 4 * log2_max_nodes;
+    if (end < infinity && log_beyond(max(end, frequency_at(last))) == 0.0) return;  // the terms beyond `end` stay
     const double guess = std::ceil(4.0 * std::log2(min(max(width, 1e-60), 1e60)));
     int index = std::min(std::max(static_cast<int>(guess), first), last), below = first - 1, above = last + 1;
     int tried = 0, before = index;
