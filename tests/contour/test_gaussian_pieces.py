@@ -62,11 +62,11 @@ def log_normal(x):
     return -x * x / 2 - mpmath.log(2 * mpmath.pi) / 2
 
 
-def mixture_law(rate, shifts, weights, forward, share=1):
-    """Return the law of a sampled mixture: P against N(0,1), or the reverse."""
+def mixture_law(rate, shifts, weights, forward, share=1, log_ratio=0):
+    """Return the law of a sampled mixture against N(0,1), or the reverse, of mass `share` under Q, e^log_ratio times that under P."""
 
     def loss(x):
-        value = mpmath.log(density_ratio(x, rate, shifts, weights))
+        value = mpmath.log(density_ratio(x, rate, shifts, weights)) + log_ratio
         return value if forward else -value
 
     def log_density(x):
@@ -156,13 +156,25 @@ def labelled(case):
 
 def truncated(case):
     """Return the pair of a truncated sample, of which a record is removed or replaced, and its law."""
-    laws = [
-        replaced_law(case.rate, k * case.shift, w)
-        if case.replace
-        else mixture_law(case.rate, [k * case.shift], [1], case.forward, w)
-        for k, w in [(1, 1 - case.share), (2, case.share)]
-    ]
-    return _core.truncated_poisson(case.shift, case.rate, case.share, case.replace), joined(laws)
+    q, r, last, excess, swapped = mpmath.mpf(case.rate), case.shift, case.share / 4, 0.5, case.share
+    pair = _core.truncated_poisson(r, case.rate, last, excess, swapped, case.replace)
+    first, fuller = 1 - last * (1 + excess) - swapped, 1 + q * excess
+    if not case.replace:
+        rows = [
+            (q, r, first, 1),
+            (q * (1 + excess) / fuller, r, last, fuller),
+            (0, r, last * excess, 1 - q),
+            (q, 2 * r, swapped, 1),
+        ]
+        return pair, joined([mixture_law(q, [r], [1], case.forward, w, mpmath.log(ratio)) for q, r, w, ratio in rows])
+    law = joined(
+        [
+            replaced_law(q, r, first),
+            replaced_law(q * (1 + excess) / fuller, r, last * fuller),
+            fixed_size_law(q, 2 * r, swapped),
+        ]
+    )
+    return pair, Law(law.strands, law.atom + last * excess * (1 - q), law.slope)
 
 
 FAMILIES = [sampled_mixture, whole_mixture, replaced, fixed_size, labelled, truncated]
@@ -298,7 +310,7 @@ def two_steps(strands, atom, eps, least):
 
 def gaussian_sample(case):
     """Return a truncated Poisson sample that is never truncated, nearly: one record is removed."""
-    return _core.truncated_poisson(case.shift, case.rate, 1e-300, False), None
+    return _core.truncated_poisson(case.shift, case.rate, 0.0, 0.0, 1e-300, False), None
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
 import hockeystick._core as core
 from hockeystick._checks import Array
@@ -69,6 +68,8 @@ class SumOfOutputs(Mechanism):
 
 @lru_cache(maxsize=16)
 def _pair_of_sums(r: float, num_batches: int) -> core.Pair:
+    from scipy.special import ndtri  # noqa: PLC0415 - needed here only
+
     cap = -float(ndtri(CAPPED / num_batches))
     above = np.linspace(cap, cap + 2.0 * r + REACH, CAPPED_CELLS + 1)
     low, high = _ends(_largest(above, r, num_batches))

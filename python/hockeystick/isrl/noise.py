@@ -211,7 +211,7 @@ def noisy_mb_sgd_sigma(
     ...     lipschitz=1.0, num_records=1000, batch_size=100, rounds=50, epsilon=1.0, delta=1e-5
     ... )
     >>> print(f"{sigma:.6f}")
-    0.060981
+    0.060972
     """
     lipschitz = positive_scalar("lipschitz", lipschitz)
     num_records = count_scalar("num_records", num_records)

@@ -109,8 +109,8 @@ struct Answer {
     double interval = 0.0;           // if method is pld: the grid's step, 0 if there was no grid
     double order = 0.0;              // if method is renyi: the order of the divergence
     bool coarsened = false;          // if method is pld: limits of memory, work or rounding made the bracket wider
-    // What the pairs that dominate leak at least, if an engine was asked, and what is attained leaks
-    // at most. Where one list of pairs serves both ends, the second is infinite.
+    // What the pairs that dominate leak at least, if an engine was asked, and what is attained
+    // leaks at most. Where one list of pairs serves both ends, the second is infinite.
     double dominating_lower = 0.0, attained_upper = infinity;
 
     // The part of the width that lies between the two lists of pairs. No computing mends it; the

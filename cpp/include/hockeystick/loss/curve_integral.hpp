@@ -64,7 +64,9 @@ class CurveIntegral {
         nodes_.push_back(node(0.0));
         std::reverse(nodes_.begin(), nodes_.end());
         for (int round = 0; round < most_rounds && !(measure() <= 1.0) && nodes_.size() < most_nodes; ++round) divide();
-        return log_sum(log_total_, log_tail(end, coarse));
+        const double tail = log_tail(end, coarse);
+        // Cells beyond the doubles leave a total or a tail that is no number: then nothing is known.
+        return log_total_ < infinity && tail < infinity ? log_sum(log_total_, tail) : infinity;
     }
 
   private:

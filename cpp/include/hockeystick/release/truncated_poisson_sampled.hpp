@@ -3,8 +3,8 @@
 //
 // Two pairs dominate (docs/accounting/sampling.md, Truncated samples), and each is the closer one
 // for some parameters: with the label of a last place, or with that of a displaced record. Both
-// hold for every data set of at most `dataset_size` records, and upper bounds of their probabilities
-// will do, because they leak more where these are larger. They need not be attained.
+// hold for every data set of at most `dataset_size` records, and upper bounds of their
+// probabilities will do, because they leak more where these are larger. They need not be attained.
 //
 // The lower end is attained by a data set whose other records contribute nothing. There the record
 // is in the batch with probability r = E min(M, B)/n, where M is the binomial size of the sample of

@@ -135,7 +135,7 @@ def averaged_models(clients: Participation, num_clients: int, moves: Array, nois
         shifts = moves[charged] / (noise_std * math.sqrt(clients._numbers("clients", num_clients)[1]))
         rate = min(rate * use * UP, 1.0)
     shifts = shifts * UP
-    mu = np.sqrt(np.cumsum(shifts**2)) * UP
+    mu = shifts[0] * np.sqrt(np.cumsum((shifts / shifts[0]) ** 2)) * UP * UP
     same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / MOST_KINDS) if isinstance(clients, Poisson) else SAME_STEP
     levels = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
     levels = np.minimum(np.maximum(levels, shifts), shifts[0])

@@ -101,7 +101,7 @@ def run(
     ... )
     >>> result = simulate.run(algorithm, silos, rounds=30, seed=7, record_every=10)
     >>> print(result.recorded, result.models.shape, *(format_upper(epsilon, ".2f") for epsilon in result.epsilon(1e-5)))
-    [10 20 30] (3, 1, 5) 6.12 8.43 10.34
+    [10 20 30] (3, 1, 5) 6.12 8.42 10.33
     """
     if not isinstance(algorithm, Algorithm):
         msg = f"algorithm must be one of the simulator's algorithms, not {algorithm!r}"
