@@ -62,8 +62,8 @@ def log_normal(x):
     return -x * x / 2 - mpmath.log(2 * mpmath.pi) / 2
 
 
-def mixture_law(rate, shifts, weights, forward, share=1, log_ratio=0):
-    """Return the law of a sampled mixture against N(0,1), or the reverse, of mass `share` under Q, e^log_ratio times that under P."""
+def mixture_law(rate, shifts, weights, forward, share=1, *, log_ratio=0):
+    """Return the law of a sampled mixture against N(0,1), or the reverse; its mass is `share` under Q."""
 
     def loss(x):
         value = mpmath.log(density_ratio(x, rate, shifts, weights)) + log_ratio
@@ -166,7 +166,9 @@ def truncated(case):
             (0, r, last * excess, 1 - q),
             (q, 2 * r, swapped, 1),
         ]
-        return pair, joined([mixture_law(q, [r], [1], case.forward, w, mpmath.log(ratio)) for q, r, w, ratio in rows])
+        return pair, joined(
+            [mixture_law(q, [r], [1], case.forward, w, log_ratio=mpmath.log(ratio)) for q, r, w, ratio in rows]
+        )
     law = joined(
         [
             replaced_law(q, r, first),

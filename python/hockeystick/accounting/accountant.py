@@ -76,7 +76,8 @@ class Accountant(Questions):
         ndarray or float
             Sum over the steps of the larger of both directions, in nats. Exact up to rounding for Gaussian, Laplace
             and discrete mechanisms, and for Poisson samples of noise, a record added or removed, at integer orders; between them the chord of
-            the convex (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one; the exponential
+            the convex (order - 1) D, an upper bound. Discrete Gaussian noise has the bound of the Gaussian one, which where a record of
+            its samples is replaced is that of the noise without sampling; the exponential
             mechanism the supremum over its intervals; mechanisms known by a Renyi divergence have that one. All others (samples
             where a record is replaced, batches of fixed size, truncated samples, mixtures, random allocation, profiles) have the integral of
             their curve, within 1e-5 of the pair's divergence. At orders so large that it needs probabilities below 1e-280 it is that of the
