@@ -328,3 +328,14 @@ def test_two_steps_lie_in_the_bracket(family, seed):
         assert found["lower"] <= exact * (1 + 1e-10)
         assert found["upper"] >= exact * (1 - 1e-10)
         assert found["upper"] - found["lower"] <= 2e-3 * exact
+
+
+def test_a_rare_atom_keeps_the_mass_of_the_other_law():
+    """Where nearly all are drawn, a truncated sample's last label is rarer under P by 1 - q. A nearby rate has nearly the same delta."""
+    deltas = []
+    for rest in (6e-15, 4e-15):
+        pair = _core.truncated_poisson(1e-6, 1 - rest, 8e-19, 0.5, 0.0, False)
+        deltas.append(_core.contour_bracket([(pair, 1e12)], True, False, 0.5))
+    # one step of both differs by 2e-15 r/sqrt(2 pi) in total variation
+    assert deltas[1]["upper"] >= deltas[0]["lower"] - 1e-9
+    assert deltas[0]["upper"] >= deltas[1]["lower"] - 1e-9

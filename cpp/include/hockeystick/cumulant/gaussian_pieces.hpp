@@ -173,7 +173,7 @@ class GaussianLawBuilder {
     void add_atom(double loss, double mass) {
         note_losses(loss, loss);
         if (loss != 0.0) law_.gap += eight_roundings * mass * std::exp(std::fabs(loss));
-        if (!is_negligible(mass)) law_.atoms.push_back({loss, mass});
+        if (mass > 0.0) law_.atoms.push_back({loss, mass});  // rare ones too: Q may have more of it
     }
 
     // phi A against phi A(-x).
