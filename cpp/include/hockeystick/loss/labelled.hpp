@@ -20,7 +20,8 @@ inline namespace HOCKEYSTICK_ISA {
 class LabelledLoss final : public PrivacyLoss {
   public:
     // Losses, and as many positive weights, which sum to 1 up to rounding. An offset lies in
-    // [-40, 5] and errs by a few ulps of itself or of 1; e^-offset times the weight is that under Q.
+    // [-40, 5] and errs by a few ulps of itself or of 1; e^-offset times the weight is that under
+    // Q.
     struct Label {
         Loss loss;
         double weight, offset = 0.0;

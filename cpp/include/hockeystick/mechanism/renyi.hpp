@@ -64,6 +64,7 @@ inline constexpr double most_terms = 400.0;  // of a sum that only bounds a tail
 inline double coarse_gaussian_renyi(double shift, double order, double rate) {
     const double half = 0.5 * shift * shift, whole = order * half * renyi_up, next = max(std::ceil(order), 2.0);
     if (rate == 1.0) return whole;
+    if (!(4.0 * next * whole < infinity)) return infinity;  // the sums below would overflow
     const double norm = order * loss::sampled_loss((order - 1.0) * half * up, rate) / (order - 1.0) * (renyi_up * up);
     if (next > most_terms) return min(whole, norm);
     const double sampled = sampled_log_moment([half](double k) { return k * (k - 1.0) * half; }, rate, next);

@@ -17,7 +17,7 @@ inline double min(double x, double y) { return x < y ? x : y; }
 // log(e^x + e^y)
 inline double log_sum(double x, double y) {
     const double larger = max(x, y), smaller = min(x, y);
-    return larger == -infinity ? larger : larger + std::log1p(std::exp(smaller - larger));
+    return std::fabs(larger) == infinity ? larger : larger + std::log1p(std::exp(smaller - larger));
 }
 
 }  // namespace HOCKEYSTICK_ISA
