@@ -65,7 +65,7 @@ class CurveIntegral {
         std::reverse(nodes_.begin(), nodes_.end());
         for (int round = 0; round < most_rounds && !(measure() <= 1.0) && nodes_.size() < most_nodes; ++round) divide();
         const double tail = log_tail(end, coarse);
-        // Cells beyond the doubles leave a total or a tail that is no number: nothing is known then.
+        // Cells beyond the doubles leave a total or a tail that is no number, and nothing known.
         return log_total_ < infinity && tail < infinity ? log_sum(log_total_, tail) : infinity;
     }
 
