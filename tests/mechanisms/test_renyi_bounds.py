@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+from hockeystick import _core
 from hockeystick.accounting.renyi import private_selection
 
 
@@ -32,6 +33,24 @@ def test_zcdp_is_its_conversion(rho):
             truth = hs.zcdp_epsilon(rho, delta)
             assert truth * (1 - 1e-9) <= accountant.epsilon(delta) <= truth * (1 + 2e-3) + 1e-12
             assert hs.zcdp_delta(rho, truth + 0.1) * (1 - 1e-9) <= accountant.delta(truth + 0.1)
+
+
+@given(
+    masses=st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0.01, 1.0)), min_size=2, max_size=8),
+    order=st.floats(1.01, 50.0),
+    raised=st.floats(0.0, 9e-4),
+)
+def test_pairs_of_each_direction_are_taken_alone(masses, order, raised):
+    """The divergence of a direction is that of its own pair, whatever the other one is, and of masses above 1 with them."""
+    p, q = (np.array(side) / sum(side) for side in zip(*masses, strict=True))
+    pair = hs.Discrete(tuple(p), tuple(q))
+    nothing = hs.Discrete((1.0,), (1.0,))
+    truth = math.log(math.fsum(p * (p / q) ** (order - 1.0))) / (order - 1.0)
+    for pairs in (hs.DiscretePairs(pair, nothing), hs.DiscretePairs(nothing, pair), hs.DiscretePairs(pair, pair)):
+        assert truth * (1 - 1e-12) <= composed((pairs, 1)).rdp(order) <= truth * (1 + 1e-9) + 1e-9
+    above = _core.discrete_pairs(list(p * (1 + raised)), list(q), [1.0], [1.0])
+    measured = math.log(math.fsum((1 + raised) * p * ((1 + raised) * p / q) ** (order - 1.0))) / (order - 1.0)
+    assert above.renyi(order, forward=True) >= measured * (1 - 1e-12)
 
 
 @given(rho=st.floats(1e-4, 5.0), noise=st.floats(0.5, 20.0), delta=st.floats(1e-10, 0.1))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hockeystick._core as core
 from hockeystick._checks import Array
@@ -36,7 +37,8 @@ STEPS_A_DEVIATION = 256.0  # of the sum
 GROUPS = 2000  # of sums of similar likelihood ratios
 
 TRANSFORM = 8.0 * UNIT * math.log2(SUMS)  # of a Fourier transform, over the sum of its terms' sizes
-INPUTS = 1e-13  # of all masses of one output together: an exponential of at most 100 errs by 100 units
+# Of all masses of one output together: an exponential of at most 100 errs by 100 units, and a sum of cells in turn by one each.
+INPUTS = 1e-13 + OUTPUTS * UNIT
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # exact to 1e-15 on cells of a width below 0.005
 
 
@@ -131,7 +133,7 @@ def _sums(r: float, num_batches: int, cap: float) -> tuple[Array, float]:
     return np.array([np.fft.irfft(moved * others, SUMS) for moved in (more, less)]), 2.0 * float(errors.sum()) / SUMS
 
 
-def _power(base: Array, exponent: int) -> Array:
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
     """Return a power by squaring, whose factors err by three roundings each."""
     result = np.ones_like(base)
     while exponent:

@@ -84,8 +84,8 @@ class PermuteAndFlip(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.Accountant().compose(hs.PermuteAndFlip(0.5)).epsilon(0.0):.6f}")
-    0.500000
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.PermuteAndFlip(0.5), 20).epsilon(1e-6), ".2f"))
+    9.68
     """
 
     epsilon: float

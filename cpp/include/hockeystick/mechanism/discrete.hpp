@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include <hockeystick/cumulant/discrete.hpp>
@@ -133,7 +134,9 @@ class Discrete final : public Pair {
     bool symmetric_;
 };
 
-// One pair for each direction. Each need only dominate the mechanism in its own direction.
+// One pair for each direction. Each need only dominate the mechanism in its own direction, so the
+// answers of a direction, Renyi divergences among them, are those of its own pair: the other one
+// would lower some of them, but below what this pair attains.
 class DiscretePairs : public Pair {
   public:
     DiscretePairs(Masses remove, Masses add, Steps parts = {})
@@ -147,12 +150,14 @@ class DiscretePairs : public Pair {
     }
     bool symmetric() const override { return false; }
     double renyi(double order, double rate, Direction direction) const override {
-        if (parts_.known() && rate == 1.0) return parts_.renyi(order, direction);
-        return curve_renyi(order, rate, direction);
+        if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);
+        const Masses pair = of_sample(rate, direction);
+        const double sum = std::accumulate(pair.p.begin(), pair.p.end(), 0.0);
+        const double rounding = unit_roundoff * static_cast<double>(pair.p.size());
+        return discrete_renyi(pair.p, pair.q, max(order, least_order), max(sum - 1.0, 0.0) + rounding);
     }
     double log_integral(double order, double rate, Direction direction, Half half) const override {
-        const Masses& pair = direction == Direction::remove ? remove_ : add_;
-        return log_discrete_integral(sampled_masses(pair, rate, direction), order, half,
+        return log_discrete_integral(of_sample(rate, direction), order, half,
                                      [&](double b) { return coarse_renyi(b, rate, direction); });
     }
     double coarse_renyi(double order, double rate, Direction direction) const override {
@@ -167,6 +172,14 @@ class DiscretePairs : public Pair {
     }
 
   private:
+    // Order 1 is bounded by one above it: of measures that miss mass 1 it is no integral of their
+    // curve, and the others are.
+    static constexpr double least_order = 1.001;
+
+    Masses of_sample(double rate, Direction direction) const {
+        return sampled_masses(direction == Direction::remove ? remove_ : add_, rate, direction);
+    }
+
     Masses remove_, add_;
     ComposedParts parts_;
 };

@@ -28,9 +28,11 @@ using loss::Masses;
 // The Renyi divergence of p from q, rounded up: log(sum_i p_i (p_i/q_i)^{a-1})/(a - 1) at order a.
 //
 // With l_i = log(p_i/q_i), the sum is 1 + sum_i p_i expm1((a-1) l_i), which keeps the digits of a
-// small divergence. Where e^{(a-1) l_i} could overflow, every exponent is lowered by the largest
-// one, `top`. At order 1 the divergence is sum_i p_i l_i.
-inline double discrete_renyi(const std::vector<double>& p, const std::vector<double>& q, double order) {
+// small divergence. A measure p that bounds a law may exceed mass 1, by `excess`, which is
+// added. Where e^{(a-1) l_i} could overflow, every exponent is lowered by the largest one, `top`.
+// At order 1 the divergence is sum_i p_i l_i.
+inline double discrete_renyi(const std::vector<double>& p, const std::vector<double>& q, double order,
+                             double excess = 0.0) {
     std::vector<double> masses, losses;
     double largest = -infinity, logs = 0.0;
     for (std::size_t i = 0; i < p.size(); ++i) {
@@ -49,7 +51,7 @@ inline double discrete_renyi(const std::vector<double>& p, const std::vector<dou
         else sum += masses[i] * (top > 500.0 ? std::exp(less * losses[i] - top) : std::expm1(less * losses[i]));
     }
     if (order == 1.0) return sum + error;
-    const double g = top > 500.0 ? top + std::log(sum) : std::log1p(sum);
+    const double g = top > 500.0 ? top + std::log(sum) : std::log1p(sum + excess);
     return g / less * renyi_up + error;
 }
 

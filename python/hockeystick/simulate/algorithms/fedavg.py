@@ -187,7 +187,7 @@ class NoisyFedAvg(Algorithm):
         """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
         samplers = each_silo("records", self.records, problem)
         sizes = problem.sizes or ()
-        return max(sampler._use(n, self.local_steps) for sampler, n in zip(samplers, sizes, strict=True))
+        return max(float(sampler._use(n, self.local_steps)) for sampler, n in zip(samplers, sizes, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
