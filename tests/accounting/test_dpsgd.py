@@ -113,6 +113,37 @@ def test_sampling_rate_is_feasible_and_tight():
     assert hs.dpsgd_epsilon(1.5, rate, 50, 1e-5) <= 1.0 < hs.dpsgd_epsilon(1.5, 1.005 * rate, 50, 1e-5)
 
 
+def test_inverses_of_deep_deltas():
+    """Far down, too, an inverse is feasible and a hair beyond it is not."""
+    rate, steps, eps, delta = 7.880451307206058e-06, 424349, 0.055763282269932324, 8.245604471992827e-28
+    noise = hs.dpsgd_noise_multiplier(rate, steps, eps, delta)
+    assert hs.dpsgd_epsilon(noise, rate, steps, delta) <= eps < hs.dpsgd_epsilon(noise * (1 - 1e-6), rate, steps, delta)
+    noise, steps, eps, delta = 2.5842760087683376, 1149, 0.00863228413582561, 8.858258074043421e-32
+    rate = hs.dpsgd_sampling_rate(noise, steps, eps, delta)
+    assert hs.dpsgd_epsilon(noise, rate, steps, delta) <= eps < hs.dpsgd_epsilon(noise, rate * (1 + 1e-6), steps, delta)
+
+
+def test_rate_that_leaks_nothing():
+    """At epsilon 0 and a tiny delta the rate is that of the total variation: 1 - (1 - q TV)^T = delta."""
+    noise, steps, delta = 0.7091104626005775, 16434, 2.2198164173398866e-25
+    total_variation = 2 * mp.ncdf(0.5 / mp.mpf(noise)) - 1
+    rate = -mp.expm1(mp.log1p(-mp.mpf(delta)) / steps) / total_variation
+    assert hs.dpsgd_sampling_rate(noise, steps, 0.0, delta) == pytest.approx(float(rate), rel=2e-10)
+
+
+def test_many_steps_are_the_largest():
+    """Of three trillion steps not even one is given up."""
+    noise, rate, eps, delta = 0.7107424954588754, 1.1026460200491337e-07, 1.0, 0.0065006280015848265
+    steps = hs.dpsgd_steps(noise, rate, eps, delta)
+    assert hs.dpsgd_epsilon(noise, rate, steps, delta) <= eps < hs.dpsgd_epsilon(noise, rate, steps + 1, delta)
+
+
+def test_largest_epsilons_have_an_answer():
+    """At an eps where the guess of the Gaussian limit fails, the noise is found without one."""
+    noise = hs.dpsgd_noise_multiplier(1e-5, 10, 1e300, 1e-5)
+    assert hs.dpsgd_delta(noise, 1e-5, 10, 1e300) <= 1e-5
+
+
 def test_unlimited_and_impossible():
     """Where there is no limit the answer is 0 noise, infinitely many steps, rate 1; where nothing will do, the reverse."""
     assert hs.dpsgd_noise_multiplier(0.0, 10, 1.0, 0.0) == hs.dpsgd_noise_multiplier(0.5, 0, 0.0, 0.0) == 0

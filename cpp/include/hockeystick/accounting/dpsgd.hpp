@@ -9,8 +9,12 @@
 // the budget. The number that they return is feasible: its delta and its epsilon were evaluated and
 // do not exceed the targets. The search starts from the Gaussian limit
 // mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which only chooses where to
-// look, and takes secants of log delta. It costs about 8 deltas and one epsilon. Steps are exact
-// integers. Functions return NaN outside their domains.
+// look, and takes secants of log delta. It costs about 8 deltas and one epsilon. Functions return
+// NaN outside their domains.
+//
+// Steps are exact integers. One step more than the number that is returned was evaluated, too, and
+// found not to be certainly feasible. So the number is the largest wherever one step moves epsilon
+// by more than the width of its bracket; elsewhere a few steps more are neither proven nor refuted.
 #pragma once
 
 #include <limits>
@@ -82,16 +86,28 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
+// The shift mu of the Gaussian limit, for a guess; NaN where its search fails, at an eps near the
+// largest double.
+inline double guessed_shift(double eps, double delta) {
+    try {
+        return theta_inverse(eps, delta);
+    } catch (const std::runtime_error&) {
+        return nan;
+    }
+}
+
 // Repeats solve(eps, delta) with stricter targets until epsilon(answer) <= eps too. An answer that
 // meets the target of delta may miss that of epsilon, by the width of the engine's brackets.
-// Returns `safe` if twelve attempts fail.
+// Returns `safe` if twelve attempts fail. `refused` gets the last answer that failed, if any.
 template <class Solve, class Epsilon>
-double shrink_until_feasible(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe) {
+double shrink_until_feasible(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe,
+                             double* refused = nullptr) {
     double strict_eps = eps, strict_delta = delta, margin = 1e-9;
     for (int attempt = 0; attempt < 12; ++attempt, margin *= 16.0) {
         const double answer = solve(strict_eps, strict_delta);
         const double reached = epsilon(answer);
         if (reached <= eps) return answer;
+        if (refused) *refused = answer;
         if (eps > 0.0 && attempt < 6) strict_eps *= max(eps / reached, 0.5) * (1.0 - margin);
         else strict_delta *= max(1.0 - margin, 0.1);
     }
@@ -117,7 +133,7 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
             return std::log(dpsgd_delta(engine, std::exp(x), rate, steps, eps_target));
         };
         const auto model = [&](double d) {
-            const double mu = theta_inverse(eps_target, d), scaled = mu * mu / steps;
+            const double mu = guessed_shift(eps_target, d), scaled = mu * mu / steps;
             return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
         };
         const double x = last_feasible(
@@ -141,14 +157,20 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
             return std::log(dpsgd_delta(engine, sigma, rate, steps, eps_target));
         };
         const auto model = [&](double d) {
-            const double mu = theta_inverse(eps_target, d);
+            const double mu = guessed_shift(eps_target, d);
             return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
         };
         return last_feasible(
             log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
-            rate == 1.0 ? 0.0 : noise_of_log_delta);
+            0.0);
     };
-    return shrink_until_feasible(solve, epsilon, eps, delta, 0.0);
+    double refused = 0.0;
+    double most = shrink_until_feasible(solve, epsilon, eps, delta, 0.0, &refused);
+    while (most + 1.0 < refused) {  // a stricter target gives up steps that meet this one
+        const double middle = std::floor(most + 0.5 * (refused - most));
+        (epsilon(middle) <= eps && dpsgd_delta(engine, sigma, rate, middle, eps) <= delta ? most : refused) = middle;
+    }
+    return most;
 }
 
 // The largest sampling rate. 1 if every rate meets the budget, 0 if none does.
@@ -156,21 +178,24 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
     if (!(sigma > 0.0 && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (dpsgd_epsilon(engine, sigma, 1.0, steps, delta) <= eps) return 1.0;
     if (delta == 0.0) return 0.0;
-    // Feasible for every sigma, because 1 - (1-q)^steps <= q steps; 1e-12 pays for rounding.
-    const double always = delta / steps * (1.0 - 1e-12);
+    // Feasible at every eps: the total variation of that many steps is at most delta; 1e-10 pays
+    // for rounding.
+    const double each = -std::expm1(std::log1p(-delta) / steps);
+    const double always = min(each / theta(0.0, 1.0 / sigma), 1.0) * (1.0 - 1e-10);
+    const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
+    if (eps == 0.0 && always < 1.0 && epsilon(always) <= 0.0 && epsilon(always * (1.0 + 1e-6)) > 0.0) return always;
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
             return std::log(dpsgd_delta(engine, sigma, std::exp(x), steps, eps_target));
         };
         const auto model = [&](double d) {
-            return std::log(theta_inverse(eps_target, d)) - 0.5 * std::log(steps * limit_variance(sigma));
+            return std::log(guessed_shift(eps_target, d)) - 0.5 * std::log(steps * limit_variance(sigma));
         };
         const double x = last_feasible(
             log_delta, model, delta_target, {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; },
             false, noise_of_log_delta);
         return x > std::log(always) ? std::exp(x) : always;
     };
-    const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     return shrink_until_feasible(solve, epsilon, eps, delta, always);
 }
 

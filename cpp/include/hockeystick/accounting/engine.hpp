@@ -124,7 +124,8 @@ class Engine {
         const bool with_caps = options.engine == EngineChoice::best;
         const double shift = with_caps ? dominating_shift(steps.above.steps()) : infinity;
         const double cap = with_caps ? smallest_cap(steps.above, direction, question, shift) : infinity;
-        if (cap < 1e-320 && !question.for_epsilon) {  // 0 up to rounding: engines add nothing
+        const bool only_log_delta = cap < 1e-320 && !question.for_epsilon;  // 0 up to rounding
+        if (only_log_delta && (options.engine == EngineChoice::pld || !steps.above.has_contour())) {
             best.upper = cap, best.method = Method::total_variation;
             return best;
         }
@@ -132,7 +133,7 @@ class Engine {
             best = both_ends(std::move(best), steps,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
-        if (options.engine != EngineChoice::contour && !best.narrow(question) && best.upper > other_upper)
+        if (options.engine != EngineChoice::contour && !best.settled(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);

@@ -21,6 +21,10 @@ using namespace mechanism;
 inline constexpr double good_enough = 1e-3;
 inline constexpr double good_enough_epsilon = 1e-9;  // absolute, for an epsilon near 0
 
+// Below the first, a hundredth of delta is enough; below the second, delta is nothing but its
+// logarithm.
+inline constexpr double deep_delta = 1e-30, smallest_delta = 1e-300, good_enough_for_deep = 1e-2;
+
 // Asks for delta at an epsilon >= 0, or for the smallest epsilon >= 0 at a delta in [0, 1].
 struct Question {
     bool for_epsilon;
@@ -126,7 +130,14 @@ struct Answer {
         return part < infinity ? part / upper : 1.0;
     }
 
-    // Whether no second engine is needed.
+    // Whether no second engine is needed: of a deep delta less is wanted.
+    bool settled(const Question& question) const {
+        if (narrow(question)) return true;
+        if (question.for_epsilon) return false;
+        return upper < smallest_delta || (upper < deep_delta && upper - lower <= good_enough_for_deep * upper);
+    }
+
+    // Whether the bracket is as narrow as wanted.
     bool narrow(const Question& question) const {
         const double least = question.for_epsilon ? good_enough_epsilon : 0.0;
         return upper < infinity && upper - lower - between_pairs() <= max(good_enough * upper, least);

@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <hockeystick/contour/few_jumps.hpp>
 #include <hockeystick/contour/line_bracket.hpp>
 #include <hockeystick/contour/sliced_contour.hpp>
 #include <hockeystick/contour/strategy.hpp>
@@ -42,7 +43,7 @@ class Contour {
     // `slices` may serve where lines have many nodes.
     Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
         : truncations_(std::move(make), kernels, cutoffs.default_one), cutoffs_(cutoffs), slices_(std::move(slices)),
-          summer_(kernels) {}
+          deep_slices_(slices_.deep()), summer_(kernels) {}
 
     // delta(eps) after `times` repetitions. A log gets one entry for each strategy that was tried,
     // in order.
@@ -50,43 +51,42 @@ class Contour {
         truncations_.evict_cutoffs(kept_cutoffs);
         TruncatedLedger& ledger = default_ledger();
         if (eps >= times * ledger.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
-        const auto log_delta = [&] {  // far below delta
-            return log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps) - 8.0;
-        };
         const Question question{false, times, eps};
-        return try_strategies(question, cutoffs_.matter ? tight_cutoff(times, log_delta()) : cutoffs_.default_one, log);
+        if (!cutoffs_.matter) return try_strategies(question, cutoffs_.default_one, false, log);
+        const double bound = log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps);
+        const double far_below = bound - 8.0;
+        ContourResult jumps;
+        if (bound < log_deep_for_jumps && FewJumps::covers(slices_.sigma(), slices_.rate())) {
+            jumps = by_few_jumps(times * slices_.steps(), eps);
+            if (log) log->push_back({"few jumps", jumps.usable, jumps.lower, jumps.upper, 0});
+            if (jumps.usable && jumps.log_upper < log_smallest_delta) return with_log_known(jumps, question, log);
+        }
+        const ContourResult found =
+            try_strategies(question, truncations_.tight_cutoff(times, far_below), bound < log_deep, log);
+        return jumps.usable ? intersection(found, jumps) : found;
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
     ContourResult epsilon(double times, double delta, StrategyLog* log = nullptr) {
         truncations_.evict_cutoffs(kept_cutoffs);
         const Question question{true, times, delta};
-        return try_strategies(question, cutoffs_.matter ? tight_cutoff(times, std::log(delta)) : cutoffs_.default_one,
-                              log);
+        if (!cutoffs_.matter) return try_strategies(question, cutoffs_.default_one, false, log);
+        const double log_delta = std::log(delta);
+        return try_strategies(question, truncations_.tight_cutoff(times, log_delta), log_delta < log_deep, log);
     }
 
     // Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
     bool certainly_below(double times, double eps, double log_delta) {
-        TruncatedLedger& ledger = default_ledger();
-        const double missing = std::log(times) + ledger.log_missing();
-        const bool near_one = log_delta > -0.2;  // there only 1 - delta tells
-        if (missing > log_delta - 1e-3 || near_one) return false;
-        const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - log_slack;
-        const int best = ledger.best_tilt(times, eps, [&](double value) { return value <= allowed; });
-        const TiltedMoment& m = ledger.at(best);
-        if (log_chernoff(m, {times}, eps) + (chernoff_slack(m, times, eps) - log_slack) <= allowed) return true;
-        Line line = choose_line(ledger, best, {times}, eps, allowed + rough_tolerance);
-        if (line.node_count > few_nodes || !line.prepare()) return false;
-        const LineSum s = summer_(line, eps);  // the alias only makes it larger
-        const double log_upper = s.log_unit + std::log(s.value + s.truncation + s.rounding);
-        return s.possible() && log_upper + 4.0 * unit_roundoff * (1.0 + std::fabs(s.log_unit)) <= allowed;
+        return contour::certainly_below(default_ledger(), summer_, times, eps, log_delta);
     }
 
     // Points visited so far, times nodes.
-    double work() const { return summer_.work() + truncations_.work() + slices_.work(); }
+    double work() const { return summer_.work() + truncations_.work() + slices_.work() + deep_slices_.work(); }
 
     // What is kept for later questions.
-    std::size_t bytes() const { return truncations_.bytes() + slices_.bytes() + summer_.bytes(); }
+    std::size_t bytes() const {
+        return truncations_.bytes() + slices_.bytes() + deep_slices_.bytes() + summer_.bytes();
+    }
 
   private:
     struct Question {
@@ -99,20 +99,24 @@ class Contour {
         bool lower_tilt_may_help = false;
     };
 
+    static constexpr double log_deep_for_jumps = -200.0, log_smallest_delta = -691.0;  // 1e-300
+    static constexpr double log_deep = -42.0;       // below, usual slices do not reach the losses that make delta
     static constexpr std::size_t kept_cutoffs = 2;  // a question uses two besides the default one
 
     // What alias and truncation may be, each, relatively, as logarithms: less where nodes are few.
     static constexpr double sharp_tolerance = -28.0, tolerance_of_many_nodes = -21.0;
-    static constexpr double smoothed_tolerance = -14.0, rough_tolerance = -7.0;
+    static constexpr double smoothed_tolerance = -14.0;
     static double tolerance(const Strategy& strategy) {
         return strategy.smoothing.value > 0.0 ? smoothed_tolerance : sharp_tolerance;
     }
 
     // The narrowest bracket of the strategies, tried until it is good enough.
-    ContourResult try_strategies(const Question& question, int tight, StrategyLog* log) {
+    ContourResult try_strategies(const Question& question, int tight, bool is_deep, StrategyLog* log) {
         const int wide = cutoffs_.matter ? std::max(tight + cutoffs_.margin, cutoffs_.default_one) : tight;
         if (cutoffs_.margin == 0) tight = wide;
-        const StrategyChoice choice{wide, tight, static_cast<bool>(slices_), slices_.max_nodes(question.times)};
+        const bool deep = is_deep && deep_slices_;
+        const StrategyChoice choice{wide, tight, deep || slices_, deep ? few_nodes : slices_.max_nodes(question.times),
+                                    deep};
         ContourResult best;
         bool lower_tilt_may_help = false;
         for (const Strategy& strategy : strategies(choice)) {
@@ -132,6 +136,8 @@ class Contour {
         switch (strategy.method) {
         case Strategy::Method::slices:
             return {q.for_epsilon ? slices_.epsilon(q.times, q.value) : slices_.delta(q.times, q.value)};
+        case Strategy::Method::deep_slices:
+            return {q.for_epsilon ? deep_slices_.epsilon(q.times, q.value) : deep_slices_.delta(q.times, q.value)};
         case Strategy::Method::chernoff:
             return {q.for_epsilon ? by_chernoff(tight, chernoff_epsilon, q) : by_chernoff(tight, chernoff_delta, q)};
         default:
@@ -151,15 +157,31 @@ class Contour {
 
     TruncatedLedger& default_ledger() { return truncations_.at(cutoffs_.default_one); }
 
-    // The smallest cutoff x with T Q(x) <= e^-30 delta: what is missing is at most Q(x) in each
-    // step. It must be an integer, hence at most 1e6; no delta needs more.
-    int tight_cutoff(double times, double log_delta) {
-        const double log_mass = log_delta - 30.0 - std::log(times * default_ledger().count());
-        return static_cast<int>(std::ceil(min(std::sqrt(-2.0 * min(log_mass, -1.0)), 1e6)));
-    }
-
     static Attempt attempt_of(const ContourResult& found) {
         return {found, found.usable && found.dominated_by_rounding() && !found.narrower_than(narrow_width)};
+    }
+
+    // Of a delta below the doubles nobody needs more than a hundredth of its logarithm: `known`, or
+    // one short line besides.
+    ContourResult with_log_known(const ContourResult& known, const Question& q, StrategyLog* log) {
+        if (known.log_upper - known.log_lower <= 0.01 * std::fabs(known.log_upper)) return known;
+        const int tight = truncations_.tight_cutoff(q.times, known.log_upper - 8.0);
+        const Strategy line{"line", Strategy::Method::line, 0.0, std::max(tight, cutoffs_.default_one), few_nodes};
+        const ContourResult found = answer(q, line, tight).result;
+        if (log) log->push_back({line.name, found.usable, found.lower, found.upper, found.nodes});
+        return intersection(known, found);
+    }
+
+    ContourResult by_few_jumps(double steps, double eps) {
+        const auto bulk_delta = [&](TruncatedLedger& bulk, double bulk_steps, double r) {
+            const double times = bulk_steps / bulk.count();
+            const int best = bulk.best_tilt(times, r);
+            const double bound = log_chernoff(bulk.at(best), {times}, r);
+            const Strategy rough{"bulk", Strategy::Method::line, 0.0, 0, few_nodes};
+            const ContourResult found = delta_at_tilt(bulk, best, times, r, bound - 3.0, rough);
+            return found.usable ? found.log_lower : -infinity;
+        };
+        return FewJumps(slices_.sigma(), slices_.rate(), steps, eps).bracket(truncations_, bulk_delta);
     }
 
     static double smoothing_at(const TruncatedLedger& ledger, int tilt_index, const SmoothingWidth& kind,
@@ -269,7 +291,7 @@ class Contour {
 
     Truncations truncations_;
     Cutoffs cutoffs_;
-    OptionalSlices slices_;
+    OptionalSlices slices_, deep_slices_;
     LineSummer summer_;
 };
 

@@ -47,7 +47,7 @@ struct SampledContours {
         Contour::Cutoffs cutoffs;
         cutoffs.matter = removed;
         return {make, cutoffs, kernels,
-                removed ? OptionalSlices(sigma, rate, 1.0, kernels, workspace) : OptionalSlices()};
+                removed ? OptionalSlices(sigma, rate, 1.0, SliceShape::usual(), kernels, workspace) : OptionalSlices()};
     }
 };
 

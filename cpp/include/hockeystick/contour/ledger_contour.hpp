@@ -40,7 +40,8 @@ inline Contour make_contour(const Steps& steps, Direction direction, const simd:
     const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
     if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, kernels};
     return {make, cutoffs, kernels,
-            OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, kernels, tools.workspace)};
+            OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, SliceShape::usual(), kernels,
+                           tools.workspace)};
 }
 
 }  // namespace HOCKEYSTICK_ISA

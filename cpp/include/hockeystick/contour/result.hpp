@@ -61,6 +61,18 @@ inline const ContourResult& with_smaller_upper(const ContourResult& x, const Con
     return !x.usable || (y.usable && y.upper < x.upper) ? y : x;
 }
 
+// Both ends of delta from the better of two results; the rest from the narrower one.
+inline ContourResult intersection(const ContourResult& x, const ContourResult& y) {
+    ContourResult r = narrower(x, y);
+    for (const ContourResult* other : {&x, &y}) {
+        if (!other->usable) continue;
+        r.lower = max(r.lower, other->lower), r.log_lower = max(r.log_lower, other->log_lower);
+        r.upper = min(r.upper, other->upper), r.log_upper = min(r.log_upper, other->log_upper);
+    }
+    r.lower = min(r.lower, r.upper), r.log_lower = min(r.log_lower, r.log_upper);  // ends may pass by their rounding
+    return r;
+}
+
 // One entry of the log: a strategy of contour/strategy.hpp, and what it answered.
 struct Tried {
     const char* strategy;

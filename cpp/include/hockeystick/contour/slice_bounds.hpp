@@ -33,7 +33,7 @@ class SliceBounds {
     }
     int best_tilt(int slice, double times, double eps, bool whole = false) const {
         const auto bound = [&](int index) { return log_chernoff(slice, index, times, eps, whole); };
-        return minimising_index(bound, 4, LossSlices::first_tilt, slices_.last_tilt());
+        return minimising_index(bound, 4, slices_.first_tilt(), slices_.last_tilt());
     }
     double least_log_chernoff(int slice, double times, double eps, bool whole = false) const {
         return log_chernoff(slice, best_tilt(slice, times, eps, whole), times, eps, whole);

@@ -2,9 +2,9 @@
 // only bounded, and for each summed part the line of its sum, by tilt, spacing and last frequency.
 //
 // Chernoff's bounds of the parts say which of them make delta, and which are too light for a sum. A
-// part's tilt is that of the shortest period. Plans are made for T and eps - T l, l the least loss,
-// rounded up to parts of powers of 2. They depend on nothing else, so that an answer depends on its
-// question alone.
+// part's tilt is that of the shortest period. Plans are made for T and eps - T l, l the least loss.
+// Those that near questions share are for these numbers rounded up to parts of powers of 2. They
+// depend on nothing else, so that an answer depends on its question alone.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,18 @@ struct BoundedSlice {
     int slice, tilt_index;
 };
 
+// T, eps, and the distance eps - T l of eps from the least loss.
+struct SliceCell {
+    double times, eps, distance;
+
+    bool operator==(const SliceCell& other) const { return times == other.times && distance == other.distance; }
+};
+
 struct SlicePlan {
-    // What it is made for: T <= 2^{steps_index/8}, eps - T l <= 2^{distance_index/16}, and by how
-    // much, in natural logarithms, delta is below what Chernoff's bounds let expect.
-    int steps_index = 0, distance_index = 0, lowered_by = 0;
+    // What it is made for, and by how much, in natural logarithms, delta is below what Chernoff's
+    // bounds let expect.
+    SliceCell cell{};
+    int lowered_by = 0;
     bool usable = false;
     double log_value = 0.0;       // of delta, roughly
     int first_bounded_slice = 0;  // it and all below are bounded together
@@ -55,17 +63,12 @@ class SlicePlanner {
     }
 
     const SlicePlan& plan_for(double times, double eps, int lowered_by) {
-        const double distance = max(eps, 0.0) - times * slices_.least_loss();
-        const int steps_index = static_cast<int>(std::ceil(8.0 * std::log2(times)));
-        const int distance_index = static_cast<int>(std::ceil(16.0 * std::log2(distance)));
+        const SliceCell cell = cell_of(times, max(eps, 0.0));
         for (const auto& plan : plans_)
-            if (plan->steps_index == steps_index && plan->distance_index == distance_index &&
-                plan->lowered_by == lowered_by)
-                return *plan;
+            if (plan->cell == cell && plan->lowered_by == lowered_by) return *plan;
         plans_.push_back(std::make_unique<SlicePlan>());
         SlicePlan& plan = *plans_.back();
-        plan.steps_index = steps_index;
-        plan.distance_index = distance_index;
+        plan.cell = cell;
         plan.lowered_by = lowered_by;
         fill(plan);
         return plan;
@@ -76,20 +79,21 @@ class SlicePlanner {
   private:
     static constexpr std::size_t max_kept = 64;  // plans of a few hundred bytes
 
-    // What alias, truncation and bounded parts may be, each, relative to delta.
-    static constexpr double log_tolerance = -20.5;
-    // Terms may exceed delta by e^12.5: rounding grows by that.
-    static constexpr double max_growth = 12.5;
     static constexpr int log2_max_nodes_of_slice = 14;
 
-    // T and eps as large as the plan is made for.
-    struct Cell {
-        double times, eps, distance;
-    };
+    // What the plan of a question is made for: T <= 2^{i/8} and eps - T l <= 2^{j/16} where plans
+    // are shared, or the question itself.
+    SliceCell cell_of(double times, double eps) const {
+        const double distance = eps - times * slices_.least_loss();
+        if (!slices_.shape().plans_are_shared) return {times, eps, distance};
+        SliceCell cell{std::exp2(0.125 * std::ceil(8.0 * std::log2(times))), 0.0,
+                       std::exp2(0.0625 * std::ceil(16.0 * std::log2(distance)))};
+        cell.eps = max(cell.distance + cell.times * slices_.least_loss(), 0.0);
+        return cell;
+    }
 
     void fill(SlicePlan& plan) const {
-        Cell cell{std::exp2(0.125 * plan.steps_index), 0.0, std::exp2(0.0625 * plan.distance_index)};
-        cell.eps = max(cell.distance + cell.times * slices_.least_loss(), 0.0);
+        const SliceCell& cell = plan.cell;
         double largest = -infinity;
         std::vector<double> log_bounds;
         int& slice = plan.first_bounded_slice;
@@ -98,12 +102,12 @@ class SlicePlanner {
             log_bounds.push_back(bounds_.least_log_chernoff(slice, cell.times, cell.eps));
             largest = max(largest, log_bounds.back());
             const double all_below = bounds_.least_log_chernoff(slice + 1, cell.times, cell.eps, true);
-            if (all_below < largest + plan.lowered_by - 3.0 + log_tolerance) break;
+            if (all_below < largest + plan.lowered_by - 3.0 + slices_.shape().log_tolerance) break;
         }
         ++slice;
         plan.log_value = largest + plan.lowered_by - 3.0;
         for (int p = 0; p < plan.first_bounded_slice; ++p) {
-            if (log_bounds[static_cast<std::size_t>(p)] < plan.log_value + log_tolerance) {
+            if (log_bounds[static_cast<std::size_t>(p)] < plan.log_value + slices_.shape().log_tolerance) {
                 plan.bounded.push_back({p, bounds_.best_tilt(p, cell.times, cell.eps)});
                 continue;
             }
@@ -120,17 +124,18 @@ class SlicePlanner {
     struct Choice {
         double period, cost;
     };
-    Choice choice_at(int slice, int tilt_index, const Cell& cell, double log_value) const {
+    Choice choice_at(int slice, int tilt_index, const SliceCell& cell, double log_value) const {
         const LossSlices::Moments& m = slices_.at(tilt_index);
-        const double log_allowed = log_value + log_tolerance, log_mass = bounds_.log_mass(slice, cell.times);
+        const double log_allowed = log_value + slices_.shape().log_tolerance,
+                     log_mass = bounds_.log_mass(slice, cell.times);
         const double log_unit = bounds_.log_transform(slice, tilt_index, cell.times, false) - m.c * cell.eps;
-        if (!(log_unit < log_value + max_growth)) return {0.0, infinity};
+        if (!(log_unit < log_value + slices_.shape().max_growth)) return {0.0, infinity};
         // For the aliases n < 0, and for n > 0.
         double needed[2] = {(log_mass - log_allowed) / m.c, infinity};
         for (const int side : {0, 1}) {
-            for (int away = 1; away <= 16; away *= 2) {
+            for (int away = 1; away <= slices_.max_tilts_away(); away *= 2) {
                 const int other = side == 1 ? tilt_index + away : tilt_index - away;
-                if (other < LossSlices::first_tilt || other > slices_.last_tilt()) break;
+                if (other < slices_.first_tilt() || other > slices_.last_tilt()) break;
                 const double excess = bounds_.log_chernoff(slice, other, cell.times, cell.eps) - log_allowed;
                 const double next = max(excess, 1.0) / std::fabs(slices_.at(other).c - m.c);
                 if (away > 1 && next > needed[side]) break;
@@ -139,21 +144,21 @@ class SlicePlanner {
         }
         // From that period on the aliases n < 0 are known.
         const double known = max(1.001 * cell.distance, 2.0 / m.c);
-        const bool cancels = log_mass - m.c * known > log_value + max_growth;
+        const bool cancels = log_mass - m.c * known > log_value + slices_.shape().max_growth;
         const double period = max(needed[1], cancels ? needed[0] : min(needed[0], known));
         const double digits_lost = max(log_unit - log_value - 9.0, 0.0);
         return {period, period * (1.0 + 0.025 * (log_unit - log_allowed) + 0.15 * digits_lost)};
     }
 
     // The tilt of least cost, the spacing that its period asks for, and the last frequency.
-    bool choose_line(SliceLine& line, const Cell& cell, double log_value) const {
+    bool choose_line(SliceLine& line, const SliceCell& cell, double log_value) const {
         const auto at = [&](int index) { return choice_at(line.slice, index, cell, log_value); };
         line.tilt_index = bounds_.best_tilt(line.slice, cell.times, cell.eps);
         Choice best = at(line.tilt_index);
         for (const int stride : {4, 1}) {
             for (const int direction : {1, -1}) {
                 for (int next = line.tilt_index + direction * stride;
-                     next >= LossSlices::first_tilt && next <= slices_.last_tilt(); next += direction * stride) {
+                     next >= slices_.first_tilt() && next <= slices_.last_tilt(); next += direction * stride) {
                     const Choice there = at(next);
                     if (!(there.cost < best.cost)) break;
                     best = there;
@@ -165,14 +170,14 @@ class SlicePlanner {
         // not decay: lower it.
         for (int tries = 0; tries < 8 && best.cost < infinity; ++tries) {
             line.spacing_index = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
-            if (choose_last_frequency(line, cell, log_value + log_tolerance)) return true;
-            if (--line.tilt_index < LossSlices::first_tilt) return false;
+            if (choose_last_frequency(line, cell, log_value + slices_.shape().log_tolerance)) return true;
+            if (--line.tilt_index < slices_.first_tilt()) return false;
             best = at(line.tilt_index);
         }
         return false;
     }
 
-    bool choose_last_frequency(SliceLine& line, const Cell& cell, double log_allowed) const {
+    bool choose_last_frequency(SliceLine& line, const SliceCell& cell, double log_allowed) const {
         const double log_scale =
             bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.at(line.tilt_index).c * cell.eps;
         const auto enough = [&](int index) {

@@ -17,7 +17,7 @@
 #include <limits>
 
 #include <hockeystick/contour/result.hpp>
-#include <hockeystick/contour/slice_errors.hpp>
+#include <hockeystick/contour/slice_sum.hpp>
 #include <hockeystick/numeric/root.hpp>
 
 namespace hockeystick::contour {
@@ -28,8 +28,9 @@ using namespace numeric;
 // Not for several threads at once.
 class SlicedContour {
   public:
-    SlicedContour(double sigma, double rate, const simd::Kernels& kernels, std::shared_ptr<FourierWorkspace> workspace)
-        : slices_(sigma, rate, kernels, std::move(workspace)), planner_(slices_),
+    SlicedContour(double sigma, double rate, const SliceShape& shape, const simd::Kernels& kernels,
+                  std::shared_ptr<FourierWorkspace> workspace)
+        : slices_(sigma, rate, shape, kernels, std::move(workspace)), planner_(slices_),
           summer_(slices_, planner_.bounds(), kernels) {}
     SlicedContour(const SlicedContour&) = delete;
     SlicedContour& operator=(const SlicedContour&) = delete;
@@ -41,7 +42,7 @@ class SlicedContour {
         ContourResult best;
         for (int attempt = 0; attempt < 3 && plan->usable; ++attempt) {
             best = narrower(best, delta_bracket(*plan, times, eps));
-            if (best.narrower_than(wanted_width) || !(best.upper > 0.0)) break;
+            if (best.narrower_than(slices_.shape().wanted_width) || !(best.upper > 0.0)) break;
             const int lower = static_cast<int>(std::floor(best.log_upper - plan->log_value));
             if (lower >= 0) break;
             plan = &planner_.plan_for(times, eps, plan->lowered_by + lower);
@@ -53,17 +54,18 @@ class SlicedContour {
         planner_.begin_question();
         const double log_delta = std::log(delta);
         double eps = planner_.bounds().guess_epsilon(times, log_delta);
+        ContourResult best;
         for (int attempt = 0; attempt < 3; ++attempt) {
             const SlicePlan& plan = planner_.plan_for(times, eps, 0);
-            if (!plan.usable) return {};
+            if (!plan.usable) break;
             const double root = root_of(plan, times, log_delta, eps);
-            if (!(root < infinity)) return {};
+            if (!(root < infinity)) break;
             if (!(root > 0.0)) return at_zero(times, delta);
-            const ContourResult found = epsilon_bracket(plan, times, delta, root);
-            if (found.narrower_than(wanted_width) || &plan == &planner_.plan_for(times, root, 0)) return found;
+            best = narrower(best, epsilon_bracket(plan, times, delta, root));
+            if (best.narrower_than(slices_.shape().wanted_width) || &plan == &planner_.plan_for(times, root, 0)) break;
             eps = root;
         }
-        return {};
+        return best;
     }
 
     // Points visited so far, times nodes.
@@ -71,8 +73,6 @@ class SlicedContour {
     std::size_t bytes() const { return slices_.bytes(); }
 
   private:
-    static constexpr double wanted_width = 3e-8;  // relative
-
     static ContourResult with_shares(const SliceSum& s, const SliceErrors& e) {
         const double value = max(std::fabs(s.value), std::numeric_limits<double>::min());
         ContourResult r;
@@ -152,11 +152,22 @@ class SlicedContour {
 class OptionalSlices {
   public:
     OptionalSlices() = default;
-    OptionalSlices(double sigma, double rate, double steps, const simd::Kernels& kernels,
+    OptionalSlices(double sigma, double rate, double steps, const SliceShape& shape, const simd::Kernels& kernels,
                    std::shared_ptr<FourierWorkspace> workspace)
-        : sigma_(sigma), rate_(rate), steps_(steps), kernels_(&kernels), workspace_(std::move(workspace)) {}
+        : sigma_(sigma), rate_(rate), steps_(steps), shape_(shape), kernels_(&kernels),
+          workspace_(std::move(workspace)) {}
 
-    explicit operator bool() const { return kernels_ && LossSlices::covers(sigma_, rate_); }
+    explicit operator bool() const { return kernels_ && LossSlices::covers(sigma_, rate_, shape_); }
+
+    double sigma() const { return sigma_; }
+    double rate() const { return rate_; }
+    double steps() const { return steps_; }  // 0 if there are no such steps
+
+    // The same steps, for deep deltas.
+    OptionalSlices deep() const {
+        return kernels_ ? OptionalSlices(sigma_, rate_, steps_, SliceShape::deep(), *kernels_, workspace_)
+                        : OptionalSlices();
+    }
 
     // Up to how many nodes one line is less work than slices, for that many repetitions: as
     // measured.
@@ -178,11 +189,12 @@ class OptionalSlices {
         return r;
     }
     SlicedContour& made() {
-        if (!sliced_) sliced_ = std::make_unique<SlicedContour>(sigma_, rate_, *kernels_, workspace_);
+        if (!sliced_) sliced_ = std::make_unique<SlicedContour>(sigma_, rate_, shape_, *kernels_, workspace_);
         return *sliced_;
     }
 
     double sigma_ = 0.0, rate_ = 0.0, steps_ = 0.0;
+    SliceShape shape_ = SliceShape::usual();
     const simd::Kernels* kernels_ = nullptr;
     std::shared_ptr<FourierWorkspace> workspace_;
     std::unique_ptr<SlicedContour> sliced_;

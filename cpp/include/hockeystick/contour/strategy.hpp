@@ -13,7 +13,7 @@ namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
 struct Strategy {
-    enum class Method { line, slices, chernoff };
+    enum class Method { line, slices, deep_slices, chernoff };
 
     const char* name;
     Method method;
@@ -28,6 +28,8 @@ struct Strategy {
 
 // A bracket that narrow ends the search.
 inline constexpr double narrow_width = 1e-6;
+// One of a deep delta that narrow ends it too.
+inline constexpr double enough_for_deep_delta = 1e-2;
 // A bracket that narrow is not worth smoothing.
 inline constexpr double fairly_narrow_width = 1e-3;
 
@@ -37,6 +39,7 @@ struct StrategyChoice {
     int tight_cutoff;  // the smallest loss cutoff whose missing mass does not matter
     bool has_slices;
     double max_nodes;  // above which slices are less work than a line
+    bool deep;         // delta is that small that slices must be deep ones (SliceShape)
 };
 
 // If the tilt that minimises Chernoff's bound gives much weight to losses just below the cutoff,
@@ -56,19 +59,21 @@ inline std::vector<Strategy> strategies(const StrategyChoice& choice) {
     std::vector<Strategy> list;
     list.reserve(43);
     append_lines(list, {"line", Method::line, 0.0, choice.loss_cutoff, choice.max_nodes}, "line, lower tilt");
+    const double deep_enough = choice.deep ? enough_for_deep_delta : narrow_width;
+    if (choice.has_slices && !choice.deep) list.push_back({"slices", Method::slices, narrow_width});
     if (choice.has_slices) {
-        list.push_back({"slices", Method::slices, narrow_width});
-        append_lines(list, {"long line", Method::line, narrow_width, choice.loss_cutoff}, "long line, lower tilt");
+        list.push_back({"deep slices", Method::deep_slices, narrow_width});
+        append_lines(list, {"long line", Method::line, deep_enough, choice.loss_cutoff}, "long line, lower tilt");
     }
     // A long line is always compared with one under the tight cutoff, which has less rounding.
-    const double before_tight = choice.has_slices ? 0.0 : narrow_width;
+    const double before_tight = choice.deep ? deep_enough : choice.has_slices ? 0.0 : narrow_width;
     if (choice.tight_cutoff != choice.loss_cutoff)
         append_lines(list, {"line, tight cutoff", Method::line, before_tight, choice.tight_cutoff},
                      "line, tight cutoff, lower tilt");
     for (const SmoothingWidth& width : smoothing_widths)
         append_lines(list,
-                     {width.least ? "slightly smoothed line" : "smoothed line", Method::line, fairly_narrow_width,
-                      choice.tight_cutoff, width.max_nodes, width},
+                     {width.least ? "slightly smoothed line" : "smoothed line", Method::line,
+                      choice.deep ? deep_enough : fairly_narrow_width, choice.tight_cutoff, width.max_nodes, width},
                      "smoothed line, lower tilt");
     list.push_back({"Chernoff's bound", Method::chernoff, infinity});
     return list;

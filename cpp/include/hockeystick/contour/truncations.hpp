@@ -49,6 +49,13 @@ class Truncations {
         return *others_.front();
     }
 
+    // The smallest cutoff x with T Q(x) <= e^-30 delta: what is missing is at most Q(x) in each
+    // step. It must be an integer, hence at most 1e6; no delta needs more.
+    int tight_cutoff(double times, double log_delta) {
+        const double log_mass = log_delta - 30.0 - std::log(times * at(default_cutoff_).count());
+        return static_cast<int>(std::ceil(min(std::sqrt(-2.0 * min(log_mass, -1.0)), 1e6)));
+    }
+
     // Forgets all but the default and the `max_count` cutoffs that were asked for last.
     void evict_cutoffs(std::size_t max_count) {
         for (; others_.size() > max_count; others_.pop_back()) evicted_work_ += others_.back()->work();

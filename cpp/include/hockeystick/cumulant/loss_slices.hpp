@@ -11,7 +11,7 @@
 // Decay. On x + i theta sigma^2, theta <= pi/2 and c + 1 >= 0, |A f (1 + z)^{c+1}| grows at most by
 // e^{g theta^2}, g = SliceGrid::growth, because |1 + z| falls; and e^{i omega log(1 + z)} falls by
 // e^{-omega arg(1 + z)}, arg(1 + z) >= w(x) sin theta, w(x) the mixture weight. Hence, with
-// theta = 0.6,
+// theta = min(0.6, 2.4/sigma),
 //   |M_p(c + i omega)| <= e^{g theta^2} int A f_c e^{-omega w(x) sin theta} dx
 //                         + 2 theta sigma^2 A f_c at both ends.
 //
@@ -43,32 +43,43 @@ class LossSlices {
 
     // Elsewhere slices are no help: either losses have one scale, or there would be too many
     // slices.
-    static bool covers(double sigma, double rate) {
-        return sigma >= 0.25 && sigma <= 4.0 && rate >= 1e-9 && rate <= 0.5;
+    static bool covers(double sigma, double rate, const SliceShape& shape) {
+        return sigma >= 0.25 && sigma <= shape.max_sigma && rate >= 1e-9 && rate <= 0.5;
     }
 
-    LossSlices(double sigma, double rate, const simd::Kernels& kernels, std::shared_ptr<FourierWorkspace> workspace)
-        : rate_(rate), kernels_(kernels), grid_(sigma, rate, kernels), parts_(make_parts(grid_)),
+    LossSlices(double sigma, double rate, const SliceShape& shape, const simd::Kernels& kernels,
+               std::shared_ptr<FourierWorkspace> workspace)
+        : rate_(rate), kernels_(kernels), grid_(sigma, rate, shape, kernels), parts_(make_parts(grid_)),
           transformer_(grid_, parts_, std::move(workspace)),
-          moments_(static_cast<std::size_t>(2.0 * std::log2(256.0 / rate)) + 9) {}
+          moments_(static_cast<std::size_t>(static_cast<double>(shape.tilts_per_octave) * std::log2(256.0 / rate)) +
+                   static_cast<std::size_t>(1 - first_tilt())) {}
 
     int size() const {
         return static_cast<int>(parts_.size()) - 1;
     }  // the last part, all below the last cut, is no slice
     double least_loss() const { return std::log1p(-rate_); }
+    // Twice as many slices as there are lose labels and outcomes on the left, of which each costs
+    // no more than its share of delta; and outcomes on the right, which cost their mass.
+    double missing_share() const { return 8.0 * (2.0 + static_cast<double>(parts_.size())) * q(SliceGrid::reach); }
     double log_missing() const {
-        return std::log(8.0 * (2.0 + static_cast<double>(parts_.size())) * q(SliceGrid::reach));
+        const double right = grid_.shape().right_reach, beyond = log_q(right);
+        const double unsampled = std::exp(log_q(right + 1.0 / grid_.sigma()) - beyond);
+        return beyond + std::log(8.0 * (2.0 + static_cast<double>(parts_.size())) * (rate_ + unsampled));
     }
 
-    // Tilts 2^{k/2} up to what the smallest losses bear, frequencies 2^{i/4}, spacings 2^{-j/4}.
-    static constexpr int first_tilt = -8;
-    int last_tilt() const { return first_tilt + static_cast<int>(moments_.size()) - 1; }
-    static double tilt(int k) { return std::exp2(0.5 * k); }
+    // Tilts 2^{k/tilts_per_octave} from 2^-4 up to what the smallest losses bear, frequencies
+    // 2^{i/4}, spacings 2^{-j/4}.
+    const SliceShape& shape() const { return grid_.shape(); }
+    int first_tilt() const { return -4 * grid_.shape().tilts_per_octave; }
+    int last_tilt() const { return first_tilt() + static_cast<int>(moments_.size()) - 1; }
+    // How far other tilts are tried, for bounds of aliases.
+    int max_tilts_away() const { return 8 * grid_.shape().tilts_per_octave; }
+    double tilt(int k) const { return std::exp2(static_cast<double>(k) / grid_.shape().tilts_per_octave); }
     static double frequency(int i) { return std::exp2(0.25 * i); }
     static double spacing(int j) { return std::exp2(-0.25 * j); }
 
     const Moments& at(int k) const {
-        auto& found = moments_[static_cast<std::size_t>(k - first_tilt)];
+        auto& found = moments_[static_cast<std::size_t>(k - first_tilt())];
         if (found.slice.empty()) found = slice_moments(grid_, parts_, tilt(k));
         return found;
     }
@@ -91,7 +102,7 @@ class LossSlices {
             tilted_slice_ = p;
             tilted_by_ = k;
         }
-        constexpr double theta = 0.6;
+        const double theta = min(0.6, 2.4 / grid_.sigma());
         const std::size_t n = part.window.size();
         const std::vector<double>& exponents = tilted_.exponents;
         grid_.add_work(static_cast<double>(n));
@@ -129,11 +140,13 @@ class LossSlices {
   private:
     static constexpr double max_nodes_kept = 150000.0;
 
-    // Cuts from 9 sigma or a little less down to -6 sigma, and what lies between them.
+    // Cuts from the highest one or a little less down to -6 sigma, and what lies between them.
+    // Above `half`, where the loss is log 2, losses are nearly linear in x: few cuts do there.
     static std::vector<SliceGrid::Part> make_parts(const SliceGrid& grid) {
         const double sigma = grid.sigma(), half = 0.5 - sigma * sigma * std::log(grid.rate());
         const double apart = 1.4 * sigma * sigma;
-        const double highest = half + apart * std::floor((9.0 * sigma - half) / apart);
+        const double highest = half + apart * min(std::floor((grid.shape().highest_cut * sigma - half) / apart),
+                                                  grid.shape().slices_above);
         std::vector<SliceGrid::Part> parts;
         double above = infinity;
         for (double cut = highest; cut > -6.0 * sigma; cut -= apart) {

@@ -6,10 +6,11 @@
 // (log A)'' >= -1/w^2. With f_c = (1 + z)^{c+1} e^{-x^2/2 sigma^2}, the slice's transform is an
 // integral of A f_c.
 //
-// The grid has the step h0 = 0.4 w, from -14 sigma to 1 + 22 sigma. In a cell, log(A f_c) is at
-// most h0^2 (1/w^2 + 1/sigma^2)/8 < 0.028 above the larger of its ends: an integral of A f_c is at
-// most 2 e^0.028 < 2.1 times the sum over the grid. A slice has the points from 14 w below its
-// label's interval to 14 w above it.
+// The grid has the step h0 = min(0.4 w, 0.24 sigma), which is 0.4 w up to sigma = 4. It goes from
+// -14 sigma to 1 + R sigma, where R = 22 for usual deltas and more for deep ones (SliceShape). In a
+// cell, log(A f_c) is at most h0^2 (1/w^2 + 1/sigma^2)/8 < 0.028 above the larger of its ends: an
+// integral of A f_c is at most 2 e^0.028 < 2.1 times the sum over the grid. A slice has the points
+// from 14 w below its label's interval to 14 w above it.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +22,32 @@
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
+// Which losses are cut into slices, and how finely tilts and plans are chosen for them.
+struct SliceShape {
+    double right_reach;               // how far the grid goes beyond x = 1, in sigma
+    double highest_cut;               // the largest cut, in sigma,
+    double slices_above;              // and by how many slices it may exceed the loss log 2
+    int tilts_per_octave;             // tilts are 2^{k/tilts_per_octave}
+    bool plans_are_shared;            // among questions that differ little (contour/slice_plan.hpp)
+    double log_tolerance;             // of each error of a sum, relative to delta
+    double max_growth;                // terms may exceed delta by e^max_growth: rounding grows by that
+    double wanted_width;              // relative; wider brackets are tried to be narrowed
+    double max_sigma;                 // slices serve sigmas from 0.25 up to this
+    double moment_error, tilt_error;  // a moment at c > 0 errs by moment_error + tilt_error (c + 1)
+    double mass_roundings;            // in units of u, besides those of points and slices
+
+    // For a delta above e^-45 or so.
+    static SliceShape usual() { return {22.0, 9.0, infinity, 2, true, -20.5, 12.5, 3e-8, 4.0, 4e-12, 2e-12, 600.0}; }
+    // For a smaller one, made by losses up to x = 38 sigma. There c eps is in the hundreds, so that
+    // tilts must be finer, and a plan for a slightly different eps is of no use.
+    static SliceShape deep() { return {48.0, 38.0, 1.0, 16, false, -20.5, 20.0, 1e-6, 8.0, 3e-11, 3.2e-12, 6000.0}; }
+};
+
 // Not for several threads at once.
 class SliceGrid {
   public:
-    // How far slices reach beyond their cuts, in w; how far the grid does beyond 0 and 1, in sigma.
-    static constexpr double reach = 14.0, right_reach = 22.0;
+    // How far slices reach beyond their cuts, in w; how far the grid does to the left, in sigma.
+    static constexpr double reach = 14.0;
     static constexpr double integral_per_sum = 2.1;  // see above
 
     // A window on the points of the grid on which it is not negligible.
@@ -40,16 +62,18 @@ class SliceGrid {
         double top;
     };
 
-    SliceGrid(double sigma, double rate, const simd::Kernels& kernels)
-        : sigma_(sigma), rate_(rate), kernels_(kernels), width_(0.15 * sigma * sigma), step_(0.4 * width_),
-          lattice_(sigma, rate, -reach * sigma, step_, kernels), first_(std::round(lattice_.number(-reach * sigma))),
-          size_(lanes_beyond((1.0 + (reach + right_reach) * sigma) / step_)),
+    SliceGrid(double sigma, double rate, const SliceShape& shape, const simd::Kernels& kernels)
+        : sigma_(sigma), rate_(rate), shape_(shape), kernels_(kernels), width_(0.15 * sigma * sigma),
+          step_(min(0.4 * width_, 0.24 * sigma)), lattice_(sigma, rate, -reach * sigma, step_, kernels),
+          first_(std::round(lattice_.number(-reach * sigma))),
+          size_(lanes_beyond((1.0 + (reach + shape.right_reach) * sigma) / step_)),
           base_(lattice_.points(first_ - 1.0, size_ + simd::lanes)) {}
     SliceGrid(const SliceGrid&) = delete;  // base_ points into lattice_
     SliceGrid& operator=(const SliceGrid&) = delete;
 
     double sigma() const { return sigma_; }
     double rate() const { return rate_; }
+    const SliceShape& shape() const { return shape_; }
     double width() const { return width_; }  // w
     double step() const { return step_; }    // h0
     std::size_t size() const { return size_; }
@@ -130,6 +154,7 @@ class SliceGrid {
     }
 
     double sigma_, rate_;
+    SliceShape shape_;
     const simd::Kernels& kernels_;
     double width_, step_;
     LossLattice lattice_;

@@ -28,11 +28,10 @@ struct SliceMoments {
     double error;
 };
 
-// What a moment at c > 0 errs by: at least what is derived for sigma in [0.25, 4] and rates up to
+// What a moment at c > 0 errs by: at least what is derived for the shape's sigmas and rates up to
 // 1/2.
-inline double slice_moment_error(double c) {
-    constexpr double constant = 4e-12, for_each_power = 2e-12;
-    return constant + for_each_power * (c + 1.0);
+inline double slice_moment_error(const SliceShape& shape, double c) {
+    return shape.moment_error + shape.tilt_error * (c + 1.0);
 }
 
 // The relative rounding error of a slice's mass, which is a sum of `weights` times windows; of
@@ -45,7 +44,7 @@ inline double slice_mass_error(const SliceGrid& grid, const SliceGrid::Part& par
     for (std::size_t j = 0; j < size; ++j)
         errors[j] = part.window[j] * (SliceGrid::weight_error(at, j, c + 1.0) + part.window_error[j]);
     const double mean = grid.kernels().dot(weights, errors.data(), size) / sum;
-    return 1.1 * unit_roundoff * (mean + static_cast<double>(size + 8 * parts) + 600.0);
+    return 1.1 * unit_roundoff * (mean + static_cast<double>(size + 8 * parts) + grid.shape().mass_roundings);
 }
 
 // Weights are in units of e^top, and kept from one slice to the next while they stay in the
@@ -58,7 +57,7 @@ inline SliceMoments slice_moments(const SliceGrid& grid, const std::vector<Slice
     grid.add_work(static_cast<double>(n));
     const double log_kappa = c > 0.0 ? c * std::log(c) - (1.0 + c) * std::log1p(c) : 0.0;
     SliceMoments m{c, log_kappa, std::vector<double>(parts.size()), std::vector<double>(parts.size()),
-                   c > 0.0 ? slice_moment_error(c) : 0.0};
+                   c > 0.0 ? slice_moment_error(grid.shape(), c) : 0.0};
     double below = -infinity, top = -infinity;
     std::size_t done = 0;
     for (std::size_t p = parts.size(); p-- > 0;) {

@@ -1,0 +1,237 @@
+// Bounds of log delta(eps) for T Poisson-sampled Gaussian steps (remove) whose delta is very small:
+// they cost no sum over nodes, and are within a few nats of each other.
+//
+// A deep delta is made by a few steps whose losses are large, its *jumps*. With a threshold x0, a
+// step jumps if its outcome lies beyond x0. Let B(c) be the part of M(c) up to x0, J(c) the rest.
+// By linearity delta is a sum over the number k of jumps, and each term has a Chernoff bound of its
+// own tilt:
+//
+//   delta(eps) <= sum_k C(T,k) inf_c kappa(c) J(c)^k B(c)^{T-k} e^{-c eps}.
+//
+// One tilt for all k would be too large by e^{30} and more, where the best k is between two whole
+// numbers. From below, with p = P(x <= x0), r = Q(x <= x0), e = eps + (T - k) log(r/p), and the
+// point x > x0 of loss e/k, where w is the mixture weight,
+//
+//   delta(eps) >= C(T,k) p^{T-k} q^k theta(ab + b^2/2, b) (1 - k Q((x - x0)/(sigma sqrt(1-1/k)))),
+//   a = sqrt(k) (x - 1)/sigma,   b = sqrt(k) w/sigma,
+//
+// for every k, without the last factor if k = 1. docs/core/contour.md has both proofs ("Few
+// jumps"). Rounding is charged as `slack` of the sizes that are added up.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <hockeystick/contour/result.hpp>
+#include <hockeystick/contour/truncations.hpp>
+#include <hockeystick/divergence/hockey_stick.hpp>
+
+namespace hockeystick::contour {
+inline namespace HOCKEYSTICK_ISA {
+
+// Of `steps` steps at one question.
+class FewJumps {
+  public:
+    static bool covers(double sigma, double rate) { return sigma >= 0.25 && sigma <= 1e3 && rate <= 0.5; }
+
+    FewJumps(double sigma, double rate, double steps, double eps)
+        : sigma_(sigma), rate_(rate), steps_(steps), eps_(eps) {}
+
+    // Both ends, for the threshold of some candidates that gives the narrowest bracket.
+    // bulk_delta(ledger, steps, r) is at most the logarithm of the ledger's delta(r) after so many
+    // steps.
+    template <class BulkDelta> ContourResult bracket(Truncations& truncations, const BulkDelta& bulk_delta) const {
+        ContourResult best = ContourResult::of_zero();
+        best.log_upper = 0.0;
+        const double jumps = min(max(std::ceil(eps_ / -std::log(rate_)), 1.0), steps_);
+        for (const double share : {0.7, 0.85, 0.5, 0.3}) {
+            const double at = point_of_loss(share * eps_ / jumps);
+            const double cutoff = max(std::floor((at - 1.0) / sigma_), 1.0);
+            if (!(cutoff < max_cutoff)) return {};
+            const double threshold = 1.0 + cutoff * sigma_;
+            TruncatedLedger& bulk = truncations.at(static_cast<int>(cutoff));
+            const auto raise_lower = [&](double carried) {
+                for (double k = max(jumps - 2.0, 1.0); k <= min(jumps + 2.0, steps_); k += 1.0) {
+                    const double by_bulk = carried > 0.0 ? bulk_delta(bulk, steps_ - k, carried) : 0.0;
+                    if (by_bulk > -infinity)
+                        best.log_lower = max(best.log_lower, log_lower(threshold, k, carried, by_bulk));
+                }
+            };
+            int tilt_index = 0;
+            best.log_upper = min(best.log_upper, log_upper(bulk, threshold, share != 0.7, tilt_index));
+            best.tilt = TiltGrid::tilt(tilt_index);
+            raise_lower(0.0);
+            if (is_narrow(best)) break;
+            raise_lower(bulk_loss(bulk, tilt_index));
+            if (is_narrow(best)) break;
+        }
+        best.set_delta(best.log_lower, best.log_upper, 0.0);
+        best.usable = best.lower < 1.0;
+        return best;
+    }
+
+  private:
+    static constexpr double slack = 1e-11;      // relative, of each term of a logarithm
+    static constexpr double narrow = 4e-3;      // relative to log delta
+    static constexpr double max_cutoff = 4000;  // in sigma: a grid of at most 1e4 points
+    static constexpr double max_jumps = 40.0;
+    static constexpr int cells = 192;
+
+    // Where the loss is y > 0.
+    double point_of_loss(double y) const {
+        const double log_growth =
+            y > 30.0 ? y + std::log1p(-(1.0 - rate_) * std::exp(-y)) : std::log(std::expm1(y) + rate_);
+        return 0.5 + sigma_ * sigma_ * (log_growth - std::log(rate_));
+    }
+    double loss(double x) const {
+        const double t = (x - 0.5) / (sigma_ * sigma_);
+        return t > 30.0 ? t + std::log(rate_) + std::log1p((1.0 - rate_) / rate_ * std::exp(-t))
+                        : std::log1p(rate_ * std::expm1(t));
+    }
+    double log_binomial(double k) const {
+        double sum = 0.0;  // k is small, and no cancellation as in lgamma(T)
+        for (double i = 0.0; i < k; i += 1.0) sum += std::log((steps_ - i) / (i + 1.0));
+        return sum;
+    }
+
+    static bool is_narrow(const ContourResult& r) {
+        return r.log_upper - r.log_lower <= narrow * std::fabs(r.log_upper);
+    }
+
+    // What the steps up to the threshold lose together under a tilt, roughly: K'(c).
+    double bulk_loss(TruncatedLedger& bulk, int tilt_index) const {
+        const TiltedMoment &left = bulk.at(tilt_index - 1), &right = bulk.at(tilt_index + 1);
+        return steps_ / bulk.count() * (right.value - left.value) / (right.c - left.c);
+    }
+
+    // The bound from below, rounded down; -infinity where it says nothing. The steps up to the
+    // threshold may contribute `carried` > 0 to eps, at the price of log_bulk.
+    double log_lower(double threshold, double k, double carried, double log_bulk) const {
+        const double tail_q = std::exp(log_q(threshold / sigma_));
+        const double tail_p = (1.0 - rate_) * tail_q + rate_ * std::exp(log_q((threshold - 1.0) / sigma_));
+        if (!(tail_p < 0.5)) return -infinity;
+        const double log_p = std::log1p(-tail_p) * (1.0 + slack), log_r = std::log1p(-tail_q);
+        const bool alone = !(carried > 0.0);
+        const double moved = alone ? eps_ + (steps_ - k) * max(log_r - log_p, 0.0) : eps_ - carried;
+        if (!(moved > 0.0)) return -infinity;
+        const double eps = moved * (1.0 + slack) + slack * eps_;
+        const double x = point_of_loss(eps / k) * (1.0 + slack);
+        if (!(x > threshold)) return -infinity;
+        const double weight = min(1.0 - (1.0 - rate_) * std::exp(-eps / k), 1.0), root = std::sqrt(k);
+        const double a = root * (x - 1.0) / sigma_, b = root * weight / sigma_ * (1.0 - slack);
+        double log_inside = 0.0;
+        if (k > 1.0) {
+            const double outside = k * std::exp(log_q((x - threshold) / (sigma_ * std::sqrt(1.0 - 1.0 / k))));
+            if (!(outside < 0.9)) return -infinity;
+            log_inside = std::log1p(-outside * (1.0 + 1e-6));
+        }
+        const double parts[] = {log_binomial(k), alone ? (steps_ - k) * log_p : log_bulk, k * std::log(rate_),
+                                log_theta(a * b + 0.5 * b * b, b), log_inside};
+        double sum = 0.0, sizes = 0.0;
+        for (const double part : parts) sum += part, sizes += std::fabs(part);
+        return sum - slack * sizes - 1e-9;
+    }
+
+    // log of an integral of f_c(x) e^{weight(x)} from the threshold on, rounded up, for a weight of
+    // at most 0 that rises with x. In a cell of width h, log f_c is at most h^2/8 sigma^2 above the
+    // larger of its ends, since its second derivative is at least -1/sigma^2; right of the cells it
+    // falls at a rate of at least (x - c - 1)/sigma^2.
+    template <class Weight> double log_beyond(double threshold, double c, double last, const Weight& weight) const {
+        const double power = c + 1.0, variance = sigma_ * sigma_;
+        const double from = threshold - 1e-9 * sigma_, end = max(max(from, last), power) + 12.0 * sigma_;
+        const double h = (end - from) / cells;
+        const auto log_f = [&](double x) { return power * loss(x) - 0.5 * x * x / variance; };
+        double sum = -infinity, left = log_f(from);
+        for (int j = 1; j <= cells; ++j) {
+            const double x = from + j * h, right = log_f(x);
+            sum = log_sum(sum, max(left, right) + weight(x));
+            left = right;
+        }
+        const double cell_sum = sum + std::log(h) + 0.125 * h * h / variance;
+        const double tail = left + std::log(variance / (end - power));
+        const double sizes = power * loss(end) + 0.5 * end * end / variance;
+        return log_sum(cell_sum, tail) - std::log(sigma_ * std::sqrt(2.0 * pi)) + slack * sizes + 1e-9;
+    }
+    double log_jump(double threshold, double c) const {
+        return log_beyond(threshold, c, 0.0, [](double) { return 0.0; });
+    }
+
+    // log C(T,k) kappa(c) J^k B^{T-k} e^{-c eps} at a tilt, and the same with J + B in place of B.
+    struct Tilted {
+        double c, bulk, jump, log_kappa;
+    };
+    // Infinite where there is no moment.
+    static double times(double count, double log_moment) { return count == 0.0 ? 0.0 : count * log_moment; }
+    double log_term(const Tilted& at, double k, bool and_more) const {
+        const double rest = and_more ? log_sum(at.bulk, at.jump) : at.bulk;
+        const double parts[] = {log_binomial(k), at.log_kappa, times(k, at.jump), times(steps_ - k, rest),
+                                -at.c * eps_};
+        double sum = 0.0, sizes = 0.0;
+        for (const double part : parts) sum += part, sizes += std::fabs(part);
+        return sum + slack * sizes + 1e-9;
+    }
+
+    // The tilts of one threshold.
+    using Tilts = std::map<int, Tilted>;
+    const Tilted& tilted(Tilts& known, TruncatedLedger& bulk, double threshold, int index) const {
+        const auto found = known.find(index);
+        if (found != known.end()) return found->second;
+        const TiltedMoment& m = bulk.at(index);
+        const double each = (m.value + m.error) / bulk.count();
+        const double jump = log_jump(threshold, m.c);
+        const auto moment = [](double value) { return value < infinity ? value : infinity; };
+        return known.emplace(index, Tilted{m.c, moment(each), moment(jump), m.log_constant}).first->second;
+    }
+
+    // The term k = 1, with a tilt of its own for each loss l of the jump: the others must lose
+    // eps - l. It is the smaller bound where eps is small, since there the density of l falls less
+    // fast than any exponential.
+    double log_single(Tilts& known, TruncatedLedger& bulk, double threshold, int index) const {
+        for (int next = index; next <= index + 64 && next <= TiltGrid::last_positive; next += 4)
+            tilted(known, bulk, threshold, next);
+        const auto weight = [&](double x) {
+            const double rest = (eps_ - loss(x)) * (1.0 - slack) - slack * eps_;
+            double least = 0.0;
+            for (const auto& [unused, at] : known) {
+                const double log_bulk = times(steps_ - 1.0, at.bulk);
+                const double bound =
+                    at.log_kappa + log_bulk - at.c * rest + slack * (std::fabs(log_bulk) + at.c * eps_);
+                if (bound < least) least = bound;
+            }
+            return least;
+        };
+        return log_binomial(1.0) + log_beyond(threshold, 0.0, point_of_loss(eps_), weight) + 1e-9;
+    }
+
+    // The bound from above, rounded up. `tilt_index` gets that of the largest term.
+    double log_upper(TruncatedLedger& bulk, double threshold, bool thorough, int& tilt_index) const {
+        Tilts known;
+        int index = TiltGrid::index_near(sigma_ * sigma_ * (eps_ - std::log(rate_)));
+        const auto least = [&](double k, bool and_more) {
+            const auto bound = [&](int i) { return log_term(tilted(known, bulk, threshold, i), k, and_more); };
+            index = minimising_index(bound, index, TiltGrid::first_positive, TiltGrid::last_positive);
+            return bound(index);
+        };
+        double sum = -infinity, largest = -infinity;
+        for (double k = 0.0; k <= min(max_jumps, steps_); k += 1.0) {
+            double term = least(k, false);
+            const double single = k == 1.0 && thorough ? log_single(known, bulk, threshold, index) : infinity;
+            if (single < term) term = single;
+            if (!(term < infinity)) return 0.0;
+            if (term > largest) largest = term, tilt_index = index;
+            sum = log_sum(sum, term);
+            if (k == steps_) return sum;
+            if (term < largest - 3.0) {
+                const double more = least(k + 1.0, true);
+                if (more < largest + 1e-3 * std::fabs(largest)) return log_sum(sum, more);
+            }
+        }
+        return 0.0;
+    }
+
+    double sigma_, rate_, steps_, eps_;
+};
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::contour
