@@ -107,6 +107,15 @@ def test_steps_are_the_largest():
     assert hs.dpsgd_epsilon(1.5, 0.05, steps, 1e-5) <= 2.0 < hs.dpsgd_epsilon(1.5, 0.05, round(1.01 * steps), 1e-5)
 
 
+def test_steps_of_their_own_epsilon():
+    """The epsilon of some steps, and the delta there, allow exactly these steps."""
+    for noise, rate, steps in [(1.1, 0.01, 1609), (0.7, 1e-4, 121_706), (3.0, 0.2, 68)]:
+        eps = float(hs.dpsgd_epsilon(noise, rate, steps, 1e-6))
+        delta = max(1e-6, float(hs.dpsgd_delta(noise, rate, steps, eps)))
+        eps = max(eps, float(hs.dpsgd_epsilon(noise, rate, steps, delta)))
+        assert hs.dpsgd_steps(noise, rate, eps, delta) == steps
+
+
 def test_sampling_rate_is_feasible_and_tight():
     """The epsilon at the answer is at most the target, and at a slightly larger rate it is above."""
     rate = hs.dpsgd_sampling_rate(1.5, 50, 1.0, 1e-5)
@@ -162,6 +171,15 @@ def test_inverses_agree():
     noise = hs.dpsgd_noise_multiplier(0.1, 40, 2.0, 1e-6)
     assert hs.dpsgd_steps(noise, 0.1, 2.0, 1e-6) == pytest.approx(40, abs=1)
     assert hs.dpsgd_sampling_rate(noise, 40, 2.0, 1e-6) == pytest.approx(0.1, rel=2e-3)
+
+
+def test_countless_steps_reveal_everything():
+    """More steps leak more: what 734 steps reveal, seven million do, though 1 - delta is e^-300000 there."""
+    found = [
+        hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.96), steps).delta_bracket(13.7)
+        for steps in (734, 7_342_557, 10**9)
+    ]
+    assert all(later.lower >= found[0].lower > 1 - 1e-12 for later in found)
 
 
 def test_monotone():

@@ -50,10 +50,14 @@ inline Steps dpsgd_ledger(const Engine& engine, double sigma, double rate, doubl
 // log delta, rounded down.
 inline double log_target(double delta) { return std::log(delta) * up; }
 
-inline double dpsgd_delta(Engine& engine, double sigma, double rate, double steps, double eps) {
+// delta as a search for where it passes `threshold` needs it (Options::threshold).
+inline double searched_delta(Engine& engine, double sigma, double rate, double steps, double eps, double threshold) {
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;
-    return engine.upper_end(dpsgd_ledger(engine, sigma, rate, steps), {false, eps});
+    return engine.upper_end(dpsgd_ledger(engine, sigma, rate, steps), {false, eps}, threshold);
+}
+inline double dpsgd_delta(Engine& engine, double sigma, double rate, double steps, double eps) {
+    return searched_delta(engine, sigma, rate, steps, eps, nan);
 }
 
 inline double dpsgd_epsilon(Engine& engine, double sigma, double rate, double steps, double delta) {
@@ -130,7 +134,7 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
     if (delta == 0.0) return infinity;
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
-            return std::log(dpsgd_delta(engine, std::exp(x), rate, steps, eps_target));
+            return std::log(searched_delta(engine, std::exp(x), rate, steps, eps_target, delta_target));
         };
         const auto model = [&](double d) {
             const double mu = guessed_shift(eps_target, d), scaled = mu * mu / steps;
@@ -154,7 +158,7 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
     const auto epsilon = [&](double steps) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double steps) {
-            return std::log(dpsgd_delta(engine, sigma, rate, steps, eps_target));
+            return std::log(searched_delta(engine, sigma, rate, steps, eps_target, delta_target));
         };
         const auto model = [&](double d) {
             const double mu = guessed_shift(eps_target, d);
@@ -164,13 +168,16 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
             log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
             0.0);
     };
+    const auto fits = [&](double steps) {
+        return epsilon(steps) <= eps && dpsgd_delta(engine, sigma, rate, steps, eps) <= delta;
+    };
     double refused = 0.0;
     double most = shrink_until_feasible(solve, epsilon, eps, delta, 0.0, &refused);
     while (most + 1.0 < refused) {  // a stricter target gives up steps that meet this one
         const double middle = std::floor(most + 0.5 * (refused - most));
-        (epsilon(middle) <= eps && dpsgd_delta(engine, sigma, rate, middle, eps) <= delta ? most : refused) = middle;
+        (fits(middle) ? most : refused) = middle;
     }
-    return most;
+    return most + 1.0 < 0x1p53 && fits(most + 1.0) ? most + 1.0 : most;  // targets are rounded down
 }
 
 // The largest sampling rate. 1 if every rate meets the budget, 0 if none does.
@@ -186,7 +193,7 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
     if (eps == 0.0 && always < 1.0 && epsilon(always) <= 0.0 && epsilon(always * (1.0 + 1e-6)) > 0.0) return always;
     const auto solve = [&](double eps_target, double delta_target) {
         const auto log_delta = [&](double x) {
-            return std::log(dpsgd_delta(engine, sigma, std::exp(x), steps, eps_target));
+            return std::log(searched_delta(engine, sigma, std::exp(x), steps, eps_target, delta_target));
         };
         const auto model = [&](double d) {
             return std::log(guessed_shift(eps_target, d)) - 0.5 * std::log(steps * limit_variance(sigma));

@@ -58,8 +58,8 @@ class Engine {
                                        });
     }
 
-    double upper_end(const Steps& steps, const Question& question) {
-        const Options options{EngineChoice::best, true};
+    double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
+        const Options options{EngineChoice::best, true, threshold};
         if (steps.empty() || reveals(steps)) return answers({steps, steps, true}, question, options)[0].upper;
         return answers(WarmBetween{warm(steps), nullptr, true}, question, options)[0].upper;
     }
@@ -133,7 +133,8 @@ class Engine {
             best = both_ends(std::move(best), steps,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
-        if (options.engine != EngineChoice::contour && !best.settled(question) && best.upper > other_upper)
+        const bool enough = best.settled(question) || best.decided(options.threshold);
+        if (options.engine != EngineChoice::contour && !enough && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);

@@ -21,9 +21,10 @@ using namespace mechanism;
 inline constexpr double good_enough = 1e-3;
 inline constexpr double good_enough_epsilon = 1e-9;  // absolute, for an epsilon near 0
 
-// Below the first, a hundredth of delta is enough; below the second, delta is nothing but its
-// logarithm.
-inline constexpr double deep_delta = 1e-30, smallest_delta = 1e-300, good_enough_for_deep = 1e-2;
+// Below the first, a hundredth of delta is enough; below the second, a hundredth of its logarithm;
+// below the third, delta is nothing but its logarithm.
+inline constexpr double deep_delta = 1e-30, very_deep_delta = 1e-100, smallest_delta = 1e-300;
+inline constexpr double good_enough_for_deep = 1e-2;
 
 // Asks for delta at an epsilon >= 0, or for the smallest epsilon >= 0 at a delta in [0, 1].
 struct Question {
@@ -45,6 +46,9 @@ inline EngineChoice engine_named(const std::string& name) {
 struct Options {
     EngineChoice engine = EngineChoice::best;
     bool upper_only = false;  // computes no lower end; it is then 0
+    // Of a search for where the answer passes this number: then a bracket on one side of it is
+    // enough, and so is one that is wide by a hundredth.
+    double threshold = nan;
 };
 
 // Where an upper end comes from. `name_of` has the words that users see.
@@ -134,7 +138,14 @@ struct Answer {
     bool settled(const Question& question) const {
         if (narrow(question)) return true;
         if (question.for_epsilon) return false;
+        if (upper < very_deep_delta && std::log(upper / lower) <= good_enough_for_deep * -std::log(upper)) return true;
         return upper < smallest_delta || (upper < deep_delta && upper - lower <= good_enough_for_deep * upper);
+    }
+
+    // Whether that much is known of the answer to a search.
+    bool decided(double threshold) const {
+        return upper <= threshold || lower > threshold ||
+               (threshold >= lower && upper - lower <= good_enough_for_deep * upper);
     }
 
     // Whether the bracket is as narrow as wanted.

@@ -59,7 +59,8 @@ class Contour {
         if (bound < log_deep_for_jumps && FewJumps::covers(slices_.sigma(), slices_.rate())) {
             jumps = by_few_jumps(times * slices_.steps(), eps);
             if (log) log->push_back({"few jumps", jumps.usable, jumps.lower, jumps.upper, 0});
-            if (jumps.usable && jumps.log_upper < log_smallest_delta) return with_log_known(jumps, question, log);
+            if (jumps.usable && jumps.log_upper < (jumps.knows_log() ? log_very_deep : log_smallest_delta))
+                return with_log_known(jumps, question, log);
         }
         const ContourResult found =
             try_strategies(question, truncations_.tight_cutoff(times, far_below), bound < log_deep, log);
@@ -99,7 +100,7 @@ class Contour {
         bool lower_tilt_may_help = false;
     };
 
-    static constexpr double log_deep_for_jumps = -200.0, log_smallest_delta = -691.0;  // 1e-300
+    static constexpr double log_deep_for_jumps = -200.0, log_very_deep = -231.0, log_smallest_delta = -691.0;
     static constexpr double log_deep = -42.0;       // below, usual slices do not reach the losses that make delta
     static constexpr std::size_t kept_cutoffs = 2;  // a question uses two besides the default one
 
@@ -110,7 +111,7 @@ class Contour {
         return strategy.smoothing.value > 0.0 ? smoothed_tolerance : sharp_tolerance;
     }
 
-    // The narrowest bracket of the strategies, tried until it is good enough.
+    // The narrowest bracket of the strategies, tried until it is good enough or below the doubles.
     ContourResult try_strategies(const Question& question, int tight, bool is_deep, StrategyLog* log) {
         const int wide = cutoffs_.matter ? std::max(tight + cutoffs_.margin, cutoffs_.default_one) : tight;
         if (cutoffs_.margin == 0) tight = wide;
@@ -127,6 +128,7 @@ class Contour {
             const ContourResult& r = attempt.result;
             if (log) log->push_back({strategy.name, r.usable, r.lower, r.upper, r.nodes});
             best = narrower(best, r);
+            if (!question.for_epsilon && best.usable && best.log_upper < log_smallest_delta) break;
             lower_tilt_may_help = attempt.lower_tilt_may_help;
         }
         return best;
@@ -161,15 +163,20 @@ class Contour {
         return {found, found.usable && found.dominated_by_rounding() && !found.narrower_than(narrow_width)};
     }
 
-    // Of a delta below the doubles nobody needs more than a hundredth of its logarithm: `known`, or
-    // one short line besides.
+    // A very deep delta, known well enough; a short line or deep slices may sharpen it.
     ContourResult with_log_known(const ContourResult& known, const Question& q, StrategyLog* log) {
-        if (known.log_upper - known.log_lower <= 0.01 * std::fabs(known.log_upper)) return known;
+        const bool below_doubles = known.log_upper < log_smallest_delta;
+        if (below_doubles && known.knows_log()) return known;
         const int tight = truncations_.tight_cutoff(q.times, known.log_upper - 8.0);
-        const Strategy line{"line", Strategy::Method::line, 0.0, std::max(tight, cutoffs_.default_one), few_nodes};
-        const ContourResult found = answer(q, line, tight).result;
-        if (log) log->push_back({line.name, found.usable, found.lower, found.upper, found.nodes});
-        return intersection(known, found);
+        const auto sharpened = [&](const ContourResult& r, const Strategy& strategy) {
+            const ContourResult found = answer(q, strategy, tight).result;
+            if (log) log->push_back({strategy.name, found.usable, found.lower, found.upper, found.nodes});
+            return intersection(r, found);
+        };
+        const ContourResult by_line =
+            sharpened(known, {"line", Strategy::Method::line, 0.0, std::max(tight, cutoffs_.default_one), few_nodes});
+        if (below_doubles || !deep_slices_ || by_line.narrower_than(enough_for_deep_delta)) return by_line;
+        return sharpened(by_line, {"deep slices", Strategy::Method::deep_slices, narrow_width});
     }
 
     ContourResult by_few_jumps(double steps, double eps) {
@@ -182,12 +189,6 @@ class Contour {
             return found.usable ? found.log_lower : -infinity;
         };
         return FewJumps(slices_.sigma(), slices_.rate(), steps, eps).bracket(truncations_, bulk_delta);
-    }
-
-    static double smoothing_at(const TruncatedLedger& ledger, int tilt_index, const SmoothingWidth& kind,
-                               double width) {
-        const double c = TiltGrid::tilt(tilt_index);
-        return kind.least ? least_smoothing_for(c, width, ledger.decay_end(tilt_index)) : smoothing_for(c, width);
     }
 
     Attempt delta_by_line(TruncatedLedger& ledger, double times, double eps, const Strategy& strategy) {

@@ -54,7 +54,8 @@ inline ContourResult delta_bracket(LineSummer& summer, const Line& line, const L
 // and so lowers the sum.
 inline ContourResult complement_bracket(LineSummer& summer, const Line& line, double eps) {
     const LineSum s = summer(line, eps);
-    const Excess excess = excess_of(summer, line, s, eps);
+    Excess excess = excess_of(summer, line, s, eps);
+    excess.alias = min(excess.alias, std::numeric_limits<double>::max());  // it moves the end 1 only
     ContourResult r = with_shares(line, s, excess);
     const double unit = std::exp(s.log_unit), error = unit * s.error();
     const double low = max(unit * (s.value - excess.alias) - error, 0.0);
@@ -82,12 +83,12 @@ inline bool certainly_on_side(LineSummer& summer, const Line& line, double delta
 inline bool certainly_below(TruncatedLedger& ledger, LineSummer& summer, double times, double eps, double log_delta) {
     constexpr double rough_tolerance = -7.0;
     const double missing = std::log(times) + ledger.log_missing();
-    const bool near_one = log_delta > -0.2;  // there only 1 - delta tells
-    if (missing > log_delta - 1e-3 || near_one) return false;
+    if (missing > log_delta - 1e-3) return false;
     const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - log_slack;
     const int best = ledger.best_tilt(times, eps, [&](double value) { return value <= allowed; });
     const TiltedMoment& m = ledger.at(best);
     if (log_chernoff(m, {times}, eps) + (chernoff_slack(m, times, eps) - log_slack) <= allowed) return true;
+    if (log_delta > -0.2) return false;  // near 1 only 1 - delta tells
     Line line = choose_line(ledger, best, {times}, eps, allowed + rough_tolerance);
     if (line.node_count > few_nodes || !line.prepare()) return false;
     const LineSum s = summer(line, eps);  // the alias only makes it larger

@@ -49,6 +49,9 @@ struct ContourResult : ErrorShares {
     }
     bool narrower_than(double width) const { return usable && relative_width() < width; }
 
+    // Whether log delta is known to a hundredth.
+    bool knows_log() const { return log_upper - log_lower <= 0.01 * std::fabs(log_upper); }
+
     bool improvable_by_more_nodes() const { return alias + truncation + smoothing > 0.1 * (rounding + missing); }
     // True where losses near the cutoff carry most of the weight.
     bool dominated_by_rounding() const { return rounding > 1e-6; }

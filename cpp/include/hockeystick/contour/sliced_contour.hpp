@@ -184,8 +184,8 @@ class OptionalSlices {
     std::size_t bytes() const { return sliced_ ? sliced_->bytes() : 0; }
 
   private:
-    static ContourResult if_narrow(ContourResult r) {
-        r.usable = r.narrower_than(1e-2);
+    ContourResult if_narrow(ContourResult r) const {
+        r.usable = r.narrower_than(shape_.usable_width);
         return r;
     }
     SlicedContour& made() {

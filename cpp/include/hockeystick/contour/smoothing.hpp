@@ -38,6 +38,12 @@ inline double least_smoothing_for(double c, double width, double decay_end) {
     return least <= most && least > 0.0 ? min(most, std::exp2(0.5 * std::ceil(2.0 * std::log2(least)))) : 0.0;
 }
 
+// The shift of a kind of step at one of the ledger's tilts.
+inline double smoothing_at(const TruncatedLedger& ledger, int tilt_index, const SmoothingWidth& kind, double width) {
+    const double c = TiltGrid::tilt(tilt_index);
+    return kind.least ? least_smoothing_for(c, width, ledger.decay_end(tilt_index)) : smoothing_for(c, width);
+}
+
 // What smoothing adds to delta, at most, in units of e^{log_unit}: p is the line's integral without
 // 1/(s (s + 1)). The integral of e^{-tau^2 omega^2/2} beyond omega is less than that exponential
 // over tau^2 omega.

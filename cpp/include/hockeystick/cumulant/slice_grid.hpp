@@ -31,16 +31,21 @@ struct SliceShape {
     bool plans_are_shared;            // among questions that differ little (contour/slice_plan.hpp)
     double log_tolerance;             // of each error of a sum, relative to delta
     double max_growth;                // terms may exceed delta by e^max_growth: rounding grows by that
-    double wanted_width;              // relative; wider brackets are tried to be narrowed
+    double wanted_width;              // relative; wider brackets are tried to be narrowed,
+    double usable_width;              // and much wider ones are of no use
     double max_sigma;                 // slices serve sigmas from 0.25 up to this
     double moment_error, tilt_error;  // a moment at c > 0 errs by moment_error + tilt_error (c + 1)
     double mass_roundings;            // in units of u, besides those of points and slices
 
     // For a delta above e^-45 or so.
-    static SliceShape usual() { return {22.0, 9.0, infinity, 2, true, -20.5, 12.5, 3e-8, 4.0, 4e-12, 2e-12, 600.0}; }
+    static SliceShape usual() {
+        return {22.0, 9.0, infinity, 2, true, -20.5, 12.5, 3e-8, 1e-2, 4.0, 4e-12, 2e-12, 600.0};
+    }
     // For a smaller one, made by losses up to x = 38 sigma. There c eps is in the hundreds, so that
     // tilts must be finer, and a plan for a slightly different eps is of no use.
-    static SliceShape deep() { return {48.0, 38.0, 1.0, 16, false, -20.5, 20.0, 1e-6, 8.0, 3e-11, 3.2e-12, 6000.0}; }
+    static SliceShape deep() {
+        return {48.0, 38.0, 1.0, 16, false, -20.5, 20.0, 1e-6, 0.5, 8.0, 3e-11, 3.2e-12, 6000.0};
+    }
 };
 
 // Not for several threads at once.
