@@ -98,7 +98,7 @@ def inverses(asked: list[Cell]) -> None:
         for cell, eps in targets:
             if not 0.0 < eps < math.inf:
                 continue
-            ms, answer = timed(lambda cell=cell, eps=eps: float(solve(cell, eps)))
+            ms, answer = timed(lambda solve=solve, cell=cell, eps=eps: float(solve(cell, eps)))
             times.append(ms)
             neighbour = next_to(cell, answer)
             asked_here += 1

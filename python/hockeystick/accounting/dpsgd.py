@@ -226,8 +226,8 @@ def dpsgd_steps(
 
     Notes
     -----
-    The number is the largest wherever one step more moves epsilon by more than the width of its bracket. Beyond about 10^9 steps it may not: then
-    the certificates do not tell whether a few steps more fit. All steps are undecided from the next one up to the first number for which the lower end
+    The number is the largest wherever one step more moves epsilon and delta by more than the widths of their brackets. Elsewhere, with many steps
+    or rare samples, the certificates do not tell whether a few steps more fit. Steps are undecided from the next one up to the first number for which the lower end
     of ``Accountant().compose(PoissonSampled(Gaussian(noise_multiplier), sampling_rate), steps).epsilon_bracket(delta)`` exceeds `epsilon`.
 
     Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.

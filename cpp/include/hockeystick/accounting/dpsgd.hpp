@@ -100,22 +100,27 @@ inline double guessed_shift(double eps, double delta) {
     }
 }
 
-// Repeats solve(eps, delta) with stricter targets until epsilon(answer) <= eps too. An answer that
-// meets the target of delta may miss that of epsilon, by the width of the engine's brackets.
-// Returns `safe` if twelve attempts fail. `refused` gets the last answer that failed, if any.
-template <class Solve, class Epsilon>
-double shrink_until_feasible(const Solve& solve, const Epsilon& epsilon, double eps, double delta, double safe,
-                             double* refused = nullptr) {
-    double strict_eps = eps, strict_delta = delta, margin = 1e-9;
-    for (int attempt = 0; attempt < 12; ++attempt, margin *= 16.0) {
-        const double answer = solve(strict_eps, strict_delta);
-        const double reached = epsilon(answer);
-        if (reached <= eps) return answer;
-        if (refused) *refused = answer;
-        if (eps > 0.0 && attempt < 6) strict_eps *= max(eps / reached, 0.5) * (1.0 - margin);
-        else strict_delta *= max(1.0 - margin, 0.1);
+// The feasible x nearest to `start`, which meets the target of delta, but may miss that of epsilon
+// by the width of the engine's brackets. Strides towards `safe` grow until fits(x); then the last one
+// is halved until it is 5e-7 of x, or 1 with `whole`. `safe` if nothing before it fits.
+template <class Fits> double retreat(const Fits& fits, double start, double safe, bool whole) {
+    if (start == safe || fits(start)) return start;
+    const auto moved = [&](double stride) {
+        const double x = safe > start ? start * (1.0 + stride) : start / (1.0 + stride);
+        return whole ? min(std::floor(x), start - 1.0) : x;
+    };
+    double bad = start, good = safe;
+    for (double stride = 1e-9; stride < 1e9 && good == safe; stride *= 20.0) {
+        const double x = moved(stride);
+        if (safe > start ? x >= safe : x <= safe) break;
+        if (x != bad) (fits(x) ? good : bad) = x;
     }
-    return safe;
+    if (!(good < infinity)) return good;
+    for (int k = 0; k < 60 && std::fabs(good - bad) > (whole ? 1.0 : 5e-7 * good); ++k) {
+        const double middle = good + 0.5 * (bad - good), x = whole ? std::floor(middle) : middle;
+        (fits(x) ? good : bad) = x;
+    }
+    return good;
 }
 
 // Whether delta allows training without noise. That reveals a record only if one of the samples
@@ -132,21 +137,18 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
     if (!(probability(rate) && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || eps == infinity || any_noise_will_do(rate, steps, delta)) return 0.0;
     if (delta == 0.0) return infinity;
-    const auto solve = [&](double eps_target, double delta_target) {
-        const auto log_delta = [&](double x) {
-            return std::log(searched_delta(engine, std::exp(x), rate, steps, eps_target, delta_target));
-        };
-        const auto model = [&](double d) {
-            const double mu = guessed_shift(eps_target, d), scaled = mu * mu / steps;
-            return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
-        };
-        const double x = last_feasible(
-            log_delta, model, delta_target, {-700.0, 0.0}, {709.0, -infinity}, [](double) { return 1e-9; }, false,
-            rate == 1.0 ? 0.0 : noise_of_log_delta);
-        return x < 709.0 ? std::exp(x) : infinity;
+    const auto delta_at = [&](double sigma) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
+    const auto model = [&](double d) {
+        const double mu = guessed_shift(eps, d), scaled = mu * mu / steps;
+        return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
     };
-    const auto epsilon = [&](double sigma) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
-    return shrink_until_feasible(solve, epsilon, eps, delta, infinity);
+    const double x =
+        last_feasible([&](double log_x) { return std::log(delta_at(std::exp(log_x))); }, model, delta, {-700.0, 0.0},
+                      {709.0, -infinity}, [](double) { return 1e-9; }, false, rate == 1.0 ? 0.0 : noise_of_log_delta);
+    const auto fits = [&](double sigma) {
+        return dpsgd_epsilon(engine, sigma, rate, steps, delta) <= eps && delta_at(sigma) <= delta;
+    };
+    return x < 709.0 ? retreat(fits, std::exp(x), infinity, false) : infinity;
 }
 
 // The largest number of steps. 0 if not even one step meets the budget, infinity if every number
@@ -155,29 +157,20 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
     if (!(sigma > 0.0 && probability(rate) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || sigma == infinity || eps == infinity || delta == 1.0) return infinity;
     if (delta == 0.0) return 0.0;
-    const auto epsilon = [&](double steps) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
-    const auto solve = [&](double eps_target, double delta_target) {
-        const auto log_delta = [&](double steps) {
-            return std::log(searched_delta(engine, sigma, rate, steps, eps_target, delta_target));
-        };
-        const auto model = [&](double d) {
-            const double mu = guessed_shift(eps_target, d);
-            return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
-        };
-        return last_feasible(
-            log_delta, model, delta_target, {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true,
-            0.0);
+    const auto delta_at = [&](double steps) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
+    const auto model = [&](double d) {
+        const double mu = guessed_shift(eps, d);
+        return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
     };
+    const double x = last_feasible([&](double steps) { return std::log(delta_at(steps)); }, model, delta,
+                                   {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true, 0.0);
     const auto fits = [&](double steps) {
-        return epsilon(steps) <= eps && dpsgd_delta(engine, sigma, rate, steps, eps) <= delta;
+        return dpsgd_epsilon(engine, sigma, rate, steps, delta) <= eps && delta_at(steps) <= delta;
     };
-    double refused = 0.0;
-    double most = shrink_until_feasible(solve, epsilon, eps, delta, 0.0, &refused);
-    while (most + 1.0 < refused) {  // a stricter target gives up steps that meet this one
-        const double middle = std::floor(most + 0.5 * (refused - most));
-        (fits(middle) ? most : refused) = middle;
-    }
-    return most + 1.0 < 0x1p53 && fits(most + 1.0) ? most + 1.0 : most;  // targets are rounded down
+    double most = retreat(fits, x, 0.0, true);
+    // The search's target is rounded down.
+    for (int k = 0; k < 3 && most + 1.0 < 0x1p53 && fits(most + 1.0); ++k) most += 1.0;
+    return most;
 }
 
 // The largest sampling rate. 1 if every rate meets the budget, 0 if none does.
@@ -191,19 +184,15 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
     const double always = min(each / theta(0.0, 1.0 / sigma), 1.0) * (1.0 - 1e-10);
     const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     if (eps == 0.0 && always < 1.0 && epsilon(always) <= 0.0 && epsilon(always * (1.0 + 1e-6)) > 0.0) return always;
-    const auto solve = [&](double eps_target, double delta_target) {
-        const auto log_delta = [&](double x) {
-            return std::log(searched_delta(engine, sigma, std::exp(x), steps, eps_target, delta_target));
-        };
-        const auto model = [&](double d) {
-            return std::log(guessed_shift(eps_target, d)) - 0.5 * std::log(steps * limit_variance(sigma));
-        };
-        const double x = last_feasible(
-            log_delta, model, delta_target, {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; },
-            false, noise_of_log_delta);
-        return x > std::log(always) ? std::exp(x) : always;
+    const auto delta_at = [&](double rate) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
+    const auto model = [&](double d) {
+        return std::log(guessed_shift(eps, d)) - 0.5 * std::log(steps * limit_variance(sigma));
     };
-    return shrink_until_feasible(solve, epsilon, eps, delta, always);
+    const double x = last_feasible([&](double log_x) { return std::log(delta_at(std::exp(log_x))); }, model, delta,
+                                   {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; }, false,
+                                   noise_of_log_delta);
+    const auto fits = [&](double rate) { return epsilon(rate) <= eps && delta_at(rate) <= delta; };
+    return x > std::log(always) ? retreat(fits, std::exp(x), always, false) : always;
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,5 +1,5 @@
 // Bounds of log delta(eps) for T Poisson-sampled Gaussian steps (remove) whose delta is very small:
-// they cost no sum over nodes, and are within a few nats of each other.
+// they cost no sum over nodes, and are nearly always within a hundredth of each other.
 //
 // A deep delta is made by a few steps whose losses are large, its *jumps*. With a threshold x0, a
 // step jumps if its outcome lies beyond x0. Let B(c) be the part of M(c) up to x0, J(c) the rest.
@@ -33,6 +33,11 @@ inline namespace HOCKEYSTICK_ISA {
 // Of `steps` steps at one question.
 class FewJumps {
   public:
+    // They are asked first below e^log_deep, elsewhere below e^log_rare where no line is narrow.
+    // Below e^log_very_deep, 1e-100, a hundredth of log delta is enough; below the last, 1e-300,
+    // delta is nothing but its logarithm.
+    static constexpr double log_rare = -20.0, log_deep = -200.0, log_very_deep = -231.0, log_smallest = -691.0;
+
     static bool covers(double sigma, double rate) { return sigma >= 0.25 && sigma <= 1e3 && rate <= 0.5; }
 
     FewJumps(double sigma, double rate, double steps, double eps)
@@ -48,7 +53,7 @@ class FewJumps {
         for (const double share : {0.7, 0.85, 0.5, 0.3}) {
             const double at = point_of_loss(share * eps_ / jumps);
             const double cutoff = max(std::floor((at - 1.0) / sigma_), 1.0);
-            if (!(cutoff < max_cutoff)) return {};
+            if (!(cutoff < max_cutoff)) break;
             const double threshold = 1.0 + cutoff * sigma_;
             TruncatedLedger& bulk = truncations.at(static_cast<int>(cutoff));
             const auto raise_lower = [&](double carried) {
@@ -67,7 +72,7 @@ class FewJumps {
             if (is_narrow(best)) break;
         }
         best.set_delta(best.log_lower, best.log_upper, 0.0);
-        best.usable = best.lower < 1.0;
+        best.usable = best.log_upper < 0.0;
         return best;
     }
 

@@ -1,5 +1,5 @@
 // Certified brackets from the sum over one line: every error of the sum moves one end of the
-// bracket outwards.
+// bracket outwards. `LineBrackets` chooses the line for a question and a strategy.
 //
 // For c > 0 the sum is at least delta, but for truncation, rounding and the mass that the cutoff
 // left out; it is at most delta plus alias and smoothing. For c < 0 the same holds for 1 - delta.
@@ -7,8 +7,9 @@
 #pragma once
 
 #include <hockeystick/contour/chernoff.hpp>
+#include <hockeystick/contour/line_choice.hpp>
 #include <hockeystick/contour/line_sum.hpp>
-#include <hockeystick/contour/smoothing.hpp>
+#include <hockeystick/contour/strategy.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
@@ -118,6 +119,136 @@ inline ContourResult epsilon_bracket(LineSummer& summer, const Line& line, doubl
     if (!found) r.lower = 0.0;
     return r;
 }
+
+// What a strategy's line says, and whether the same line at a lower tilt may say more.
+struct LineAttempt {
+    ContourResult result;
+    bool lower_tilt_may_help = false;
+};
+
+// Brackets from the lines of strategies (contour/strategy.hpp). Not for several threads at once.
+class LineBrackets {
+  public:
+    explicit LineBrackets(const simd::Kernels& kernels) : summer_(kernels) {}
+
+    LineAttempt delta(TruncatedLedger& ledger, double times, double eps, const Strategy& strategy) {
+        const int best = ledger.best_tilt(times, eps);
+        const double bound = log_chernoff(ledger.at(best), {times}, eps);
+        if (bound > -0.7) {  // delta is large, or all of it: then the line may be one for 1 - delta
+            const int negative = ledger.best_negative_tilt(times, eps);
+            const double other = log_chernoff(ledger.at(negative), {times}, eps);
+            if (other < bound) return {complement_by_line(ledger, negative, times, eps, other, strategy)};
+        }
+        const int tilt_index = best - strategy.tilt_offset;
+        if (tilt_index < TiltGrid::first_positive) return {};
+        return attempt_of(delta_at_tilt(ledger, tilt_index, times, eps, bound - 3.0, strategy));
+    }
+
+    LineAttempt epsilon(TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
+        const double log_delta = std::log(delta);
+        const int best = ledger.best_tilt_for_delta(times, log_delta);
+        const double upper = ledger.chernoff_epsilon(best, {times}, log_delta);
+        if (!(upper > 0.0)) return at_zero(ledger, times, delta, strategy);
+        const int tilt_index = best - strategy.tilt_offset;
+        if (tilt_index < TiltGrid::first_positive) return {};
+        return epsilon_at_tilt(ledger, tilt_index, times, delta, upper, strategy);
+    }
+
+    // Errors are allowed in proportion to delta. The first guess of delta, e^{log_value}, comes
+    // from Chernoff's bound; where the sum says that delta is much smaller, a sharper line is
+    // chosen.
+    ContourResult delta_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double eps, double log_value,
+                                const Strategy& strategy) {
+        const double width = strategy.smoothing.value;
+        const auto make_line = [&](int index) {
+            const Repeated repeated{times, smoothing_at(ledger, index, strategy.smoothing, width)};
+            return choose_line(ledger, index, repeated, eps, log_value + tolerance(strategy));
+        };
+        ContourResult best;
+        for (int attempt = 0; attempt < 4; ++attempt) {
+            Line line = line_with_fewest_nodes(tilt_index, eps, 3.0, strategy.max_nodes, make_line);
+            if (line.node_count > strategy.max_nodes || !line.prepare()) return best;
+            const LineSum s = summer_(line, eps);
+            best = narrower(best, delta_bracket(summer_, line, s, eps));
+            if (best.relative_width() < max(1e-10, 2.0 * width) || !best.improvable_by_more_nodes()) break;
+            if (!(s.value > 0.0)) break;
+            const double next = s.log_unit + std::log(s.value) - 1.0;
+            if (!(next < log_value - 0.5)) break;
+            log_value = next;
+        }
+        return best;
+    }
+
+    bool certainly_below(TruncatedLedger& ledger, double times, double eps, double log_delta) {
+        return contour::certainly_below(ledger, summer_, times, eps, log_delta);
+    }
+    double work() const { return summer_.work(); }
+    std::size_t bytes() const { return summer_.bytes(); }
+
+  private:
+    // What alias and truncation may be, each, relatively, as logarithms: less where nodes are few.
+    static constexpr double sharp_tolerance = -28.0, tolerance_of_many_nodes = -21.0;
+    static constexpr double smoothed_tolerance = -14.0;
+    static double tolerance(const Strategy& strategy) {
+        return strategy.smoothing.value > 0.0 ? smoothed_tolerance : sharp_tolerance;
+    }
+    static LineAttempt attempt_of(const ContourResult& found) {
+        return {found, found.usable && found.dominated_by_rounding() && !found.narrower_than(narrow_width)};
+    }
+
+    ContourResult complement_by_line(TruncatedLedger& ledger, int tilt_index, double times, double eps,
+                                     double log_value, const Strategy& strategy) {
+        const double log_allowed = max(log_value, -40.0) - 3.0 + tolerance(strategy);
+        const double smoothing = smoothing_at(ledger, tilt_index, strategy.smoothing, strategy.smoothing.value);
+        Line line = choose_line(ledger, tilt_index, {times, smoothing}, eps, log_allowed);
+        if (!line.prepare()) return {};
+        return complement_bracket(summer_, line, eps);
+    }
+
+    // The first line is chosen for Chernoff's epsilon, which is too large to judge its errors by;
+    // the second for the root of the first.
+    LineAttempt epsilon_at_tilt(TruncatedLedger& ledger, int tilt_index, double times, double delta, double eps,
+                                const Strategy& strategy) {
+        const double log_delta = std::log(delta), width = strategy.smoothing.value;
+        // Rounding is about T e^growth 1e-13.
+        const double max_growth = max(9.0 - std::log(times * ledger.count()), 4.0);
+        ContourResult best;
+        double log_tolerance = tolerance(strategy);
+        for (int attempt = 0; attempt < 2; ++attempt) {
+            const auto make_line = [&](int index) {
+                const double c = ledger.at(index).c, allowed = width > 0.0 ? max(width * eps, 1e-10) : 0.0;
+                const Repeated repeated{times, smoothing_at(ledger, index, strategy.smoothing, c * allowed)};
+                return choose_line(ledger, index, repeated, eps, log_delta + log_tolerance);
+            };
+            Line line = make_line(tilt_index);
+            if (line.node_count > few_nodes) {
+                log_tolerance = max(log_tolerance, tolerance_of_many_nodes);
+                line = line_with_fewest_nodes(tilt_index, eps, max_growth, strategy.max_nodes, make_line);
+            }
+            if (line.node_count > strategy.max_nodes || !line.prepare()) break;
+            const double root = summer_.root(line, log_delta, eps);
+            if (root <= 0.0) return at_zero(ledger, times, delta, strategy);
+            if (!(root < infinity)) break;
+            best = narrower(best, epsilon_bracket(summer_, line, delta, root));
+            const double wanted = max(log_tolerance == sharp_tolerance ? 1e-10 : 1e-7, 2.0 * width);
+            if (best.narrower_than(wanted) || !best.improvable_by_more_nodes()) break;
+            eps = root;
+        }
+        return attempt_of(best);
+    }
+
+    // Says only whether epsilon is 0: whether delta(0) is at most delta.
+    LineAttempt at_zero(TruncatedLedger& ledger, double times, double delta, const Strategy& strategy) {
+        LineAttempt attempt = this->delta(ledger, times, 0.0, strategy);
+        ContourResult& r = attempt.result;
+        r.usable = r.usable && r.upper <= delta;
+        r.lower = r.upper = 0.0;
+        attempt.lower_tilt_may_help = attempt.lower_tilt_may_help && !r.usable;
+        return attempt;
+    }
+
+    LineSummer summer_;
+};
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::contour

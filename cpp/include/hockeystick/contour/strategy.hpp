@@ -28,6 +28,8 @@ struct Strategy {
 
 // A bracket that narrow ends the search.
 inline constexpr double narrow_width = 1e-6;
+// A bracket of slices that narrow is not worth a long line.
+inline constexpr double narrow_for_slices = 1e-5;
 // One of a deep delta that narrow ends it too.
 inline constexpr double enough_for_deep_delta = 1e-2;
 // A bracket that narrow is not worth smoothing.
@@ -59,7 +61,7 @@ inline std::vector<Strategy> strategies(const StrategyChoice& choice) {
     std::vector<Strategy> list;
     list.reserve(43);
     append_lines(list, {"line", Method::line, 0.0, choice.loss_cutoff, choice.max_nodes}, "line, lower tilt");
-    const double deep_enough = choice.deep ? enough_for_deep_delta : narrow_width;
+    const double deep_enough = choice.deep ? enough_for_deep_delta : narrow_for_slices;
     if (choice.has_slices && !choice.deep) list.push_back({"slices", Method::slices, narrow_width});
     if (choice.has_slices) {
         list.push_back({"deep slices", Method::deep_slices, narrow_width});
