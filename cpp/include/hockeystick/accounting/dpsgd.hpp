@@ -101,8 +101,8 @@ inline double guessed_shift(double eps, double delta) {
 }
 
 // The feasible x nearest to `start`, which meets the target of delta, but may miss that of epsilon
-// by the width of the engine's brackets. Strides towards `safe` grow until fits(x); then the last one
-// is halved until it is 5e-7 of x, or 1 with `whole`. `safe` if nothing before it fits.
+// by the width of the engine's brackets. Strides towards `safe` grow until fits(x); then the last
+// one is halved until it is 5e-7 of x, or 1 with `whole`. `safe` if nothing before it fits.
 template <class Fits> double retreat(const Fits& fits, double start, double safe, bool whole) {
     if (start == safe || fits(start)) return start;
     const auto moved = [&](double stride) {
