@@ -94,6 +94,21 @@ struct WarmBetween {
     WarmSteps& above;
     WarmSteps* below;
     bool one_for_both_ends;  // `above` serves the lower end too, or no lower end is asked for
+
+    // Whether the losses and the cumulants of `above` serve the lower end too.
+    bool one_law_for_both_ends() const {
+        if (one_for_both_ends || !below) return one_for_both_ends;
+        const Steps &upper = above.steps(), &lower = below->steps();
+        return std::equal(upper.begin(), upper.end(), lower.begin(), lower.end(),
+                          [](const CountedPair& x, const CountedPair& y) {
+                              return x.count == y.count && x.pair->has_law_of(*y.pair);
+                          });
+    }
+    bool gap_is_numerical() const {
+        const Steps& upper = above.steps();
+        return std::any_of(upper.begin(), upper.end(),
+                           [](const CountedPair& step) { return step.pair->is_rounded_to_grid(); });
+    }
 };
 
 }  // namespace HOCKEYSTICK_ISA
