@@ -29,7 +29,7 @@ def outcomes(sigma, scales):
     for scale in scales:
         more, weights = laplace_outcomes(scale)
         losses, masses = np.add.outer(losses, more).ravel(), np.multiply.outer(masses, weights).ravel()
-    return losses, masses
+    return losses, masses / math.fsum(masses.tolist())
 
 
 class Reference:

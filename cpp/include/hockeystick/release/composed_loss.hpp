@@ -25,15 +25,19 @@ class ComposedLoss final : public PrivacyLoss {
         if (eps == infinity) return {1.0, 0.0, 1.0, 0.0};
         if (eps == -infinity) return {0.0, 1.0, 0.0, 1.0};
         const bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
-        const double p = value(eps, Kernel::p_tail, p_above, 0.0), q = value(eps, Kernel::q_tail, q_above, -eps);
+        const double p = tail(eps, Kernel::p_tail, p_above, 0.0), q = tail(eps, Kernel::q_tail, q_above, -eps);
         return {p_above ? 1.0 - p : p, p_above ? p : 1.0 - p, q_above ? 1.0 - q : q, q_above ? q : 1.0 - q};
     }
     // Below 0 by what Q has more than P where the loss is at most eps.
     double delta(double eps) const override {
         if (eps == infinity) return 0.0;
         if (eps == -infinity) return 1.0;
-        const double value_there = value(eps, Kernel::delta, eps >= 0.0, 0.0);
-        return eps >= 0.0 ? value_there : min(value_there - std::expm1(eps), 1.0);
+        const LogValue found = known(eps, Kernel::delta, eps >= 0.0, 0.0);
+        if (!precise(found)) {  // far below the mean: no small difference of the tails
+            const LossMasses m = masses(eps);
+            return min(require_digits(m.p_above - std::exp(eps) * m.q_above), 1.0);
+        }
+        return eps >= 0.0 ? exponential(found) : min(exponential(found) - std::expm1(eps), 1.0);
     }
     double lowest() const override { return -infinity; }
     double highest() const override { return infinity; }
@@ -56,20 +60,35 @@ class ComposedLoss final : public PrivacyLoss {
 
   private:
     using Kernel = ComposedTransform::Kernel;
-    static constexpr double most_error = 1e-11;      // relative, at a value of 1
+    static constexpr double most_error = 3e-10;      // relative, at a value of 1
     static constexpr double error_of_depth = 1e-13;  // for each unit of its logarithm
     static constexpr double least_log = -760.0;      // e^-760 is 0 in doubles
     static constexpr int outline_points = 200;
+    static constexpr const char* no_digits = "a tail of a composition has no digits. This is a bug in hockeystick.";
 
-    // e^moved times the kernel's value.
-    double value(double eps, Kernel kernel, bool above, double moved) const {
+    // e^moved times the kernel's value; -infinity for what is 0 in doubles.
+    LogValue known(double eps, Kernel kernel, bool above, double moved) const {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (law_.is_below(eps, above, least_log - max(moved, 0.0))) return 0.0;
-        const LogValue found = law_.at(eps, kernel, above);
-        const double log_value = found.log_value + moved;
-        if (!(found.error <= most_error + error_of_depth * std::fabs(log_value)))
-            throw std::runtime_error("a tail of a composition has no digits. This is a bug in hockeystick.");
-        return log_value < least_log ? 0.0 : std::exp(min(log_value, 0.0));
+        if (law_.is_below(eps, above, least_log - max(moved, 0.0))) return {-infinity, 0.0};
+        LogValue found = law_.at(eps, kernel, above);
+        found.log_value += moved;
+        return found;
+    }
+    static bool precise(const LogValue& found) {
+        return found.error <= most_error + error_of_depth * std::fabs(found.log_value);
+    }
+    static double exponential(const LogValue& found) {
+        return found.log_value < least_log ? 0.0 : std::exp(min(found.log_value, 0.0));
+    }
+    double tail(double eps, Kernel kernel, bool above, double moved) const {
+        const LogValue found = known(eps, kernel, above, moved);
+        if (!precise(found)) throw std::runtime_error(no_digits);
+        return exponential(found);
+    }
+    // A difference of tails of precise digits, which cost it as many as it is small.
+    static double require_digits(double difference) {
+        if (!(difference > 0.05)) throw std::runtime_error(no_digits);
+        return difference;
     }
 
     ComposedTransform law_;

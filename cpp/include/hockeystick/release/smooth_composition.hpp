@@ -90,7 +90,7 @@ class SmoothComposition final : public Pair {
     }
 
   private:
-    static constexpr double least_shift = 1e-3, most_shift = 20.0, most_ratio = 20.0;
+    static constexpr double least_shift = 1e-3, most_shift = 20.0, most_ratio = 10.0;
 
     static const CountedPair* gaussian_part(const Steps& steps) {
         const CountedPair* found = nullptr;
