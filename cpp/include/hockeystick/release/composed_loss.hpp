@@ -24,9 +24,7 @@ class ComposedLoss final : public PrivacyLoss {
     LossMasses masses(double eps) const override {
         if (eps == infinity) return {1.0, 0.0, 1.0, 0.0};
         if (eps == -infinity) return {0.0, 1.0, 0.0, 1.0};
-        const bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
-        const double p = tail(eps, Kernel::p_tail, p_above, 0.0), q = tail(eps, Kernel::q_tail, q_above, -eps);
-        return {p_above ? 1.0 - p : p, p_above ? p : 1.0 - p, q_above ? 1.0 - q : q, q_above ? q : 1.0 - q};
+        return tails(eps).masses;
     }
     // Below 0 by what Q has more than P where the loss is at most eps.
     double delta(double eps) const override {
@@ -34,8 +32,10 @@ class ComposedLoss final : public PrivacyLoss {
         if (eps == -infinity) return 1.0;
         const LogValue found = known(eps, Kernel::delta, eps >= 0.0, 0.0);
         if (!precise(found)) {  // far below the mean: no small difference of the tails
-            const LossMasses m = masses(eps);
-            return min(require_digits(m.p_above - std::exp(eps) * m.q_above), 1.0);
+            const Tails t = tails(eps);
+            const double value = t.masses.p_above - std::exp(eps) * t.masses.q_above;
+            if (!(t.p_error + std::exp(eps) * t.q_error <= most_error * value)) throw std::runtime_error(no_digits);
+            return min(value, 1.0);
         }
         return eps >= 0.0 ? exponential(found) : min(exponential(found) - std::expm1(eps), 1.0);
     }
@@ -80,15 +80,21 @@ class ComposedLoss final : public PrivacyLoss {
     static double exponential(const LogValue& found) {
         return found.log_value < least_log ? 0.0 : std::exp(min(found.log_value, 0.0));
     }
-    double tail(double eps, Kernel kernel, bool above, double moved) const {
-        const LogValue found = known(eps, kernel, above, moved);
-        if (!precise(found)) throw std::runtime_error(no_digits);
-        return exponential(found);
-    }
-    // A difference of tails of precise digits, which cost it as many as it is small.
-    static double require_digits(double difference) {
-        if (!(difference > 0.05)) throw std::runtime_error(no_digits);
-        return difference;
+    // The masses on both sides of eps, and what those above err by, absolutely.
+    struct Tails {
+        LossMasses masses;
+        double p_error, q_error;
+    };
+    Tails tails(double eps) const {
+        const bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
+        const LogValue log_p = known(eps, Kernel::p_tail, p_above, 0.0),
+                       log_q = known(eps, Kernel::q_tail, q_above, -eps);
+        if (!precise(log_p) || !precise(log_q)) throw std::runtime_error(no_digits);
+        const double p = exponential(log_p), q = exponential(log_q);
+        const double p_error = (log_p.error + 1e-13) * p, q_error = (log_q.error + 1e-13) * q;
+        return {{p_above ? 1.0 - p : p, p_above ? p : 1.0 - p, q_above ? 1.0 - q : q, q_above ? q : 1.0 - q},
+                p_error + four_roundings,
+                q_above ? q_error : q_error + four_roundings};
     }
 
     ComposedTransform law_;
