@@ -104,10 +104,15 @@ struct WarmBetween {
                               return x.count == y.count && x.pair->has_law_of(*y.pair);
                           });
     }
+    // Whether what lies between both ends is that between tables on either side of the same laws.
     bool gap_is_numerical() const {
-        const Steps& upper = above.steps();
-        return std::any_of(upper.begin(), upper.end(),
-                           [](const CountedPair& step) { return step.pair->is_rounded_to_grid(); });
+        if (!below) return false;
+        const Steps &upper = above.steps(), &lower = below->steps();
+        return std::equal(
+            upper.begin(), upper.end(), lower.begin(), lower.end(), [](const CountedPair& x, const CountedPair& y) {
+                if (x.count != y.count) return false;
+                return x.pair->has_law_of(*y.pair) || (x.pair->is_rounded_to_grid() && y.pair->is_rounded_to_grid());
+            });
     }
 };
 
