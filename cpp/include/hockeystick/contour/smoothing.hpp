@@ -22,7 +22,7 @@ struct SmoothingWidth {
     bool least = false;
 };
 inline constexpr SmoothingWidth smoothing_widths[] = {
-    {2.5e-7, 1024.0, true}, {2.5e-7, 24576.0}, {1e-5, 32768.0}, {1e-4, infinity}, {4e-6, infinity}};
+    {5e-7, 1024.0, true}, {5e-7, 16384.0}, {1e-5, 32768.0}, {1e-4, infinity}, {4e-6, infinity}};
 
 // The shift of the step that widens a bracket at tilt c by `width`, relatively, where p = c (c + 1)
 // delta, as it nearly is at the saddle point. A power of sqrt 2, so that nodes may be shared; 0 for
