@@ -14,7 +14,7 @@ namespace hs = hockeystick;
 std::vector<hs::pld::Step> steps_of(const steps::Counted& entries, bool forward) {
     std::vector<hs::pld::Step> result;
     for (const hs::mechanism::CountedPair& step : steps::counted(entries))
-        result.push_back({step.pair->loss(steps::direction_of(forward)), step.count});
+        result.push_back({step.pair->loss_for_grid(steps::direction_of(forward)), step.count});
     return result;
 }
 

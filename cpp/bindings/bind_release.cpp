@@ -33,8 +33,10 @@ struct MergeKey {
     }
 };
 
-// Computes in a worker that Ctrl-C stops.
+// Computes in a worker that Ctrl-C stops. A thread without the interpreter's lock, as that of an
+// engine which asks for a table, computes it itself.
 template <class Value, class Make> Value in_worker(const Make& make) {
+    if (!PyGILState_Check()) return make(nullptr);
     Value value{};
     grid::run_in_worker([&](const std::atomic<bool>& stop) { value = make(&stop); });
     return value;

@@ -54,3 +54,13 @@ def test_share_beside_a_step_that_reveals():
     explained = accountant.explain(eps=0.5)
     width = (explained.bracket.upper - explained.bracket.lower) / explained.bracket.upper
     assert 0.0 < explained.shares["pairs"] <= width
+
+
+def test_tables_of_one_law_have_no_share():
+    """One of several steps is between tables of one law, a numerical width; several of them have another pair below."""
+    one, several = (
+        hs.Accountant().compose(hs.RandomAllocation(hs.Gaussian(2.0), 12, selected), 30).explain(delta=1e-6).shares
+        for selected in (1, 3)
+    )
+    assert "pairs" not in one
+    assert several["pairs"] > 0.0

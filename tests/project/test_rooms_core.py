@@ -25,7 +25,7 @@ LAYERS = {  # room -> rooms it may include; a room stands below those that may i
     "mechanism": "numeric divergence loss cumulant",
     "contour": "numeric divergence simd cumulant mechanism",
     "pld": "numeric divergence loss",
-    "release": "numeric divergence loss allocation mechanism pld",
+    "release": "numeric divergence loss allocation cumulant mechanism pld",
     "federated": "numeric divergence hidden_state",
     "accounting": "numeric divergence loss simd mechanism contour pld",
 }

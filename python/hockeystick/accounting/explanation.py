@@ -36,7 +36,7 @@ class Explanation:
         Relative errors of delta in the winning direction, by origin ("alias", "truncation", "rounding", "smoothing",
         "missing"), as far as the engine tells them apart. "pairs" is the part of the bracket's relative width that lies
         between what the dominating pairs leak and what is attained by pairs below: no computing narrows it. It is absent
-        where both are the same.
+        where both are the same, and where they are tables on either side of one law.
     assumptions : tuple of str
         What must be true of the algorithm for the number to hold.
     tried : tuple of str

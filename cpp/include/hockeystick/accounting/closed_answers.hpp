@@ -20,7 +20,8 @@ inline void answer_one_step(const WarmBetween& steps, Direction direction, const
     const Interval above = ask(only);
     answer.lower = above.lower, answer.upper = above.upper;
     answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
-    if (steps.one_for_both_ends) return;
+    if (steps.one_law_for_both_ends()) return;
+    answer.gap_is_numerical = steps.gap_is_numerical();
     answer.dominating_lower = above.lower;
     const Steps& below = steps.below ? steps.below->steps() : Steps{};
     answer.lower = below.empty() ? 0.0 : infinity, answer.attained_upper = below.size() > 1 ? infinity : 0.0;
@@ -35,7 +36,7 @@ inline void answer_one_step(const WarmBetween& steps, Direction direction, const
 // Limits whose upper ends are those of the steps above, and whose lower ends hold for those below.
 inline Limits limits(const WarmBetween& steps, Direction direction) {
     Limits limit = steps.above.limits(direction);
-    if (steps.one_for_both_ends) return limit;
+    if (steps.one_law_for_both_ends()) return limit;
     const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
     limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
     limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);

@@ -130,7 +130,7 @@ class Engine {
             return best;
         }
         if (options.engine != EngineChoice::pld)
-            best = both_ends(std::move(best), steps,
+            best = both_ends(std::move(best), steps, steps.one_law_for_both_ends(),
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
         const bool enough = best.settled(question) || best.decided(options.threshold);
@@ -148,12 +148,14 @@ class Engine {
     }
 
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may
-    // exceed the truth; then the lower end comes from a second question, about steps.below.
-    template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, const Ask& ask) {
+    // exceed the truth; then the lower end comes from a second question, about steps.below. `one`
+    // says that steps.above serve both.
+    template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, bool one, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
         found.dominating_lower = found.lower;
-        if (!steps.one_for_both_ends) {
+        if (!one) {
+            found.gap_is_numerical = steps.gap_is_numerical();
             const Answer attained = steps.below ? ask(*steps.below) : Answer{};
             found.attained_upper = attained.upper, found.lower = min(attained.lower, found.upper);
         }
@@ -177,7 +179,7 @@ class Engine {
     Answer by_losses(Answer best, const WarmBetween& steps, Direction direction, const Question& question,
                      double other_upper) {
         const auto ask = [&](double tolerance) {
-            return both_ends(best, steps, [&](WarmSteps& side) {
+            return both_ends(best, steps, steps.one_for_both_ends, [&](WarmSteps& side) {
                 return compose_losses(side.steps(), direction, question, tolerance);
             });
         };
@@ -189,7 +191,7 @@ class Engine {
         pld::PldBracket found{};
         const auto compose = [&](const std::atomic<bool>* stop) {
             std::vector<pld::Step> losses;
-            for (const CountedPair& step : steps) losses.push_back({step.pair->loss(direction), step.count});
+            for (const CountedPair& step : steps) losses.push_back({step.pair->loss_for_grid(direction), step.count});
             pld::PldSettings settings;
             settings.tolerance = tolerance, settings.stop = stop;
             const pld::Composition composition(std::move(losses), settings);

@@ -120,10 +120,12 @@ struct Answer {
     // What the pairs that dominate leak at least, if an engine was asked, and what is attained
     // leaks at most. Where one list of pairs serves both ends, the second is infinite.
     double dominating_lower = 0.0, attained_upper = infinity;
+    bool gap_is_numerical = false;  // the two lists are tables on either side of the same laws
 
     // The part of the width that lies between the two lists of pairs. No computing mends it; the
     // rest is numerical.
     double between_pairs() const {
+        if (gap_is_numerical) return 0.0;
         const double top = min(dominating_lower, upper), bottom = max(attained_upper, lower);
         return top > bottom ? top - bottom : 0.0;
     }
@@ -167,7 +169,9 @@ inline Answer better(Answer one, Answer other) {
     const double dominating = max(one.dominating_lower, other.dominating_lower);
     const double attained = min(one.attained_upper, other.attained_upper);
     Answer winner = std::move(other.upper <= one.upper ? other : one);
+    const bool numerical = one.gap_is_numerical || other.gap_is_numerical;
     winner.lower = lower, winner.dominating_lower = dominating, winner.attained_upper = attained;
+    winner.gap_is_numerical = numerical;
     return winner;
 }
 

@@ -94,6 +94,26 @@ struct WarmBetween {
     WarmSteps& above;
     WarmSteps* below;
     bool one_for_both_ends;  // `above` serves the lower end too, or no lower end is asked for
+
+    // Whether the losses and the cumulants of `above` serve the lower end too.
+    bool one_law_for_both_ends() const {
+        if (one_for_both_ends || !below) return one_for_both_ends;
+        const Steps &upper = above.steps(), &lower = below->steps();
+        return std::equal(upper.begin(), upper.end(), lower.begin(), lower.end(),
+                          [](const CountedPair& x, const CountedPair& y) {
+                              return x.count == y.count && x.pair->has_law_of(*y.pair);
+                          });
+    }
+    // Whether what lies between both ends is that between tables on either side of the same laws.
+    bool gap_is_numerical() const {
+        if (!below) return false;
+        const Steps &upper = above.steps(), &lower = below->steps();
+        return std::equal(
+            upper.begin(), upper.end(), lower.begin(), lower.end(), [](const CountedPair& x, const CountedPair& y) {
+                if (x.count != y.count) return false;
+                return x.pair->has_law_of(*y.pair) || (x.pair->is_rounded_to_grid() && y.pair->is_rounded_to_grid());
+            });
+    }
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -148,6 +148,7 @@ class DiscretePairs : public Pair {
         const Masses& masses = direction == Direction::remove ? remove_ : add_;
         return std::make_shared<DiscreteLoss>(masses.p, masses.q);
     }
+    bool is_rounded_to_grid() const override { return parts_.known(); }
     bool symmetric() const override { return false; }
     double renyi(double order, double rate, Direction direction) const override {
         if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);

@@ -79,6 +79,17 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // The privacy loss of one release.
     virtual Loss loss(Direction direction) const = 0;
 
+    // The same as a table, for engines that look up thousands of losses; it may leak more or less
+    // than `loss` says, as the end of the bracket needs that the pair is for.
+    virtual Loss loss_for_grid(Direction direction) const { return loss(direction); }
+
+    // Whether the pairs of a bracket's two ends are tables on either side of one law. What lies
+    // between them is then a numerical error, not a gap between a bound and what is attained.
+    virtual bool is_rounded_to_grid() const { return false; }
+
+    // Whether `loss` and `cumulant` are those of the other pair.
+    virtual bool has_law_of(const Pair& other) const { return equals(other); }
+
     // Whether both directions have the same divergence at every eps.
     virtual bool symmetric() const { return true; }
 

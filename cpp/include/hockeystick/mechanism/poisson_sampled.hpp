@@ -17,10 +17,14 @@ class PoissonSampled final : public Pair {
     PoissonSampled(PairPointer base, double rate) : base_(std::move(base)), rate_(rate) {
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
     }
-    Loss loss(Direction direction) const override {
-        Loss whole = base_->loss(direction);
-        if (direction == Direction::remove) return std::make_shared<PoissonRemoveLoss>(std::move(whole), rate_);
-        return std::make_shared<PoissonAddLoss>(std::move(whole), rate_);
+    Loss loss(Direction direction) const override { return sampled_loss_of(base_->loss(direction), direction); }
+    Loss loss_for_grid(Direction direction) const override {
+        return sampled_loss_of(base_->loss_for_grid(direction), direction);
+    }
+    bool is_rounded_to_grid() const override { return base_->is_rounded_to_grid(); }
+    bool has_law_of(const Pair& other) const override {
+        const auto* sample = dynamic_cast<const PoissonSampled*>(&other);
+        return sample && sample->rate_ == rate_ && base_->has_law_of(*sample->base_);
     }
     bool symmetric() const override { return false; }
     bool has_cumulant(double rate) const override { return rate == 1.0 && base_->has_cumulant(rate_); }
@@ -61,6 +65,11 @@ class PoissonSampled final : public Pair {
     double rate() const { return rate_; }
 
   private:
+    Loss sampled_loss_of(Loss whole, Direction direction) const {
+        if (direction == Direction::remove) return std::make_shared<PoissonRemoveLoss>(std::move(whole), rate_);
+        return std::make_shared<PoissonAddLoss>(std::move(whole), rate_);
+    }
+
     PairPointer base_;
     double rate_;
 };

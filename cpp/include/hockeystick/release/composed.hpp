@@ -14,6 +14,7 @@
 #include <hockeystick/mechanism/registry.hpp>
 #include <hockeystick/mechanism/steps.hpp>
 #include <hockeystick/pld/composed_pair.hpp>
+#include <hockeystick/release/smooth_composition.hpp>
 
 namespace hockeystick::release {
 inline namespace HOCKEYSTICK_ISA {
@@ -31,7 +32,7 @@ inline constexpr double most_releases = 1e4;
 // The outcomes of a pair that leaks at least, or at most, what one direction of the steps does.
 inline Masses merged_pair(const Steps& steps, Direction direction, End end, const std::atomic<bool>* stop = nullptr) {
     std::vector<pld::Step> losses;
-    for (const CountedPair& step : steps) losses.push_back({step.pair->loss(direction), step.count});
+    for (const CountedPair& step : steps) losses.push_back({step.pair->loss_for_grid(direction), step.count});
     const bool raised = end == End::upper;
     return pld::composed_pair(losses, raised, raised ? raised_points : lowered_points, stop);
 }
@@ -58,8 +59,8 @@ inline std::vector<std::vector<double>> place(const CountedPair& step) {
     return result;
 }
 
-// One direction of steps without a closed form. All Gaussian steps are merged into one first.
-inline Masses merge_discrete(const Steps& steps, Direction direction, End end, const Merge& merge) {
+// Steps without a closed form, in an order of their own. All Gaussian steps are merged into one.
+inline Steps merged_gaussians(const Steps& steps, End end) {
     Steps gaussians, kept;
     for (const CountedPair& step : steps)
         if (step.pair->leaks()) (step.pair->is_gaussian() ? gaussians : kept).push_back(step);
@@ -67,15 +68,25 @@ inline Masses merge_discrete(const Steps& steps, Direction direction, End end, c
     double releases = 0.0;
     for (const CountedPair& step : kept) releases += step.count;
     require(releases <= most_releases, "a sample's releases other than Gaussian", "be at most 10000", releases);
-    if (kept.empty()) return {{1.0}, {1.0}};
     std::stable_sort(kept.begin(), kept.end(),
                      [](const CountedPair& x, const CountedPair& y) { return place(x) < place(y); });
+    return kept;
+}
+
+// One direction of steps without a closed form.
+inline Masses merge_discrete(const Steps& steps, Direction direction, End end, const Merge& merge) {
+    const Steps kept = merged_gaussians(steps, end);
+    if (kept.empty()) return {{1.0}, {1.0}};
     return merge(kept, direction, end);
 }
 
 // A composition as one release, for both directions.
 inline PairPointer as_one(const Steps& steps, End end, const Merge& merge = merge_now) {
     if (PairPointer whole = closed_form(steps, end)) return whole;
+    const Steps kept = merged_gaussians(steps, end);
+    if (SmoothComposition::covers(kept))
+        return std::make_shared<SmoothComposition>(kept, end,
+                                                   [=](Direction direction) { return merge(kept, direction, end); });
     return std::make_shared<DiscretePairs>(merge_discrete(steps, Direction::remove, end, merge),
                                            merge_discrete(steps, Direction::add, end, merge), steps);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 
 #include <hockeystick/allocation/label_counts.hpp>
 #include <hockeystick/allocation/mean_moments.hpp>
@@ -32,7 +33,8 @@ class AllocatedPairs final : public DiscretePairs {
   public:
     AllocatedPairs(allocation::AllocationPairs pairs, double shift, std::int64_t num_steps)
         : DiscretePairs(std::move(pairs.removed), std::move(pairs.added)), shift_(shift),
-          num_steps_(static_cast<double>(num_steps)), logs_(allocation::mean_moments(shift, num_steps).logs) {}
+          num_steps_(static_cast<double>(num_steps)) {}
+    bool is_rounded_to_grid() const override { return true; }
     double renyi(double order, double rate, Direction direction) const override {
         const double by_curve = Pair::renyi(order, rate, direction);
         return direction == Direction::remove ? min(by_curve, by_moments(order)) : by_curve;
@@ -49,16 +51,32 @@ class AllocatedPairs final : public DiscretePairs {
 
   private:
     double by_moments(double order) const {
-        if (order <= 2.0) return logs_[2] * renyi_up;
+        if (order <= 2.0) return logs()[2] * renyi_up;
         if (order > allocation::most_moment) return infinity;
         const double low = std::floor(order), part = order - low;
         const auto n = static_cast<std::size_t>(low);
-        const double right = part > 0.0 ? logs_[n + 1] : 0.0;
-        return ((1.0 - part) * logs_[n] + part * right) / (order - 1.0) * renyi_up;
+        const double right = part > 0.0 ? logs()[n + 1] : 0.0;
+        return ((1.0 - part) * logs()[n] + part * right) / (order - 1.0) * renyi_up;
+    }
+
+    // Of the moments where a record is removed; few questions need them.
+    const std::vector<double>& logs() const {
+        std::call_once(
+            made_, [this] { logs_ = allocation::mean_moments(shift_, static_cast<std::int64_t>(num_steps_)).logs; });
+        return logs_;
     }
 
     double shift_, num_steps_;
-    std::vector<double> logs_;  // of the moments where a record is removed
+    mutable std::once_flag made_;
+    mutable std::vector<double> logs_;
+};
+
+// The same for the lower end.
+class AttainedPairs final : public DiscretePairs {
+  public:
+    explicit AttainedPairs(allocation::AllocationPairs pairs)
+        : DiscretePairs(std::move(pairs.removed), std::move(pairs.added)) {}
+    bool is_rounded_to_grid() const override { return true; }
 };
 
 // The pair of one of several steps for either end, or that of several of them for the lower end. A
@@ -84,7 +102,7 @@ inline PairPointer dominated_by_subset(const Selection& s, const std::atomic<boo
 inline PairPointer allocated(const Selection& s, End end, const std::atomic<bool>* stop = nullptr) {
     if (s.selected > 1) return dominated_by_subset(s, stop);
     auto pairs = allocation::random_allocation_pairs(s.shift, s.steps, end == End::upper, stop);
-    if (end == End::lower) return std::make_shared<DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
+    if (end == End::lower) return std::make_shared<AttainedPairs>(std::move(pairs));
     return std::make_shared<AllocatedPairs>(std::move(pairs), s.shift, s.steps);
 }
 

@@ -1,0 +1,137 @@
+"""Samples of compositions with a Gaussian part: certified brackets against integrals over the outcomes of all parts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+# Gauss-Legendre on [-1, 1], for the losses of Laplace noise between its atoms
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+
+def laplace_outcomes(scale):
+    """Return the losses of Laplace noise and their masses without the record: two atoms, and nodes in between."""
+    r = 1.0 / scale
+    losses = np.concatenate([[-r, r], r * NODES])
+    return losses, np.concatenate([[0.5, 0.5 * math.exp(-r)], 0.25 * r * WEIGHTS * np.exp(-0.5 * (r + r * NODES))])
+
+
+def outcomes(sigma, scales):
+    """Return base losses and masses of Gaussian noise and of Laplace noise of each scale, on one record."""
+    x = np.linspace(-12.0, 12.0, 73)
+    losses, masses = x / sigma - 0.5 / sigma**2, np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    for scale in scales:
+        more, weights = laplace_outcomes(scale)
+        losses, masses = np.add.outer(losses, more).ravel(), np.multiply.outer(masses, weights).ravel()
+    return losses, masses / math.fsum(masses.tolist())
+
+
+class Reference:
+    """The transform of a sample's loss on one line, and with it delta by an inversion integral, in plain NumPy."""
+
+    def __init__(self, sigma, scales, rate, direction, tilt):
+        losses, masses = outcomes(sigma, scales)
+        mixed = np.log1p(rate * np.expm1(losses))
+        self.tilt, self.loss = tilt, mixed if direction == "remove" else -mixed
+        self.p = masses * np.exp(mixed) if direction == "remove" else masses
+        tilted = self.p * np.exp(tilt * self.loss)
+        self.log_moment = math.log(tilted.sum())
+        self.weights = tilted / tilted.sum()
+        self.mean = float(self.weights @ self.loss)
+        self.deviation = math.sqrt(self.weights @ (self.loss - self.mean) ** 2)
+
+    def delta(self, steps, deviations):
+        """Return (eps, delta) at a distance from the tilted mean; None where a few hundred nodes are not enough."""
+        spread = self.deviation * math.sqrt(steps)
+        eps = steps * self.mean + deviations * spread
+        if eps <= 0.0:
+            return None
+        h = 2 * math.pi / (60.0 * spread + 40.0 / self.tilt)
+        omega, total, phi = 0.0, 0.5 / (self.tilt * (self.tilt + 1.0)), 1.0
+        for k in range(1, 400):
+            omega = k * h
+            phi = complex(self.weights @ np.exp(1j * omega * (self.loss - self.mean)))
+            s = complex(self.tilt, omega)
+            total += (phi**steps * np.exp(-1j * omega * (eps - steps * self.mean)) / (s * (s + 1.0))).real
+            if abs(phi) ** steps < 1e-13:
+                break
+        else:
+            return None
+        return eps, h / math.pi * total * math.exp(steps * self.log_moment - self.tilt * eps)
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(
+    ("sigma", "scales", "rate"), [(2.0, [4.0, 4.0], 0.1), (1.0, [3.0], 0.05), (5.0, [10.0, 7.0], 0.02)]
+)
+def test_brackets_hold_an_integral_over_the_outcomes(sigma, scales, rate, direction):
+    """Delta of many steps is enclosed, and the bracket is narrow: against an inversion integral that shares no code."""
+    compared = 0
+    for steps in (300, 3000):
+        scale = rate * math.sqrt(math.expm1(1.0 / sigma**2) * steps)
+        for strength in (1.0, 2.5):
+            found = Reference(sigma, scales, rate, direction, strength / scale).delta(steps, 0.3)
+            if found is None or found[1] < 1e-100:
+                continue
+            eps, truth = found
+            parts = [(hs.Gaussian(sigma), 1)] + [(hs.Laplace(scale_of), 1) for scale_of in scales]
+            bracket = hs.Accountant().compose(hs.PoissonSampled(hs.Composed(parts), rate), steps).delta_bracket(eps)
+            assert bracket.upper >= truth * (1 - 1e-9)
+            if direction == "remove":  # the larger one
+                assert bracket.lower <= truth * (1 + 1e-9)
+                assert bracket.upper - bracket.lower <= 1e-7 * bracket.upper
+            compared += 1
+    assert compared >= 2
+
+
+@pytest.mark.parametrize(
+    ("sigma", "scale", "rate"), [(1.0, 2.0, 0.1), (0.7, 5.0, 0.3), (4.0, 4.0, 0.01), (10.0, 20.0, 0.05)]
+)
+def test_one_step_by_quadrature(sigma, scale, rate):
+    """One step has an exact formula: delta against mpmath's integral of the Gaussian's divergence over the Laplace losses."""
+    accountant = hs.Accountant().compose(
+        hs.PoissonSampled(hs.Composed([(hs.Gaussian(sigma), 1), (hs.Laplace(scale), 1)]), rate)
+    )
+    with mp.workdps(30):
+        mu, r, q = mp.mpf(1) / mp.mpf(sigma), mp.mpf(1) / mp.mpf(scale), mp.mpf(rate)
+
+        def theta(x):
+            return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+        def base(x):  # with P's masses of the Laplace loss: 1/2 at r, e^-r/2 at -r, e^{(t - r)/2}/4 between
+            middle = mp.quad(lambda t: mp.exp((t - r) / 2) / 4 * theta(x - t), mp.linspace(-r, r, 17))
+            return theta(x - r) / 2 + mp.exp(-r) / 2 * theta(x + r) + middle
+
+        for eps in (0.0, 0.001, 0.1, 0.5, 1.0, 4.0):
+            cut = mp.log(1 + mp.expm1(eps) / q)
+            removed = q * base(cut)
+            inside = 1 + mp.expm1(-mp.mpf(eps)) / q
+            added = (1 - mp.exp(eps) * (1 - q)) * base(-mp.log(inside)) if inside > 0 else mp.mpf(0)
+            truth = max(removed, added)
+            bracket = accountant.delta_bracket(eps)
+            assert bracket.lower <= truth <= bracket.upper
+            assert bracket.upper - bracket.lower <= 1e-9 * bracket.upper + 1e-300
+
+
+def test_tails_at_any_depth():
+    """Certified ends are ordered and the bracket stays narrow down to 1e-290, where a grid would end."""
+    step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(1.5), 1), (hs.Laplace(4.0), 2)]), 0.05)
+    once = hs.Accountant().compose(step)
+    deltas = [once.delta_bracket(eps) for eps in (1.0, 5.0, 10.0, 15.0, 20.0)]
+    assert all(0.0 < one.lower <= one.upper <= one.lower * (1 + 1e-9) for one in deltas)
+    assert all(later.upper < before.lower for before, later in itertools.pairwise(deltas))
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_the_gap_of_grids_is_no_gap_of_pairs(share):
+    """What lies between the tables of a composition is numerical: "pairs" is for gaps that no computing mends."""
+    parts = [(hs.Laplace(4.0), 2), (hs.Laplace(7.0), 1)] + ([(hs.Gaussian(3.0), 1)] if share else [])
+    accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Composed(parts), 0.05), 200)
+    assert "pairs" not in accountant.explain(delta=1e-6).shares
