@@ -28,6 +28,7 @@
 #include <vector>
 
 #include <hockeystick/accounting/closed_answers.hpp>
+#include <hockeystick/accounting/rare_jumps.hpp>
 #include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/pld/composition.hpp>
 
@@ -133,6 +134,12 @@ class Engine {
             best = both_ends(std::move(best), steps,
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
+        if (with_caps && !best.settled(question) && best.upper > other_upper) {
+            const double known = best.upper;
+            best = both_ends(std::move(best), steps, [&](WarmSteps& side) {
+                return by_rare_jumps(side.steps(), direction, question, known, *kernels_, work_);
+            });
+        }
         if (options.engine != EngineChoice::contour && !best.settled(question) && best.upper > other_upper)
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
