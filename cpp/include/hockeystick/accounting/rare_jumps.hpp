@@ -237,22 +237,27 @@ inline Answer by_rare_jumps(const Steps& steps, Direction direction, const Quest
     const double log_delta =
         std::log(question.for_epsilon ? question.value : min(count * step.delta_above(question.value), known_upper));
     if (!(log_delta > least_log_delta)) return answer;
-    const std::unique_ptr<SplitLaw> law = split_for(*steps[0].pair, direction, count, log_delta, kernels);
-    if (!law) return answer;
-    Interval found{};
+    const auto ask = [&](double usual, double largest) {
+        const std::unique_ptr<SplitLaw> law = split_for(*steps[0].pair, direction, count, log_delta, kernels);
+        if (!law) return Interval{0.0, infinity};
+        RareJumps jumps(*law, count, usual, largest, kernels);
+        const Interval found =
+            question.for_epsilon ? jumps.epsilon(question.value, largest) : jumps.delta_refined(question.value);
+        work += jumps.work();
+        return found;
+    };
+    Interval found{0.0, infinity};
     if (question.for_epsilon) {
         const double alone = step.epsilon(question.value / count).lower;  // by one large loss
-        const double largest = known_upper < infinity ? 1.01 * known_upper : 8.0 * alone;
-        if (!(largest > 0.0)) return answer;
-        RareJumps jumps(*law, count, min(alone, largest), largest, kernels);
-        found = jumps.epsilon(question.value, largest);
-        work += jumps.work();
-        if (!(found.upper < infinity)) return answer;
+        for (const double times : {2.0, 16.0, 128.0}) {                   // a wide range needs many knots
+            const double largest = min(1.01 * known_upper, times * alone);
+            if (!(largest > 0.0 && largest < infinity) || found.upper < infinity) break;
+            found = ask(min(alone, largest), largest);
+        }
     } else {
-        RareJumps jumps(*law, count, question.value, question.value, kernels);
-        found = jumps.delta_refined(question.value);
-        work += jumps.work();
+        found = ask(question.value, question.value);
     }
+    if (!(found.upper < infinity)) return answer;
     answer.method = Method::rare_jumps, answer.lower = found.lower, answer.upper = found.upper;
     return answer;
 }
