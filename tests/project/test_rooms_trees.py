@@ -39,6 +39,7 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
 TESTED_BY = {  # files of tests, and the headers of their room that they test, beside the one of the same name
     "accounting/test_accounting": "accountant",
     "accounting/test_engine": "closed_answers closed_forms directed_contours question steps warm_steps",
+    "accounting/test_rare_jumps": "bulk_curve gaussian_jumps",
     "accounting/test_renyi": "renyi_cap",
     "allocation/test_random_allocation": "lattice_law lattice_sum log_normal_law",
     "chain/test_markov": (

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include <hockeystick/accounting/closed_answers.hpp>
+#include <hockeystick/accounting/rare_jumps.hpp>
 #include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/pld/composition.hpp>
 
@@ -133,8 +134,16 @@ class Engine {
             best = both_ends(std::move(best), steps, steps.one_law_for_both_ends(),
                              [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
         if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
-        const bool enough = best.settled(question) || best.decided(options.threshold);
-        if (options.engine != EngineChoice::contour && !enough && best.upper > other_upper)
+        const auto wants_more = [&] {
+            return !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
+        };
+        if (with_caps && wants_more()) {
+            const double known = best.upper;
+            best = both_ends(std::move(best), steps, steps.one_for_both_ends, [&](WarmSteps& side) {
+                return by_rare_jumps(side.steps(), direction, question, known, *kernels_, work_);
+            });
+        }
+        if (options.engine != EngineChoice::contour && wants_more())
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);

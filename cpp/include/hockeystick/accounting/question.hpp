@@ -66,6 +66,7 @@ enum class Method {
     pld,
     gaussian_without_sampling,
     near_largest_loss,
+    rare_jumps,
     renyi,
     adaptive_range,
 };
@@ -96,6 +97,8 @@ inline const char* name_of(Method method) {
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:
         return "near the largest loss";
+    case Method::rare_jumps:
+        return "number of large losses";
     case Method::renyi:
         return "renyi";
     case Method::adaptive_range:

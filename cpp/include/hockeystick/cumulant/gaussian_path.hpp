@@ -34,11 +34,12 @@ struct PathEnd {
     double variance, cube, slope;
 };
 
-// Bounds of the mass of each cell at one exponent p, in units of e^unit, and f at the range's ends.
+// Bounds of the mass of each cell at one exponent p, in units of e^unit, f at the range's ends,
+// and the sum of the bounds from above.
 struct PathMasses {
     double p = nan, unit = nan;
     std::vector<double> low, high;
-    double first = 0.0, last = 0.0;
+    double first = 0.0, last = 0.0, total = 0.0;
 };
 
 // The cells of a range, and the ends between them. No path is higher than `max_height`.

@@ -35,7 +35,9 @@ struct PieceRange {
     double low, high;  // of x, at most
     double weight;     // of the piece in the law under Q
     bool forward, reverse;
-    double log_ratio = 0.0;  // log of its weight under P over that, which its losses have besides
+    double log_ratio = 0.0;      // log of its weight under P over that, which its losses have besides
+    bool starts_inside = false;  // the densities do not vanish at the low end
+    bool ends_here = false;      // high is nearly the end; the low one, unless inside, may be lower
 };
 
 class GaussianPiece {
@@ -89,8 +91,12 @@ class GaussianPiece {
         Decay all;
         for (const double p : strands(c)) {
             const PathMasses& masses = masses_of(p, log_unit);
+            if (masses.total < negligible) {  // its integral is at most that of its modulus
+                all.kept += masses.total;
+                continue;
+            }
             Decay best = on_path(p, omega, masses, 0.0);
-            if (range_.forward && range_.reverse) {  // a density that does not vanish at the low end
+            if (range_.starts_inside) {
                 const Decay ramped = on_path(p, omega, masses, ramp_);
                 best = {max(best.lost, ramped.lost), min(best.kept, ramped.kept)};
             }
@@ -100,6 +106,7 @@ class GaussianPiece {
     }
 
   private:
+    static constexpr double negligible = 1e-14;  // of M
     static constexpr double nodes = 32.0, half_log_two_pi = 0.91893853320467274;
 
     static const QuadratureRule& rule() {
@@ -114,9 +121,15 @@ class GaussianPiece {
         return p;
     }
 
-    // The widest gap between neighbouring shifts says how fast mixture weights may turn.
-    static double widest_gap(const ShiftMixture& mixture) {
-        std::vector<double> at = mixture.shifts();
+    // The widest gap between neighbouring shifts says how fast mixture weights may turn. Shifts
+    // that matter nowhere do not count: should they, the survey asks for smaller panels.
+    double widest_gap(const ShiftMixture& mixture) const {
+        std::vector<bool> marked(mixture.shifts().size(), mixture.shifts().size() <= 1);
+        const double step = max(0.5, (range_.high - range_.low) / 64.0);
+        for (double x = range_.low; x < range_.high + step; x += step) mixture.mark_likely(x, 1e-6, marked);
+        std::vector<double> at;
+        for (std::size_t k = 0; k < marked.size(); ++k)
+            if (marked[k]) at.push_back(mixture.shifts()[k]);
         if (mixture.weight_at_zero() > 0.0) at.push_back(0.0);
         std::sort(at.begin(), at.end());
         double widest = 0.0;
@@ -128,12 +141,16 @@ class GaussianPiece {
     void place_cells() {
         const double gap = max(widest_gap(upper_), widest_gap(lower_));
         width_ = std::exp2(std::floor(std::log2(0.2 / max(1.0, gap))));
-        const double wanted = min(4.0, 0.99 * 2.0 * std::sqrt(max_turn) / (reach_of[1] * max(gap, 1e-3)));
+        const double most =
+            range_.ends_here && range_.starts_inside ? max((range_.high - range_.low) / 48.0, width_) : 4.0;
+        const double wanted = min(most, 0.99 * 2.0 * std::sqrt(max_turn) / (reach_of[1] * max(gap, 1e-3)));
         half_width_ = std::exp2(std::floor(std::log2(wanted)));
         if (1.5 * half_width_ <= wanted) half_width_ *= 1.5;
         ramp_ = max(1.0, gap);
         max_height_ = 1.5 / max(gap, 1e-3);
         panels_ = std::ceil((range_.high - range_.low) / (2.0 * half_width_));
+        if (range_.ends_here && !range_.starts_inside)
+            range_.low = std::floor((range_.high - 2.0 * half_width_ * panels_) * 0x1p20) * 0x1p-20;
         inside_ = 2.0 * half_width_ * panels_ / width_;
         margin_ = std::ceil((stretch_of[0] - 1.0) * half_width_ / width_) + 1.0;
         cells_ = inside_ + 2.0 * margin_;
@@ -152,7 +169,8 @@ class GaussianPiece {
         for (std::size_t j = 0; j < n; ++j)
             surveyed_.push_back({max(u[j].variance, u[j + 1].variance), max(d[j].variance, d[j + 1].variance),
                                  max(u[j].cube, u[j + 1].cube) + max(d[j].cube, d[j + 1].cube),
-                                 u[j].mean * less - d[j + 1].mean * less, u[j + 1].mean * more - d[j].mean * more});
+                                 u[j].mean * less - d[j + 1].mean * less,
+                                 u[j + 1].mean * more - d[j].mean * more + 1e-30});
         for (std::size_t j = 0; j <= n; ++j) {
             const SurveyCell &left = surveyed_[j == 0 ? 0 : j - 1], &right = surveyed_[j == n ? n - 1 : j];
             const double variance =
@@ -241,6 +259,8 @@ class GaussianPiece {
             left = right;
         }
         m.last = left;
+        m.total = 0.0;
+        for (const double mass : m.high) m.total += mass * (1.0 + 1e-9);
         return m;
     }
 

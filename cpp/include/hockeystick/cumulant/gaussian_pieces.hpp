@@ -10,6 +10,9 @@
 //
 // Outcomes beyond a range of x are left out: each piece's range ends where its mass beyond, under
 // both distributions, is at most that of N(0, 1) beyond the cutoff. `log_missing` has the sum.
+//
+// A law may be split instead: its forward pieces end where about e^{log_jump} of P lies beyond, and
+// `jumps` says what does (accounting/gaussian_jumps.hpp).
 #pragma once
 
 #include <array>
@@ -30,10 +33,18 @@ struct GaussianLaw {
         double loss, mass;  // mass under P
     };
 
+    // phi U against phi D beyond x = from, with the weights of PieceRange.
+    struct Jumps {
+        ShiftMixture upper, lower;
+        double weight, log_ratio, from;
+    };
+
     std::vector<GaussianPiece> pieces;
-    std::vector<Atom> atoms;         // beside the pieces
-    double gap = 0.0;                // by how much the masses of P may miss 1, by rounding
-    double log_missing = -infinity;  // what the ranges leave out, of P and of Q, at most
+    std::vector<Atom> atoms;          // beside the pieces
+    std::vector<Jumps> jumps;         // in no piece
+    double gap = 0.0;                 // by how much the masses of P may miss 1, by rounding
+    double log_missing = -infinity;   // what the ranges leave out, of P and of Q, at most
+    double log_left_out = -infinity;  // the same without the jumps
     double lowest = -infinity, highest = infinity;
 };
 
@@ -146,7 +157,8 @@ inline double range_end(const ShiftMixture& mixture, double log_mass) {
 // Builds laws piece by piece, with one cutoff for all.
 class GaussianLawBuilder {
   public:
-    explicit GaussianLawBuilder(double cutoff) : log_cut_(log_q(cutoff)) {
+    explicit GaussianLawBuilder(double cutoff, double log_jump = -infinity)
+        : log_cut_(log_q(cutoff)), log_jump_(log_jump) {
         law_.lowest = infinity, law_.highest = -infinity;
     }
 
@@ -163,11 +175,15 @@ class GaussianLawBuilder {
         if (weight.log_ratio != 0.0) law_.gap += eight_roundings * larger;
         if (is_negligible(larger)) return;
         const double log_mass = log_cut_ - std::log(larger);
-        const double low = std::ceil(range_end(ShiftMixture(), log_mass)), high = range_end(upper, log_mass);
-        law_.pieces.emplace_back(upper, ShiftMixture(),
-                                 PieceRange{-low, high, weight.of_q, forward, !forward, weight.log_ratio});
+        const double low = std::ceil(range_end(ShiftMixture(), log_mass));
+        const double high = range_end(upper, forward ? log_mass_beyond(larger) : log_mass);
+        law_.pieces.emplace_back(
+            upper, ShiftMixture(),
+            PieceRange{-low, high, weight.of_q, forward, !forward, weight.log_ratio, false, splits()});
         miss(larger, log_q(low));
-        miss(larger, log_mass_above(upper, law_.pieces.back().high()));
+        const double end = law_.pieces.back().high();
+        if (forward) jump({upper, ShiftMixture(), weight.of_q, weight.log_ratio, end});
+        else miss(larger, log_mass_above(upper, end));
     }
 
     void add_atom(double loss, double mass) {
@@ -181,10 +197,11 @@ class GaussianLawBuilder {
         note_losses(-infinity, infinity);
         if (is_negligible(weight)) return;
         const ShiftMixture upper({{shift}, {1.0}}, rate), lower({{shift}, {1.0}}, rate, -1.0);
-        const double end = std::ceil(range_end(upper, log_cut_ - std::log(weight)));
-        law_.pieces.emplace_back(upper, lower, PieceRange{-end, end, weight, true, false});
-        miss(weight, log_mass_above(upper, end));
-        miss(weight, log_mass_above(upper, end));  // below -end there is less
+        const double low = std::ceil(range_end(upper, log_cut_ - std::log(weight)));
+        const double high = splits() ? range_end(upper, log_mass_beyond(weight)) : low;
+        law_.pieces.emplace_back(upper, lower, PieceRange{-low, high, weight, true, false, 0.0, false, splits()});
+        miss(weight, log_mass_above(upper, low));  // below -low there is less
+        jump({upper, lower, weight, 0.0, law_.pieces.back().high()});
     }
 
     void add_fixed_size(double shift, double rate, double weight) {
@@ -192,19 +209,40 @@ class GaussianLawBuilder {
         if (is_negligible(weight)) return;
         const ShiftMixture upper({{shift}, {1.0}}, rate);
         const double low = 0.5 * shift, high = max(range_end(upper, log_cut_ - std::log(weight)), low + 1.0);
-        law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{low, high, weight, true, true});
+        const auto add = [&](double end, bool forward, bool reverse) {
+            law_.pieces.emplace_back(upper, ShiftMixture(),
+                                     PieceRange{low, end, weight, forward, reverse, 0.0, true, splits() && forward});
+        };
+        if (splits()) add(max(range_end(upper, log_mass_beyond(weight)), low + 0.1), true, false);
+        const double jumps_from = splits() ? law_.pieces.back().high() : infinity;
+        add(high, !splits(), true);
         const double between = weight * ((1.0 - rate) * std::erf(low * std::sqrt(0.5)));
         if (between > 0.0) law_.atoms.push_back({0.0, between});
         const double end = law_.pieces.back().high();
-        miss(weight, log_mass_above(upper, end));
+        jump({upper, ShiftMixture(), weight, 0.0, splits() ? jumps_from : end});
+        if (splits()) miss(weight, log_mass_above(upper, end));  // of Q, by the reverse strand
         miss(weight, log_q(end));
     }
 
     GaussianLaw law() && { return std::move(law_); }
 
   private:
+    bool splits() const { return log_jump_ > -infinity; }
+    // What a forward piece of this weight has beyond its range.
+    double log_mass_beyond(double weight) const { return max(log_cut_, log_jump_) - std::log(weight); }
+
     void miss(double weight, double log_mass) {
-        law_.log_missing = log_sum(law_.log_missing, std::log(weight) + log_mass + 1e-9);
+        const double log_missed = std::log(weight) + log_mass + 1e-9;
+        law_.log_missing = log_sum(law_.log_missing, log_missed);
+        law_.log_left_out = log_sum(law_.log_left_out, log_missed);
+    }
+    // What a forward piece leaves beyond: P has no less of it than Q.
+    void jump(GaussianLaw::Jumps jumps) {
+        const double log_mass = log_mass_above(jumps.upper, jumps.from);
+        const double larger = jumps.weight * std::exp(max(jumps.log_ratio, 0.0));
+        if (!splits()) return miss(larger, log_mass);
+        law_.log_missing = log_sum(law_.log_missing, std::log(larger) + log_mass + 1e-9);
+        law_.jumps.push_back(std::move(jumps));
     }
     bool is_negligible(double weight) {  // a label rarer than the cutoff
         if (std::log(weight) > log_cut_) return false;
@@ -215,7 +253,7 @@ class GaussianLawBuilder {
         law_.lowest = min(law_.lowest, lowest), law_.highest = max(law_.highest, highest);
     }
 
-    double log_cut_;
+    double log_cut_, log_jump_;
     GaussianLaw law_;
 };
 

@@ -60,7 +60,8 @@ class PointCumulant : public Cumulant {
     Moment log_moment(double c) const override {
         const Law law = this->law(c, 0.0);
         if (!law.points) return {infinity, infinity};
-        const Moment centred = law.gap < 1.0 ? centred_moment(law, c) : Moment{0.0, infinity};
+        const bool near = law.gap < 5e-12 && c < large_from_;  // else the other is sharper
+        const Moment centred = near ? centred_moment(law, c) : Moment{0.0, infinity};
         if (std::fabs(centred.value) <= 0.1 && centred.error <= 32.0 * u) return centred;
         const Tilted t = tilt(*law.points, c);
         const double value = t.top + std::log(t.total);
@@ -68,6 +69,7 @@ class PointCumulant : public Cumulant {
         const double rounding = t.mean_weight_error + summing + 2.0 * std::fabs(t.top) + 3.0 * std::fabs(value - t.top);
         const double outside = t.dropped + std::exp(min(law.log_error - value, 600.0));
         const Moment direct{value, outside < 0.1 ? u * rounding + 1.1 * outside : infinity};
+        if (c > 0.0 && value > 0.2 && direct.error < 1e-3) large_from_ = min(large_from_, c);
         return centred.error < direct.error && std::fabs(centred.value) <= 0.1 ? centred : direct;
     }
 
@@ -202,6 +204,7 @@ class PointCumulant : public Cumulant {
     }
 
     std::shared_ptr<FourierWorkspace> workspace_;
+    mutable double large_from_ = infinity;  // log M rises for c > 0: from here on it is not near 0
     mutable std::vector<double> exponents_, sizes_, loss_errors_, weight_errors_, terms_, errors_;
     mutable std::vector<std::size_t> kept_;
 };

@@ -47,7 +47,9 @@ class ShiftMixture {
             shifts_.push_back(sign * spread.shifts[k]);
             weights_.push_back(rate * (spread.weights[k] / sum));
             log_weights_.push_back(std::log(weights_.back()));
+            largest_ = max(largest_, spread.shifts[k]);
         }
+        if (at_zero_ > 0.0) log_at_zero_ = std::log(at_zero_);
         terms_.resize(shifts_.size());
     }
 
@@ -61,19 +63,40 @@ class ShiftMixture {
         double largest = 0.0;  // exponent
         for (const double r : shifts_) largest = max(largest, r * (x - 0.5 * r));
         Value value{};
-        const double top = largest < 600.0 ? log_moderate(x, value) : log_large(x, value);
+        const double top = largest < 600.0 ? log_moderate(x, reach, value) : log_large(x, value);
         add_posterior(reach, std::exp(top - value.log), value);
         return value;
     }
 
+    // The components whose posterior at x is above `share`, as far as doubles tell.
+    void mark_likely(double x, double share, std::vector<bool>& marked) const {
+        const double least = at(x, 0.0).log + std::log(share);
+        for (std::size_t k = 0; k < shifts_.size(); ++k)
+            if (exponent(k, x) > least) marked[k] = true;
+    }
+
   private:
     // log A where no exponent is above 600. The terms e^{t_k} w_k are kept, in units of e^0.
-    double log_moderate(double x, Value& value) const {
+    //
+    // A term below e^-75 of the weight at 0, even times (1 + r)^3 e^{r reach} for the largest |r|,
+    // counts as 0. So A errs by less than 1e-16 u for each, relatively, and the moments of the
+    // posterior by less than `negligible` in all, which V and K are charged.
+    double log_moderate(double x, double reach, Value& value) const {
         const double count = static_cast<double>(shifts_.size());
+        const double least = log_at_zero_ - 75.0 - 3.0 * std::log1p(largest_) - largest_ * reach;
         double change = 0.0, change_error = 0.0, sum = at_zero_, sum_error = at_zero_;
         for (std::size_t k = 0; k < shifts_.size(); ++k) {
-            const double t = shifts_[k] * (x - 0.5 * shifts_[k]), grown = std::expm1(t);
-            const double weight = weights_[k], error_of_t = 2.0 * std::fabs(t) * (1.0 + grown);
+            const double weight = weights_[k];
+            const double t = shifts_[k] * (x - 0.5 * shifts_[k]);
+            if (t < -40.0 && t + log_weights_[k] < least) {  // e^t is below the rounding of expm1
+                change -= weight;
+                change_error += weight * (9.0 + 2.0 * count);
+                terms_[k] = 0.0;
+                sum_error += 1e-16 * at_zero_;
+                value.variance = value.cube = negligible;
+                continue;
+            }
+            const double grown = std::expm1(t), error_of_t = 2.0 * std::fabs(t) * (1.0 + grown);
             change += weight * grown;
             change_error += weight * (std::fabs(grown) * (9.0 + 2.0 * count) + error_of_t);
             terms_[k] = weight * (t > -0.5 ? 1.0 + grown : std::exp(t));
@@ -109,7 +132,10 @@ class ShiftMixture {
     void add_posterior(double reach, double unit, Value& value) const {
         constexpr double safe = 1.0 + 1e-9;
         for (std::size_t k = 0; k < shifts_.size(); ++k) value.mean += terms_[k] * unit * shifts_[k];
-        if (reach == 0.0) return;
+        if (reach == 0.0) {
+            value.variance = value.cube = 0.0;
+            return;
+        }
         const auto add = [&](double share, double distance) {
             const double term = share * distance * distance * std::exp(distance * reach) * safe;
             value.variance += term;
@@ -123,8 +149,10 @@ class ShiftMixture {
         value.cube += moved * (3.0 * value.variance + moved * (3.0 * std::sqrt(value.variance) + moved));
     }
 
+    static constexpr double negligible = 1e-30;  // 256 e^-75 is less
+
     std::vector<double> shifts_, weights_, log_weights_;
-    double at_zero_ = 1.0;
+    double at_zero_ = 1.0, log_at_zero_ = -infinity, largest_ = 0.0;
     mutable std::vector<double> terms_;
 };
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <hockeystick/cumulant/cumulant.hpp>
+#include <hockeystick/cumulant/gaussian_pieces.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
 #include <hockeystick/loss/curve_integral.hpp>
 #include <hockeystick/loss/poisson_sampled.hpp>
@@ -122,6 +123,11 @@ class Pair : public std::enable_shared_from_this<Pair> {
                                                           const CumulantTools&) const {
         return nullptr;
     }
+
+    // Adds the law of the pair on such a sample to a builder, if it is one of Gaussian pieces; else
+    // returns false. accounting/rare_jumps.hpp splits these laws.
+    virtual bool add_law(double /*rate*/, Direction, GaussianLawBuilder&) const { return false; }
+    virtual bool add_fixed_size_law(double /*rate*/, GaussianLawBuilder&) const { return false; }
 
     // An upper bound of the Renyi divergence, of an order >= 1, of the pair on a Poisson sample of
     // this rate. Where a class has no closed form, the curves of both directions make it

@@ -32,6 +32,9 @@ class PoissonSampled final : public Pair {
                                        const CumulantTools& tools) const override {
         return base_->cumulant(rate_, direction, cutoff, tools);
     }
+    bool add_law(double, Direction direction, GaussianLawBuilder& law) const override {
+        return base_->add_law(rate_, direction, law);
+    }
     bool has_cutoff(double, Direction direction) const override { return base_->has_cutoff(rate_, direction); }
     double renyi(double order, double rate, Direction direction) const override {
         return rate == 1.0 ? base_->renyi(order, rate_, direction) : Pair::renyi(order, rate, direction);

@@ -31,8 +31,12 @@ class ReplacedGaussian final : public Pair {
     }
     std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        law.add_replaced(shift_, rate_, 1.0);
+        add_law(1.0, Direction::remove, law);
         return pieces_cumulant(std::move(law), tools);
+    }
+    bool add_law(double, Direction, GaussianLawBuilder& law) const override {
+        law.add_replaced(shift_, rate_, 1.0);
+        return true;
     }
     bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return 2.0 * shift_; }
