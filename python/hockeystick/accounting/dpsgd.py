@@ -1,10 +1,9 @@
 """DP-SGD in one call for a whole grid: delta, epsilon, and what a budget allows.
 
-In every step each record is in the batch with probability `sampling_rate`, independently (Poisson sampling; shuffled or
-fixed-size batches are other mechanisms), its gradient is clipped, and Gaussian noise of standard deviation
-`noise_multiplier` times the clip norm is added to the sum. Data sets are adjacent if one has one record more. All steps'
-results may be released. Results are certified upper ends of both directions (Zhu, Dong and Wang 2022 have the
-dominating pairs); at sampling rate 1 and for one step they are exact formulas with their rounding charged.
+In every step each record is in the batch with probability `sampling_rate`, independently (Poisson sampling; shuffled or fixed-size
+batches are other mechanisms), its gradient is clipped, and Gaussian noise of standard deviation `noise_multiplier` times the clip
+norm is added to the sum. Data sets are adjacent if one has one record more. All steps' results may be released. Results are certified upper
+ends of both directions (Zhu, Dong and Wang 2022 have the dominating pairs); at rate 1 and for one step they are exact, rounding charged.
 """
 
 from __future__ import annotations
@@ -215,9 +214,8 @@ def dpsgd_steps(
     Returns
     -------
     ndarray or float
-        Number of steps, of the broadcast shape, float64: the largest, to the width of the engine's brackets, for which the certified delta at `epsilon`
-        is at most `delta`, and `dpsgd_epsilon` at `delta` is at most `epsilon`. 0 if not even one step fits, infinity where there is
-        no limit, otherwise at most 2^53 - 1.
+        Number of steps, of the broadcast shape, float64: the largest, to the width of the engine's brackets, for which `dpsgd_delta` is at most
+        `delta` and `dpsgd_epsilon` at most `epsilon`. 0 if not even one step fits, infinity where there is no limit, otherwise at most 2^53 - 1.
 
     Raises
     ------
@@ -226,9 +224,8 @@ def dpsgd_steps(
 
     Notes
     -----
-    The number is the largest wherever one step more moves epsilon and delta by more than the widths of their brackets. Elsewhere, with many steps
-    or rare samples, the certificates do not tell whether a few steps more fit. Steps are undecided from the next one up to the first number for which the lower end
-    of ``Accountant().compose(PoissonSampled(Gaussian(noise_multiplier), sampling_rate), steps).epsilon_bracket(delta)`` exceeds `epsilon`.
+    The number is the largest wherever one step more moves epsilon and delta by more than the widths of their brackets. Elsewhere, with many
+    steps or rare samples, a few steps more are undecided: up to the first number for which the lower end of `Accountant.epsilon_bracket` exceeds `epsilon`.
 
     Poisson sampling, Gaussian noise, add-or-remove adjacency; the module says what that assumes.
 

@@ -153,9 +153,14 @@ class DiscretePairs : public Pair {
     double renyi(double order, double rate, Direction direction) const override {
         if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);
         const Masses pair = of_sample(rate, direction);
-        const double sum = std::accumulate(pair.p.begin(), pair.p.end(), 0.0);
-        const double rounding = unit_roundoff * static_cast<double>(pair.p.size());
-        return discrete_renyi(pair.p, pair.q, max(order, least_order), max(sum - 1.0, 0.0) + rounding);
+        const double excess = std::accumulate(pair.p.begin(), pair.p.end(), 0.0) - 1.0;
+        const double rounding = 2.0 * unit_roundoff * static_cast<double>(pair.p.size());
+        if (std::fabs(excess) > rounding)  // the integrals of a curve are those of laws
+            return discrete_renyi(pair.p, pair.q, max(order, least_order), max(excess, 0.0) + rounding);
+        const auto coarse = [&](double b) { return coarse_renyi(b, rate, direction); };
+        const double growing = log_discrete_integral(pair, order, Half::growing, coarse);
+        const double falling = log_discrete_integral({pair.q, pair.p}, order, Half::falling, coarse);
+        return renyi_of_integral(order, log_sum(growing, falling));
     }
     double log_integral(double order, double rate, Direction direction, Half half) const override {
         return log_discrete_integral(of_sample(rate, direction), order, half,
@@ -173,8 +178,7 @@ class DiscretePairs : public Pair {
     }
 
   private:
-    // Order 1 is bounded by one above it: of measures that miss mass 1 it is no integral of their
-    // curve, and the others are.
+    // Of measures that miss mass 1, order 1 is bounded by one above it.
     static constexpr double least_order = 1.001;
 
     Masses of_sample(double rate, Direction direction) const {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <typeinfo>
 
 #include <hockeystick/mechanism/discrete.hpp>
+#include <hockeystick/mechanism/steps.hpp>
 #include <hockeystick/release/composed_cumulant.hpp>
 #include <hockeystick/release/composed_loss.hpp>
 
