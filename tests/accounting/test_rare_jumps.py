@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import erf, ndtr
@@ -128,3 +129,37 @@ def test_rare_jumps_are_narrow() -> None:
         explained = hs.Accountant(adjacency).compose(mechanism, steps).explain(delta=delta)
         assert explained.method == BY_JUMPS
         assert explained.bracket.upper - explained.bracket.lower <= 2e-4 * explained.bracket.upper
+
+
+def tail(x: float, shifts: list[float], weights: list[float]) -> mp.mpf:
+    """Return the mass above x of a mixture of N(shift, 1)."""
+    return mp.fsum(w * mp.erfc((x - r) / mp.sqrt(2)) / 2 for r, w in zip(shifts, weights, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("shifts", "weights", "steps", "eps"),
+    [
+        (
+            [0.0, 11.70219427601678, 38.01490994545371],
+            [0.9999999921775138, 7.69780709183054e-09, 1.246791047836542e-10],
+            13,
+            788.7,
+        ),
+        ([0.0, 45.06108, 225.3054], [1 - 8.09e-09, 7.28e-09, 8.1e-10], 3, 26011.4),
+    ],
+)
+def test_where_the_mass_of_q_is_below_the_doubles(shifts, weights, steps, eps):
+    """One step's delta from the tails at 60 digits, times the steps: more jumps than one, and the others' losses, are far smaller."""
+    with mp.workdps(60):
+        low, high = mp.mpf(-50), mp.mpf(400)
+        for _ in range(300):
+            middle = (low + high) / 2
+            ratio = mp.log(
+                mp.fsum(w * mp.exp(middle * r - r * r / 2) for r, w in zip(map(mp.mpf, shifts), weights, strict=True))
+            )
+            low, high = (low, middle) if ratio > eps else (middle, high)
+        once = tail(high, shifts, weights) - mp.exp(eps) * tail(high, [0.0], [1.0])
+        truth = float(steps * once)
+    bracket = hs.Accountant().compose(hs.MixtureOfGaussians(1.0, shifts, weights), steps).delta_bracket(eps)
+    assert bracket.lower <= truth * (1 + 1e-6)
+    assert bracket.upper >= truth * (1 - 1e-6)

@@ -135,3 +135,11 @@ def test_the_gap_of_grids_is_no_gap_of_pairs(share):
     parts = [(hs.Laplace(4.0), 2), (hs.Laplace(7.0), 1)] + ([(hs.Gaussian(3.0), 1)] if share else [])
     accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Composed(parts), 0.05), 200)
     assert "pairs" not in accountant.explain(delta=1e-6).shares
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 8.0])
+def test_tails_that_no_density_reaches(eps):
+    """Far beyond what a billion rare samples lose, delta is below the doubles: an answer, not an error."""
+    step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(10.0), 1), (hs.Laplace(100.0), 1)]), 1e-9)
+    bracket = hs.Accountant().compose(step, 10**9).delta_bracket(eps)
+    assert 0.0 <= bracket.lower <= bracket.upper <= 1e-300

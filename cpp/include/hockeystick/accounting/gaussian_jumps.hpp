@@ -40,6 +40,7 @@ class GaussianJumps {
 
   private:
     static constexpr int cells = 512;
+    static constexpr double least_mass = 1e-290;
 
     // The masses beyond a point, and its loss.
     struct Edge {
@@ -48,11 +49,13 @@ class GaussianJumps {
     };
 
     // A tail errs by 8 ulp of its logarithm, and by what x - r is rounded; the sum over the
-    // mixture by an ulp of the logarithm for each component.
+    // mixture by an ulp of the logarithm for each component. Near the least doubles, where masses
+    // lose their digits and become 0, all that is known is `least_mass`.
     static Interval mass_above(const ShiftMixture& mixture, double x, double log_weight) {
         const double log_mass = log_mass_above(mixture, x), size = 4.0 + std::fabs(log_mass) + std::fabs(log_weight);
         const double error = size * (1e-14 + 1e-15 * static_cast<double>(mixture.shifts().size())) + 1e-15 * x * x;
         const double value = std::exp(log_mass + log_weight);
+        if (value < least_mass) return {0.0, least_mass};
         return {value * (1.0 - error), value * (1.0 + error)};
     }
 

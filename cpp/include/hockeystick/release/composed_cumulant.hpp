@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <optional>
 
 #include <hockeystick/cumulant/discrete.hpp>
@@ -26,11 +27,12 @@ class ComposedCumulant final : public PointCumulant {
   public:
     // `forward`: the transform is that of l under P, else of -l under Q.
     // The losses of the other parts than the Gaussian lie in an interval of length `rest_range`.
-    // What lies beyond the cutoff is at most e^{-cutoff^2/2} of P and of Q.
+    // What lies beyond the cutoff is at most e^{-cutoff^2/2} of P and of Q; a cutoff beyond 60, far
+    // below the doubles, is 60.
     ComposedCumulant(ComposedTransform transform, SampledFrom sample, double rest_range, double cutoff,
                      const CumulantTools& tools)
         : PointCumulant(*tools.kernels, tools.workspace), density_(std::move(transform)), sample_(sample),
-          rest_range_(rest_range), log_left_out_(-0.5 * cutoff * cutoff - 0.7) {
+          rest_range_(rest_range), log_left_out_(-0.5 * min(cutoff, deepest) * min(cutoff, deepest) - 0.7) {
         const double wanted = widest_step * density_.shift();
         step_ = std::exp2(std::floor(std::log2(wanted)));
         for (const double finer : {1.75, 1.5, 1.25})  // few digits: all points are exact
@@ -43,6 +45,7 @@ class ComposedCumulant final : public PointCumulant {
         first_ = std::floor(low / step_), cells_ = static_cast<std::size_t>(min(std::ceil(high / step_) - first_, 1e6));
         for (std::size_t j = 0; j < cells_ + 2; ++j)
             base_.push_back(log_density((first_ + static_cast<double>(j) - 0.5) * step_));
+        base_has_digits_ = std::all_of(base_.begin(), base_.end(), has_digits);
     }
 
     double log_decay(double c, double omega) const override {
@@ -56,18 +59,20 @@ class ComposedCumulant final : public PointCumulant {
   protected:
     Law law(double c, double omega) const override {
         const double power = sample_.forward ? c + 1.0 : -c;
+        if (!base_has_digits_) return {nullptr, infinity, 1.0};
         Grid all{0, cells_, 0};
         double log_error = choose_level(all, power, omega);
-        if (cells_ << all.level <= few_points) return {&points(all), log_error, gap(all)};
+        if (cells_ << all.level <= few_points) return {points(all), log_error, gap(all)};
         Grid part = relevant_cells(power);
         log_error = choose_level(part, power, omega);
         if ((part.end - part.begin) << part.level > most_points) return {nullptr, infinity, 1.0};
-        return {&points(part), log_error, 1.0};
+        return {points(part), log_error, 1.0};
     }
 
   private:
     static constexpr double widest_step = 0.7;  // over the Gaussian part's shift
-    static constexpr double depth = 46.0;       // e^-46 of an integral is its quadrature's error
+    static constexpr double deepest = 60.0;
+    static constexpr double depth = 46.0;  // e^-46 of an integral is its quadrature's error
     static constexpr std::size_t few_points = 1024, most_points = 30000, most_kept = 6, rounding_of_cells = 4;
     static constexpr int most_levels = 12;
     static constexpr std::size_t decay_cells = 48;
@@ -90,11 +95,14 @@ class ComposedCumulant final : public PointCumulant {
         return best;
     }
 
+    // Far out, where the cutoff lets the range end, a density may be lost in its errors. Then
+    // nothing is known.
+    static bool has_digits(const LogValue& found) { return found.error < 1e-3; }
+
     // log f(l), f the density under Q.
     LogValue log_density(double l) const {
         LogValue found = density_.at(sample_.forward ? l : -l, ComposedTransform::Kernel::density);
         if (sample_.forward) found.log_value -= l, found.error += unit_roundoff * std::fabs(found.log_value);
-        if (!(found.error < 1e-3)) throw std::runtime_error("a density has no digits. This is a bug in hockeystick.");
         return found;
     }
     double middle(std::size_t cell) const { return (first_ + static_cast<double>(cell) + 0.5) * step_; }
@@ -166,27 +174,33 @@ class ComposedCumulant final : public PointCumulant {
         return gaps_[grid.level] = std::exp(log_of_one) + std::exp(log_of_none) + 4.0 * std::exp(log_missing());
     }
 
-    const LossPoints& points(const Grid& grid) const {
-        for (auto known = known_.begin(); known != known_.end(); ++known) {
-            if (!(known->first == grid)) continue;
+    // Null if a density has no digits.
+    const LossPoints* points(const Grid& grid) const {
+        const auto is_asked = [&grid](const auto& known) { return known.first == grid; };
+        const auto known = std::find_if(known_.begin(), known_.end(), is_asked);
+        if (known != known_.end()) {
             known_.splice(known_.begin(), known_, known);
-            return known_.front().second.points;
+        } else {
+            if (known_.size() == most_kept) known_.pop_back();
+            known_.emplace_front(grid, make_law(grid));
         }
-        DiscreteLaw law;
+        return known_.front().second ? &known_.front().second->points : nullptr;
+    }
+    std::unique_ptr<DiscreteLaw> make_law(const Grid& grid) const {
+        auto law = std::make_unique<DiscreteLaw>();
         const std::size_t each = std::size_t{1} << grid.level;
         const double h = step_ / static_cast<double>(each), log_h = std::log(h);
         for (std::size_t j = grid.begin; j < grid.end; ++j)
             for (std::size_t k = 0; k < each; ++k) {
                 const double l = boundary(j) + h * (static_cast<double>(k) + 0.5);
                 const LogValue f = each == 1 ? base_[j + 1] : log_density(l);
+                if (!has_digits(f)) return nullptr;
                 const double log_q = f.log_value + log_h;
                 const double error = f.error + 4.0 * unit_roundoff * (std::fabs(log_h) + std::fabs(log_q));
-                law.add(sampled_point(l, log_q, sample_, {0.0, error}));
+                law->add(sampled_point(l, log_q, sample_, {0.0, error}));
             }
-        law.points.complete();
-        if (known_.size() == most_kept) known_.pop_back();
-        known_.emplace_front(grid, std::move(law));
-        return known_.front().second.points;
+        law->points.complete();
+        return law;
     }
 
     // A path for all frequencies, and a grid for the small ones.
@@ -239,9 +253,10 @@ class ComposedCumulant final : public PointCumulant {
     double rest_range_, log_left_out_, step_, first_ = 0.0;
     std::size_t cells_ = 0;
     std::vector<LogValue> base_;  // log f at the cells' middles, from one before the first to one after the last
-    mutable std::list<std::pair<Grid, DiscreteLaw>> known_;  // latest first
-    mutable std::vector<double> gaps_;                       // by level
-    mutable std::optional<Decay> decay_;                     // at the last tilt
+    bool base_has_digits_ = false;
+    mutable std::list<std::pair<Grid, std::unique_ptr<DiscreteLaw>>> known_;  // latest first
+    mutable std::vector<double> gaps_;                                        // by level
+    mutable std::optional<Decay> decay_;                                      // at the last tilt
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -80,7 +80,9 @@ class ComposedDecay {
     // `one` to `other`.
     double growth(std::size_t j, double one, double other, double omega) const {
         const double least = min(one, other), most = max(one, other), w = grid_.weight[j];
-        const double angle = std::atan2(w * std::sin(least), 1.0 - w + w * std::cos(least)) * (1.0 - 1e-12);
+        // The angle of 1 - w + w e^{i eta} rises with w, and with eta up to some point, then falls.
+        const auto angle_at = [w](double eta) { return std::atan2(w * std::sin(eta), 1.0 - w + w * std::cos(eta)); };
+        const double angle = min(angle_at(least), angle_at(most)) * (1.0 - 1e-12);
         const double slope = (most - least) / grid_.step;
         return grown(largest_spread(j), most) - omega * angle + 0.5 * std::log1p(slope * slope);
     }

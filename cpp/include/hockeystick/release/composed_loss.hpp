@@ -80,15 +80,22 @@ class ComposedLoss final : public PrivacyLoss {
     static double exponential(const LogValue& found) {
         return found.log_value < least_log ? 0.0 : std::exp(min(found.log_value, 0.0));
     }
+    // Of the side `above`, or of the other one if that is smaller.
+    LogValue smaller_tail(double eps, Kernel kernel, bool& above, double moved) const {
+        const LogValue found = known(eps, kernel, above, moved);
+        if (!(found.log_value > -std::log(2.0))) return found;
+        above = !above;
+        return known(eps, kernel, above, moved);
+    }
     // The masses on both sides of eps, and what those above err by, absolutely.
     struct Tails {
         LossMasses masses;
         double p_error, q_error;
     };
     Tails tails(double eps) const {
-        const bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
-        const LogValue log_p = known(eps, Kernel::p_tail, p_above, 0.0),
-                       log_q = known(eps, Kernel::q_tail, q_above, -eps);
+        bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
+        const LogValue log_p = smaller_tail(eps, Kernel::p_tail, p_above, 0.0),
+                       log_q = smaller_tail(eps, Kernel::q_tail, q_above, -eps);
         if (!precise(log_p) || !precise(log_q)) throw std::runtime_error(no_digits);
         const double p = exponential(log_p), q = exponential(log_q);
         const double p_error = (log_p.error + 1e-13) * p, q_error = (log_q.error + 1e-13) * q;

@@ -154,13 +154,20 @@ class ComposedTransform {
             t.real.push_back(phi.real()), t.imag.push_back(phi.imag());
             const double rounding = (2.0 * entries + 6.0) * (std::fabs(nodes.log_abs[n]) + std::fabs(nodes.phase[n])) +
                                     4.0 * std::fabs(turned) + 8.0;
-            t.phi_error.push_back(known ? size * std::expm1(min(nodes.error[n] + unit_roundoff * rounding, 1.0))
-                                        : infinity);
+            t.phi_error.push_back(known ? phi_error(size, nodes.error[n] + unit_roundoff * rounding) : infinity);
             const double weight = n == 0 ? 1.0 : 2.0;
             t.size += weight * size, t.error_size += weight * t.phi_error[n];
             t.turn_size += weight * static_cast<double>(n) * size;
         }
         return tilts_.emplace(index, std::move(t)).first->second;
+    }
+
+    // What a value of this size errs by, whose logarithm errs by `error`. Near a zero that may be
+    // much: the value is then a small difference, which errs by about size times error. Neither
+    // phi nor its computed value exceeds 1.
+    static double phi_error(double size, double error) {
+        if (error < 1.0) return size * std::expm1(error);
+        return error < infinity ? min(2.0 * size * error, 2.0) : 2.0;
     }
 
     static std::complex<double> factor(Kernel kernel, std::complex<double> s) {
