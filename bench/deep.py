@@ -2,8 +2,8 @@
 
 Cells are random: noise multipliers from 0.3 to 20, sampling rates from 1e-6 to 1 and 1 to 10^7 steps, log-uniform; epsilons from 0 to 20. The
 first table asks `Accountant.delta_bracket` of each cell, cold, and groups cells by the depth of delta. The second asks `dpsgd_noise_multiplier`,
-`dpsgd_steps` and `dpsgd_sampling_rate`, cold, for the epsilon of a cell at a delta between 1e-30 and 1e-2. `left` is how much of the answer is given up: the noise multiplier (rate)
-is compared with one smaller (larger) by 1e-6, which must miss the target; one step more must miss it, too.
+`dpsgd_steps` and `dpsgd_sampling_rate`, cold, for the epsilon of a cell at a delta between 1e-30 and 1e-2. The last number of its lines counts answers that
+gave something up: those whose neighbour, a noise multiplier smaller by 1e-6, a rate larger by 1e-6 or one step more, meets the target too.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def measure(names: list[str], rounds: int) -> Iterator[str]:
             raise ValueError(message)
         peer = f"{other['value']:.4f} | {peers.duration(other['median'])}" if other else " | "
         ratio = ratios.ratio(other["median"], mine["median"]) if other else ""
-        yield f"| {name} | {mine['value']:.4f} | {peers.duration(mine['median'])} | {peer} | {ratio} |"
+        yield f"| {name} | {hs.format_upper(mine['value'], '.4f')} | {peers.duration(mine['median'])} | {peer} | {ratio} |"
 
 
 def main() -> None:

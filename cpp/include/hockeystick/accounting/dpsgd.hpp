@@ -9,8 +9,8 @@
 // the budget. The number that they return is feasible: its delta and its epsilon were evaluated and
 // do not exceed the targets. The search starts from the Gaussian limit
 // mu^2 = q^2 steps (e^{1/sigma^2} - 1) (Bu, Dong, Long and Su 2020), which only chooses where to
-// look, and takes secants of log delta. It costs about 8 deltas and one epsilon. Functions return
-// NaN outside their domains.
+// look, and takes secants of log delta. If the epsilon of the result misses the target, `retreat`
+// walks on to a number whose epsilon meets it. Functions return NaN outside their domains.
 //
 // Steps are exact integers. One step more than the number that is returned was evaluated, too, and
 // found not to be certainly feasible. So the number is the largest wherever one step moves epsilon
@@ -50,7 +50,7 @@ inline Steps dpsgd_ledger(const Engine& engine, double sigma, double rate, doubl
 // log delta, rounded down.
 inline double log_target(double delta) { return std::log(delta) * up; }
 
-// delta as a search for where it passes `threshold` needs it (Options::threshold).
+// delta, known well enough for a search for where it passes `threshold` (Options::threshold).
 inline double searched_delta(Engine& engine, double sigma, double rate, double steps, double eps, double threshold) {
     if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;

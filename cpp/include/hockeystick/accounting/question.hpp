@@ -21,8 +21,9 @@ using namespace mechanism;
 inline constexpr double good_enough = 1e-3;
 inline constexpr double good_enough_epsilon = 1e-9;  // absolute, for an epsilon near 0
 
-// Below the first, a hundredth of delta is enough; below the second, a hundredth of its logarithm;
-// below the third, delta is nothing but its logarithm.
+// How much must be known of a small delta: below deep_delta a hundredth of it, below
+// very_deep_delta a hundredth of its logarithm, below smallest_delta only an upper end.
+// contour/few_jumps.hpp has the last two as logarithms.
 inline constexpr double deep_delta = 1e-30, very_deep_delta = 1e-100, smallest_delta = 1e-300;
 inline constexpr double good_enough_for_deep = 1e-2;
 
@@ -46,8 +47,8 @@ inline EngineChoice engine_named(const std::string& name) {
 struct Options {
     EngineChoice engine = EngineChoice::best;
     bool upper_only = false;  // computes no lower end; it is then 0
-    // Of a search for where the answer passes this number: then a bracket on one side of it is
-    // enough, and so is one that is wide by a hundredth.
+    // For a search, which looks for where the answer passes a threshold. A bracket that does not
+    // hold the threshold is enough for it, and so is one whose relative width is a hundredth.
     double threshold = nan;
 };
 
@@ -147,7 +148,7 @@ struct Answer {
         return upper < smallest_delta || (upper < deep_delta && upper - lower <= good_enough_for_deep * upper);
     }
 
-    // Whether that much is known of the answer to a search.
+    // Whether the bracket is enough for a search (Options::threshold).
     bool decided(double threshold) const {
         return upper <= threshold || lower > threshold ||
                (threshold >= lower && upper - lower <= good_enough_for_deep * upper);

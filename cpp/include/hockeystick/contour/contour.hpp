@@ -109,8 +109,11 @@ class Contour {
             const bool at_lower_tilt = strategy.tilt_offset > 0;
             if (at_lower_tilt && !lower_tilt_may_help) continue;
             if (!at_lower_tilt && best.narrower_than(strategy.good_enough)) break;
+            // A line cannot lower delta's upper end to less than what its cutoff leaves out.
             const bool line_of_delta = !question.for_epsilon && strategy.method == Strategy::Method::line;
-            if (line_of_delta && best.usable && log_missing(strategy, question) > best.log_upper) continue;
+            if (line_of_delta && best.usable &&
+                log_missing(truncations_.at(strategy.loss_cutoff), question.times) > best.log_upper)
+                continue;
             const LineAttempt attempt = answer(question, strategy, tight);
             const ContourResult& r = attempt.result;
             if (log) log->push_back({strategy.name, r.usable, r.lower, r.upper, r.nodes});
@@ -144,9 +147,6 @@ class Contour {
                    : with_smaller_upper(usual, bound(truncations_.at(tight), q.times, q.value));
     }
 
-    double log_missing(const Strategy& strategy, const Question& q) {
-        return contour::log_missing(truncations_.at(strategy.loss_cutoff), q.times);
-    }
     TruncatedLedger& default_ledger() { return truncations_.at(cutoffs_.default_one); }
 
     // A very deep delta, known well enough; a short line or deep slices may sharpen it.

@@ -80,23 +80,6 @@ inline bool certainly_on_side(LineSummer& summer, const Line& line, double delta
     return s.value - (excess.alias + excess.smoothing) - error >= target;
 }
 
-// Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
-inline bool certainly_below(TruncatedLedger& ledger, LineSummer& summer, double times, double eps, double log_delta) {
-    constexpr double rough_tolerance = -7.0;
-    const double missing = std::log(times) + ledger.log_missing();
-    if (missing > log_delta - 1e-3) return false;
-    const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - log_slack;
-    const int best = ledger.best_tilt(times, eps, [&](double value) { return value <= allowed; });
-    const TiltedMoment& m = ledger.at(best);
-    if (log_chernoff(m, {times}, eps) + (chernoff_slack(m, times, eps) - log_slack) <= allowed) return true;
-    if (log_delta > -0.2) return false;  // near 1 only 1 - delta tells
-    Line line = choose_line(ledger, best, {times}, eps, allowed + rough_tolerance);
-    if (line.node_count > few_nodes || !line.prepare()) return false;
-    const LineSum s = summer(line, eps);  // the alias only makes it larger
-    const double log_upper = s.log_unit + std::log(s.value + s.truncation + s.rounding);
-    return s.possible() && log_upper + 4.0 * unit_roundoff * (1.0 + std::fabs(s.log_unit)) <= allowed;
-}
-
 // Of epsilon(delta), near the root of the sum: each end moves away from the root until the
 // certificate holds.
 inline ContourResult epsilon_bracket(LineSummer& summer, const Line& line, double delta, double root) {
@@ -179,8 +162,20 @@ class LineBrackets {
         return best;
     }
 
+    // Whether Chernoff's bound, or one sum over few nodes, says that delta(eps) <= e^{log_delta}.
     bool certainly_below(TruncatedLedger& ledger, double times, double eps, double log_delta) {
-        return contour::certainly_below(ledger, summer_, times, eps, log_delta);
+        const double missing = std::log(times) + ledger.log_missing();
+        if (missing > log_delta - 1e-3) return false;
+        const double allowed = log_delta + std::log1p(-std::exp(missing - log_delta)) - log_slack;
+        const int best = ledger.best_tilt(times, eps, [&](double value) { return value <= allowed; });
+        const TiltedMoment& m = ledger.at(best);
+        if (log_chernoff(m, {times}, eps) + (chernoff_slack(m, times, eps) - log_slack) <= allowed) return true;
+        if (log_delta > -0.2) return false;  // near 1 only 1 - delta tells
+        Line line = choose_line(ledger, best, {times}, eps, allowed + rough_tolerance);
+        if (line.node_count > few_nodes || !line.prepare()) return false;
+        const LineSum s = summer_(line, eps);  // the alias only makes it larger
+        const double log_upper = s.log_unit + std::log(s.value + s.truncation + s.rounding);
+        return s.possible() && log_upper + 4.0 * unit_roundoff * (1.0 + std::fabs(s.log_unit)) <= allowed;
     }
     double work() const { return summer_.work(); }
     std::size_t bytes() const { return summer_.bytes(); }
@@ -188,7 +183,7 @@ class LineBrackets {
   private:
     // What alias and truncation may be, each, relatively, as logarithms: less where nodes are few.
     static constexpr double sharp_tolerance = -28.0, tolerance_of_many_nodes = -21.0;
-    static constexpr double smoothed_tolerance = -14.0;
+    static constexpr double smoothed_tolerance = -14.0, rough_tolerance = -7.0;
     static double tolerance(const Strategy& strategy) {
         return strategy.smoothing.value > 0.0 ? smoothed_tolerance : sharp_tolerance;
     }
