@@ -86,7 +86,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
     parser.add_argument("--format", choices=("png", "svg"), default="png")
     parser.add_argument(
-        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
+        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT/_views if not given"
     )
     parser.set_defaults(handler=_plot)
 
@@ -94,7 +94,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_view(parser, "directory or URL of a sweep")
     parser.add_argument(
-        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
+        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/_views/report.html if not given"
     )
     parser.set_defaults(handler=_report)
 

@@ -36,7 +36,7 @@ def run(
         A TOML file, or a mapping with the same content.
     out : path
         A directory that is new, empty, or that of an earlier run of the same plan; or the URL of one that fsspec knows, such
-        as ``s3://bucket/sweep``. Gets ``manifest.json`` and ``cells/part-*.parquet``.
+        as ``s3://bucket/sweep``. Gets ``_manifest.json`` and ``cells/part-*.parquet``.
     num_threads : int, optional
         Threads that the compiled functions use: all cores if not given, on a cluster one for each task.
     progress : callable, optional

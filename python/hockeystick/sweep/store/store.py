@@ -21,10 +21,10 @@ from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.store.claims import claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
-from hockeystick.sweep.store.names import is_temporary
+from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
-FORMAT = 2  # of the manifest and the parts; 1 had parts without a digest
+FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
 
 
 class Store:
@@ -98,12 +98,12 @@ def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a sweep's directory."""
     found = _stored_manifest(open_folder(out))
     if found is None:
-        message = f"out must be the directory of a sweep, not {out}: it has no manifest.json"
+        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
         raise OutputError(message)
     if found.get("format") != FORMAT:
         message = (
             f"out must be a sweep of format {FORMAT}, not {out} of format {shorten(found.get('format'))}, "
-            "whose parts cannot be checked; run the plan again in a new directory"
+            "which this version does not read; run the plan again in a new directory"
         )
         raise OutputError(message)
     return found
@@ -140,13 +140,17 @@ def _described(axis: Axis) -> dict[str, Any]:
 
 
 def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
-    stored = folder.read("manifest.json")
+    name = MANIFEST
+    stored = folder.read(name)
+    if stored is None:
+        name = FORMER_MANIFEST
+        stored = folder.read(name)
     if stored is None:
         return None
-    message = f"out must be the directory of a sweep, not {folder}: manifest.json holds no plan"
+    message = f"out must be the directory of a sweep, not {folder}: {name} holds no plan"
     try:
         content = json.loads(stored)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OutputError(message) from error
     if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
         raise OutputError(message)
@@ -169,18 +173,16 @@ def _write_manifest(store: Store) -> None:
     if _stored_manifest(store.folder) is not None:
         return
     if names or parts:
-        message = (
-            f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no manifest.json"
-        )
+        message = f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no {MANIFEST}"
         raise OutputError(message)
-    store.folder.write_new("manifest.json", (json.dumps(store.manifest, indent=2) + "\n").encode())
+    store.folder.write_new(MANIFEST, (json.dumps(store.manifest, indent=2) + "\n").encode())
 
 
 def _check_manifest(store: Store) -> None:
     """Refuse a folder whose manifest is not that of this run."""
     found = _stored_manifest(store.folder)
     if found is None:
-        message = f"manifest.json cannot be read back from {store.folder}"
+        message = f"{MANIFEST} cannot be read back from {store.folder}"
         raise OSError(message)
     if changes(found, store.manifest):
         _refuse(store.folder, found, store.manifest)
