@@ -39,7 +39,8 @@ from __future__ import annotations
 
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 from hockeystick.sweep.results.opening import merge, open
+from hockeystick.sweep.results.results import Results
 from hockeystick.sweep.running.run import run
 from hockeystick.sweep.running.summary import Summary
 
-__all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Summary", "merge", "open", "run"]
+__all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Results", "Summary", "merge", "open", "run"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hockeystick.sweep.results.results import Results
+from hockeystick.sweep.results.results import Results
 
 
 def open(out: str | os.PathLike[str]) -> Results:
@@ -45,8 +43,7 @@ def open(out: str | os.PathLike[str]) -> Results:
     10 0 ()
     4.0
     """
-    from hockeystick.sweep.results.results import Results  # noqa: PLC0415 - pyarrow is asked for when first needed
-    from hockeystick.sweep.store.stored import stored_sweep  # noqa: PLC0415
+    from hockeystick.sweep.store.stored import stored_sweep  # noqa: PLC0415 - pyarrow is asked for when first needed
 
     return Results(stored_sweep(out))
 

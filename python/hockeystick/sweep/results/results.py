@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import acero
-from pyarrow import dataset as data_sets
-
-from hockeystick.sweep.errors import OutputError
-from hockeystick.sweep.plan.functions import MEANING, status
-from hockeystick.sweep.results.condition import column_type, columns_of, expression, parsed
-from hockeystick.sweep.store.parquet_part import DamagedPartError, decode, schema_of, whole_table
-from hockeystick.sweep.store.store import Store
 
 if TYPE_CHECKING:
     import xarray
+    from pyarrow import dataset as data_sets
+
+    from hockeystick.sweep.store.store import Store
 
 LEAST_BYTES = 12  # the magic at both ends of a Parquet file and the length of its footer
 
@@ -71,16 +58,9 @@ class Results:
         pyarrow.dataset.Dataset
             Its rows are cells; those of missing parts are not among them.
         """
-        schema = _readable(schema_of(self._store.plan))
-        if not self._there:
-            return data_sets.dataset(schema.empty_table())
-        folder: Any = self._store.folder
-        system = getattr(folder, "system", None)  # of fsspec, at a URL
-        root = folder.root if system else os.fspath(Path(folder.root).absolute())
-        names = [f"{root.rstrip('/')}/cells/{self._store.name(index)}" for index in self._there]
-        checked = data_sets.ParquetFragmentScanOptions(page_checksum_verification=True)
-        kind = data_sets.ParquetFileFormat(default_fragment_scan_options=checked)
-        return data_sets.dataset(names, schema=schema, format=kind, filesystem=system)
+        from hockeystick.sweep.results.reading import data_set  # noqa: PLC0415 - pyarrow is asked for when first needed
+
+        return data_set(self._store, self._there)
 
     def best(
         self,
@@ -133,22 +113,10 @@ class Results:
         >>> row["steps"], row["noise_multiplier"]
         (2000, 1.2)
         """
-        key, name = _objective(maximise, minimise)
-        schema = _readable(schema_of(self._store.plan))
-        if pa.types.is_string(column_type(name, schema, key)):
-            message = f"{key} must name a column of numbers, not {name}"
-            raise ValueError(message)
-        tree = None if where is None else parsed(where)
-        condition = None if tree is None else expression(tree, schema)
-        needed = {"cell", name} | (set() if tree is None else columns_of(tree))
-        if self.missing_cells and not partial:
-            message = (
-                f"out must hold all cells of the plan, not {self._store.folder} without {self.missing_cells:,} of "
-                f"{self.num_cells:,}: the best may be among those; run the sweep to its end, or allow partial tables"
-            )
-            raise OutputError(message)
-        self._warn_of_unsound(needed)
-        return self._extreme(name, condition, sorted(needed), -1 if key == "minimise" else 1)
+        from hockeystick.sweep.results.best import best_row  # noqa: PLC0415
+
+        missing = 0 if partial else self.missing_cells
+        return best_row(self._store, self._there, where=where, maximise=maximise, minimise=minimise, missing=missing)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return the outputs by the axes of the plan.
@@ -170,8 +138,9 @@ class Results:
             If a part is damaged.
         """
         from hockeystick.sweep.results.cube import cube  # noqa: PLC0415 - xarray is asked for when first needed
+        from hockeystick.sweep.results.reading import parts  # noqa: PLC0415
 
-        return cube(self._store.plan, self.manifest, self.missing_cells, self._parts())
+        return cube(self._store.plan, self.manifest, self.missing_cells, parts(self._store, self._there))
 
     def verify(self) -> tuple[str, ...]:
         """Read every part that is there and check its digest, its plan, version, columns and cells.
@@ -181,76 +150,6 @@ class Results:
         tuple of str
             What is wrong, a text for each damaged part; none if all are what their run wrote. A digest is no signature.
         """
-        told = [f"{name}: it has no content" for name in self.damaged]
-        for index in self._there:
-            content = self._store.content(index)
-            try:
-                if content is None:
-                    told.append(f"{self._store.name(index)}: it cannot be read")
-                else:
-                    decode(self._store.plan, self._store.manifest, index, content)
-            except DamagedPartError as error:
-                told.append(f"{self._store.name(index)}: {error}")
-        return tuple(told)
+        from hockeystick.sweep.results.reading import faults  # noqa: PLC0415
 
-    def _parts(self) -> Iterator[tuple[range, pa.Table]]:
-        """Yield the cells and the rows of each part that is there, once its digest is right."""
-        plan = self._store.plan
-        for index in self._there:
-            content = self._store.content(index)
-            try:
-                if content is None:
-                    raise DamagedPartError("it cannot be read")  # noqa: EM101 - told below
-                table = whole_table(plan, self._store.manifest, index, content)
-            except DamagedPartError as error:
-                message = (
-                    f"out must hold whole parts, not {self._store.folder}/cells/{self._store.name(index)}: {error}; "
-                    "run the sweep again to repair it"
-                )
-                raise OutputError(message) from error
-            yield plan.shard(index), table.cast(_readable(table.schema))
-
-    def _extreme(
-        self, name: str, condition: pc.Expression | None, needed: list[str], sign: int
-    ) -> dict[str, Any] | None:
-        best: dict[str, Any] | None = None
-        for cells, table in self._parts():
-            rows = table.select(needed)
-            if condition is not None:
-                # One thread: Arrow's pools must hold nothing of ours when the interpreter ends.
-                steps = [
-                    acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
-                    acero.Declaration("filter", acero.FilterNodeOptions(condition)),
-                ]
-                rows = acero.Declaration.from_sequence(steps).to_table(use_threads=False)
-            values = rows[name].to_numpy()
-            known = values[~np.isnan(values)]
-            if not len(known):
-                continue
-            extreme = known.max() if sign > 0 else known.min()
-            if best is None or (extreme > best[name] if sign > 0 else extreme < best[name]):
-                first = int(rows["cell"].to_numpy()[values == extreme].min())
-                best = table.slice(first - cells.start, 1).to_pylist()[0]
-        return best
-
-    def _warn_of_unsound(self, columns: set[str]) -> None:
-        for output in self._store.plan.outputs:
-            if output.column in columns and status(output.function.name) == "unsound":
-                message = f"{output.column} = {output.function.name}: {MEANING['unsound']}"
-                warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def _objective(maximise: str | None, minimise: str | None) -> tuple[str, str]:
-    given = [(key, name) for key, name in (("maximise", maximise), ("minimise", minimise)) if name is not None]
-    if len(given) != 1:
-        message = f"one of maximise and minimise must be given, not {'both' if given else 'neither'}"
-        raise ValueError(message)
-    return given[0]
-
-
-def _readable(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without dictionaries: words are strings to whoever reads a table."""
-    for at, field in enumerate(schema):
-        if pa.types.is_dictionary(field.type):
-            schema = schema.set(at, field.with_type(field.type.value_type))
-    return schema
+        return (*(f"{name}: it has no content" for name in self.damaged), *faults(self._store, self._there))
