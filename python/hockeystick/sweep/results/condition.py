@@ -25,6 +25,7 @@ from hockeystick.sweep.plan.axes import shorten
 
 _SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
 MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
+MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
 _INT64 = np.iinfo(np.int64)
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -56,12 +57,22 @@ def parsed(where: object) -> ast.expr:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # Python takes "2or x" with a warning
-            return ast.parse(where.strip(), mode="eval").body
+            tree = ast.parse(where.strip(), mode="eval").body
+        _check_depth(tree)
     except (SyntaxError, Warning, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
         hint = "; equality is ==" if _SINGLE.search(where) else ""
         message = f"where must be {GRAMMAR}, not {shorten(where)}: {reason.splitlines()[0]}{hint}"
         raise ValueError(message) from None
+    return tree
+
+
+def _check_depth(tree: ast.expr) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise RecursionError("it is nested too deeply")  # noqa: EM101 - told by the caller
 
 
 def expression(tree: ast.expr, schema: pa.Schema) -> pc.Expression:

@@ -33,7 +33,7 @@ class Results:
     def __init__(self, store: Store) -> None:
         self._store = store
         sizes = store.folder.entries("cells")
-        present = store.present()
+        present = [index for index in store.shards if store.name(index) in sizes]
         self.damaged = tuple(store.name(index) for index in present if sizes[store.name(index)] < LEAST_BYTES)
         self._there = [index for index in present if sizes[store.name(index)] >= LEAST_BYTES]
         self.manifest = store.described()
