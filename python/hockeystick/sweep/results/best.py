@@ -41,7 +41,7 @@ def best_row(
     if missing:
         message = (
             f"out must hold all cells of the plan, not {store.folder} without {missing:,} of {store.plan.num_cells:,}: "
-            "the best may be among those; run the sweep to its end, or allow a partial table"
+            "the best may be among those; run the sweep to its end, or ask for the best of a partial table"
         )
         raise OutputError(message)
     _warn_of_unsound(store.plan, needed)
