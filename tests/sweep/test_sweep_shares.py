@@ -80,6 +80,14 @@ def test_share_resumes_and_says_so(tmp_path: Path) -> None:
             run(PLAN, tmp_path, shards=other)
 
 
+def test_parts_of_other_shares(tmp_path: Path) -> None:
+    """A part of another share does not stay in a share's directory."""
+    run(PLAN, tmp_path, shards=(2, 4))
+    (tmp_path / "cells/part-000000.parquet").write_bytes((tmp_path / "cells/part-000001.parquet").read_bytes())
+    with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000000\.parquet"):
+        run(PLAN, tmp_path, shards=(2, 4))
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
