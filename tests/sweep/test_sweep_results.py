@@ -118,7 +118,7 @@ def test_missing_parts(tmp_path: Path, thetas: Path) -> None:
 
 
 def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
-    """A flipped bit anywhere in a part is named by `verify`, refused by `best` and `to_xarray`; in a page by the table, too."""
+    """A flipped bit anywhere in a part is named by `verify`, refused by `best`; in a page no value of the table changes."""
     out = tmp_path / "out"
     shutil.copytree(thetas, out)
     part = out / "cells/part-000001.parquet"
@@ -130,9 +130,15 @@ def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
         assert told.startswith("part-000001.parquet: it")
         with pytest.raises(OutputError, match=r"out must hold whole parts, not .*part-000001\.parquet: it"):
             table.best(maximise="delta")
-    part.write_bytes(whole[:100] + bytes([whole[100] ^ 4]) + whole[101:])
-    with pytest.raises(OSError, match=r"CRC checksum verification failed|could not verify page integrity"):
-        sweep.open(out).table().to_table()
+    part.write_bytes(whole)
+    right, refused = rows_of(out), 0
+    for at in range(4, len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), 23):  # before the footer
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        try:
+            assert repr(rows_of(out)) == repr(right)  # a flip in statistics, say
+        except (OSError, ValueError):
+            refused += 1
+    assert refused > 5
 
 
 def test_shares_open(tmp_path: Path) -> None:
