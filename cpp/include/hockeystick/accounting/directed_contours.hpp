@@ -25,7 +25,7 @@ class DirectedContours {
         const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
         if (steps.size() == 1 && noise.rate < 1.0) {
             times_ = steps[0].count;
-            if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate);
+            if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate, kernels);
             if (!shared_)
                 shared_ = std::make_unique<contour::SampledContours>(noise.noise_multiplier, noise.rate, kernels);
             return;
