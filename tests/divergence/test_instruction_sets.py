@@ -8,12 +8,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-import processes
 
 import hockeystick._core as core
+import processes
 
 
 def runs_here(name: str) -> bool:
+    """Say whether this machine has the instruction set."""
     try:
         core.use_instruction_set(name)
     except ValueError:
