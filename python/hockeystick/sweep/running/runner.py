@@ -57,7 +57,7 @@ class Runner:
         self.waiting = Schedule(self.plan, self.missing())
         self.check(self.counts.first_error)
         self.report()
-        if self.counts.rows == self.plan.num_cells:
+        if self.counts.rows == self.store.num_cells:
             return
         with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(self.parts()) as parts:
             pending: Future[None] | None = None
@@ -79,7 +79,7 @@ class Runner:
                     if counts is not None:
                         self.counts.add(counts)
                         whole.add(index)
-        return [index for index in range(self.plan.num_shards) if index not in whole]
+        return [index for index in self.store.shards if index not in whole]
 
     def stored(self, index: int) -> Counts | None:
         """Return what a part of an earlier run holds; None, and say so, where it is not what that run wrote."""
@@ -128,7 +128,7 @@ class Runner:
 
     def report(self) -> None:
         """Tell how far the run is."""
-        self.progress(self.counts.rows, self.plan.num_cells, self.waiting.seconds_left())
+        self.progress(self.counts.rows, self.store.num_cells, self.waiting.seconds_left())
 
     def summary(self, seconds: float) -> Summary:
         """Return what was done in that time."""
@@ -145,6 +145,7 @@ class Runner:
             first_error=_told(self.counts.first_error),
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
+            share=str(self.store.share or ""),
             printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
 

@@ -27,13 +27,15 @@ class Summary:
     warnings: tuple[str, ...] = ()  # what the functions warned of
     first_error: str = ""  # the first cell with an error text, and the text
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
+    share: str = ""  # which part of the plan this was, such as "2 of 4"; empty for all of it
     # How an output is printed; without an entry here it is rounded up.
     printers: Mapping[str, Callable[[float, str], str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""
         reused = self.rows - self.computed_rows
-        lines = [f"{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
+        share = f"share {self.share}: " if self.share else ""
+        lines = [f"{share}{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
         if self.computed_rows:
             shares = f"computing {self.compute_seconds:.2f} s, beside it writing {self.write_seconds:.2f} s"
             lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")
