@@ -170,10 +170,10 @@ def test_tables_of_an_older_format(tmp_path: Path) -> None:
     run(PLAN, tmp_path)
     stored = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps({**stored, "format": 1}))
-    with pytest.raises(OutputError, match="format changed from 1 to 2; use another output directory"):
+    with pytest.raises(OutputError, match="format changed from 1 to 3; use another output directory"):
         run(PLAN, tmp_path)
     with pytest.raises(
-        OutputError, match=r"out must be a sweep of format 2, not .* of format 1, whose parts cannot be"
+        OutputError, match=r"out must be a sweep of format 3, not .* of format 1, whose parts cannot be"
     ):
         plot_sweep(tmp_path)
 

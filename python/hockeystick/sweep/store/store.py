@@ -24,7 +24,7 @@ from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.names import is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
-FORMAT = 2  # of the manifest and the parts; 1 had parts without a digest
+FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
 
 
 class Store:
