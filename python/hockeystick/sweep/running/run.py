@@ -40,7 +40,7 @@ def run(
         A directory that is new, empty, or that of an earlier run of the same plan; or the URL of one that fsspec knows, such
         as ``s3://bucket/sweep``. Gets ``_manifest.json`` and ``cells/part-*.parquet``.
     num_threads : int, optional
-        Threads that the compiled functions use: all cores if not given, on a cluster one for each task.
+        Threads that compute, encode and write: all cores if not given, on a cluster one for each task.
     progress : callable, optional
         Called as ``progress(cells done, cells in all, seconds left)`` at the start and after each shard. The time is None
         until something is known of it.

@@ -19,7 +19,7 @@ class Summary:
     computed_rows: int  # by this run; the others were there
     seconds: float
     compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
-    write_seconds: float  # beside the computation, in another thread
+    write_seconds: float  # beside the computation, encoding included, of all threads together
     rows_per_second: float  # computed rows per second of the run
     ranges: dict[str, tuple[float, float]]  # of the finite values of each output
     non_finite: dict[str, int]  # NaN and infinite values of each output
