@@ -43,9 +43,10 @@ def run(
         Called as ``progress(cells done, cells in all, seconds left)`` at the start and after each shard. The time is None
         until something is known of it.
     client : distributed.Client, optional
-        Of a Dask cluster that computes the shards; this process writes them. Its workers need hockeystick, in the same
-        version and with the same instruction set, so that the table is the same as without a cluster. Whoever can connect
-        to the cluster can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
+        Of a Dask cluster that computes the shards. Its workers need hockeystick, in the same version and with the same
+        instruction set, so that the table is the same as without a cluster. A worker that sees `out`, on a shared disk or
+        in an object store, writes its parts there; for the others this process writes. Whoever can connect to the cluster
+        can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
     strict : bool, optional
         Stop at the first part that has a cell with an error; the parts before it stay.
 

@@ -17,6 +17,7 @@ from hockeystick.sweep.plan.functions import printer
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
+from hockeystick.sweep.store.ledger import Written
 from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part, encode
 from hockeystick.sweep.store.store import Store
 
@@ -67,6 +68,16 @@ class Runner:
                 pending = writer.submit(self.publish, part)
             if pending:
                 pending.result()
+        self.check_seen()
+
+    def check_seen(self) -> None:
+        """Refuse to call a table whole of which workers have written parts that are not to be seen from here."""
+        unseen = self.store.unseen()
+        if unseen:
+            self.counts.rows -= sum(len(self.plan.shard(index)) for index in unseen)
+            names = ", ".join(self.store.name(index) for index in unseen[:3])
+            message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
+            raise OSError(message)
 
     def missing(self) -> list[int]:
         """Return the shards without a whole part, and count the others, some at a time."""
@@ -90,12 +101,12 @@ class Runner:
             logger.warning("%s; it is computed anew", self.damaged[-1])
             return None
 
-    def parts(self) -> Generator[Callable[[], Part]]:
+    def parts(self) -> Generator[Callable[[], Part | Written]]:
         """Yield the parts as they are computed: each a call that the writer makes."""
         if self.client is not None:
             from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-            for part in cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads):
+            for part in cluster.parts(self.client, self.store, self.waiting, self.num_threads, strict=self.strict):
                 self.check(part.counts.first_error)
                 yield functools.partial(_itself, part)
             return
@@ -115,12 +126,12 @@ class Runner:
             message = f"cell {error[0]} ({inputs}): {error[1]}; {self.counts.rows:,} cells are kept"
             raise CellError(message)
 
-    def publish(self, encoded: Callable[[], Part]) -> None:
+    def publish(self, encoded: Callable[[], Part | Written]) -> None:
         """Write a part, in the writer's thread."""
         started = time.perf_counter()
         part = encoded()
         self.store.write(part)
-        self.write_seconds += time.perf_counter() - started
+        self.write_seconds += time.perf_counter() - started + (part.write_seconds if isinstance(part, Written) else 0.0)
         self.compute_seconds += part.compute_seconds
         self.computed_rows += part.counts.rows
         self.counts.add(part.counts)
@@ -145,6 +156,7 @@ class Runner:
             first_error=_told(self.counts.first_error),
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
+            writers=str(self.store.ledger),
             printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
 
@@ -153,5 +165,5 @@ def _told(error: tuple[int, str] | None) -> str:
     return f"cell {error[0]}: {error[1]}" if error else ""
 
 
-def _itself(part: Part) -> Part:
+def _itself(part: Part | Written) -> Part | Written:
     return part
