@@ -120,7 +120,18 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     if first <= 0 or last <= 0:
         message = f"{key}.logspace must have two positive ends (values, not exponents), not [{first}, {last}]"
         raise PlanError(message)
-    return kind, np.geomspace(first, last, num, dtype=np.float64)
+    return kind, _geometric(first, last, num)
+
+
+def _geometric(first: float, last: float, num: int) -> Values:
+    """Return a geometric sequence, both ends exact.
+
+    Python's power is the C library's. NumPy's has other last digits on machines with AVX-512 than on others, which would keep
+    a table from being made by both.
+    """
+    values = np.array([10.0**power for power in np.linspace(math.log10(first), math.log10(last), num).tolist()])
+    values[[0, -1]] = first, last
+    return values
 
 
 def _ends(key: str, given: object) -> tuple[Any, Any]:

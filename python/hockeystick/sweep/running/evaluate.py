@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hockeystick._hidden_states.best import Best
 from hockeystick.sweep.plan.functions import Function
 from hockeystick.sweep.plan.plan import Output, Plan, Value
+from hockeystick.sweep.running.instructions import computing_with
 
 Column = NDArray[Any]
 
@@ -40,11 +41,12 @@ def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
     """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""
     axes = plan.axis_columns(np.arange(cells.start, cells.stop, dtype=np.int64))
     shard = Shard(cells, axes, {})
-    for output in plan.outputs:
-        wanted = output.function.parameters
-        varying = {name: column for name, column in axes.items() if name in wanted}
-        constant = {name: value for name, value in plan.fixed.items() if name in wanted} | output.arguments
-        _Call(output, constant, num_threads, shard).on(varying)
+    with computing_with(plan.instruction_set):
+        for output in plan.outputs:
+            wanted = output.function.parameters
+            varying = {name: column for name, column in axes.items() if name in wanted}
+            constant = {name: value for name, value in plan.fixed.items() if name in wanted} | output.arguments
+            _Call(output, constant, num_threads, shard).on(varying)
     return shard
 
 

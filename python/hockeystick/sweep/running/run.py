@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import thread_count
 from hockeystick.sweep.plan.plan import load
+from hockeystick.sweep.running.instructions import computing_with
 
 if TYPE_CHECKING:
     import distributed
@@ -58,7 +59,8 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `num_threads` is no positive integer, or `client` is not a synchronous client.
+        If `num_threads` is no positive integer, `client` is not a synchronous client, or this machine does not have the
+        instruction set of the plan.
     PlanError
         If the plan is wrong or its table too large; nothing has been written then.
     OutputError
@@ -87,6 +89,9 @@ def run(
 
         check_client(client)
     checked = load(plan)
+    if client is None:
+        with computing_with(checked.instruction_set):  # before anything is written
+            pass
     started = time.perf_counter()
     with open_store(out, checked) as store:
         runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict=strict)

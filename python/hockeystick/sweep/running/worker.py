@@ -24,6 +24,7 @@ import hockeystick._core as core
 from hockeystick.sweep.errors import ClusterError
 from hockeystick.sweep.plan.plan import Plan, parse
 from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.running.instructions import computing_with
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.ledger import Written
 from hockeystick.sweep.store.marks import is_marked
@@ -134,6 +135,12 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
     """Return the plan, if this worker's library is the one whose numbers the table holds."""
     address = distributed.get_worker().address
     plan = parse(wanted["plan"])
+    try:
+        with computing_with(plan.instruction_set):
+            pass
+    except ValueError as error:
+        message = f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}"
+        raise ClusterError(message) from error
     told = changes(wanted, json.loads(json.dumps(manifest(plan))))
     if told:
         remedy = f"; {REMEDY}" if wanted["instruction_set"] != core.instruction_set else ""

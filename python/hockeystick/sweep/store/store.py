@@ -104,7 +104,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "plan": source,
         "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
         "version": __version__,
-        "instruction_set": core.instruction_set,
+        "instruction_set": plan.instruction_set or core.instruction_set,
         "pyarrow": PYARROW_VERSION,
         "cells": plan.num_cells,
         "shard_rows": plan.shard_rows,
