@@ -16,6 +16,7 @@ from hockeystick.sweep.plan.functions import Function
 from hockeystick.sweep.plan.plan import Output, Plan, Value
 from hockeystick.sweep.running.boxes import Box, Column, boxes
 from hockeystick.sweep.running.heard import heard
+from hockeystick.sweep.running.instructions import computing_with
 from hockeystick.sweep.running.reasons import Reasons, reasons_of
 
 # What a function may raise for a cell. Anything else is a fault of this library and stops the run.
@@ -43,11 +44,12 @@ def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
     """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""
     shard = Shard(cells, {}, Reasons.none((len(cells),)))
     pieces = [*boxes(plan, cells)]
-    for output in plan.outputs:
-        constant = {name: value for name, value in plan.fixed.items() if name in output.function.parameters}
-        call = _Call(output, constant | output.arguments, num_threads, shard)
-        for box in pieces:
-            call.on(box)
+    with computing_with(plan.instruction_set):
+        for output in plan.outputs:
+            constant = {name: value for name, value in plan.fixed.items() if name in output.function.parameters}
+            call = _Call(output, constant | output.arguments, num_threads, shard)
+            for box in pieces:
+                call.on(box)
     return shard
 
 

@@ -21,7 +21,7 @@ from hockeystick.sweep.store.folder import LocalFolder
 from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import Store
 
-Written = tuple[Part, float]  # the part and how long encoding and writing took
+Finished = tuple[Part, float]  # the part and how long encoding and writing took
 
 
 class Shards:
@@ -44,7 +44,7 @@ class Shards:
 
     def go(self, written: Callable[[Part, float], None]) -> None:
         """Compute and write all, and tell of each here; of those, too, that were under way when another one failed."""
-        flying: set[Future[Written | None]] = set()
+        flying: set[Future[Finished | None]] = set()
         with ThreadPoolExecutor(self.at_once) as pool:
             try:
                 while self._submit(pool, flying):
@@ -59,13 +59,13 @@ class Shards:
                     if not future.cancel() and future.exception() is None and (done := future.result()):
                         written(*done)
 
-    def _submit(self, pool: ThreadPoolExecutor, flying: set[Future[Written | None]]) -> bool:
+    def _submit(self, pool: ThreadPoolExecutor, flying: set[Future[Finished | None]]) -> bool:
         """Keep every thread busy, and say whether any is."""
         while len(flying) < self.at_once and (index := self.waiting.next()) is not None:
             flying.add(pool.submit(self._one, index))
         return bool(flying)
 
-    def _one(self, index: int) -> Written | None:
+    def _one(self, index: int) -> Finished | None:
         """Compute and write a shard, unless the run ends before it is written."""
         started = time.perf_counter()
         shard = evaluate(self.plan, self.plan.shard(index), self.threads)

@@ -15,6 +15,7 @@ from hockeystick.sweep.plan.functions import printer
 from hockeystick.sweep.running.local import Shards
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
+from hockeystick.sweep.store.ledger import Written
 from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part
 from hockeystick.sweep.store.store import Store
 
@@ -73,7 +74,7 @@ class Runner:
         """Have the shards computed, and write them here as they arrive."""
         from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
 
-        arriving = cluster.parts(client, self.store.manifest, self.waiting, self.num_threads)
+        arriving = cluster.parts(client, self.store, self.waiting, self.num_threads, strict=self.strict)
         with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(arriving) as parts:
             pending: Future[None] | None = None
             for part in parts:
@@ -83,6 +84,16 @@ class Runner:
                 pending = writer.submit(self.publish, part)
             if pending:
                 pending.result()
+        self.check_seen()
+
+    def check_seen(self) -> None:
+        """Refuse to call a table whole of which workers have written parts that are not to be seen from here."""
+        unseen = self.store.unseen()
+        if unseen:
+            self.counts.rows -= sum(len(self.plan.shard(index)) for index in unseen)
+            names = ", ".join(self.store.name(index) for index in unseen[:3])
+            message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
+            raise OSError(message)
 
     def missing(self) -> list[int]:
         """Return the shards without a whole part, and count the others, some at a time."""
@@ -114,13 +125,13 @@ class Runner:
             message = f"cell {error[0]} ({inputs}): {error[1]}"
             raise CellError(message)
 
-    def publish(self, part: Part) -> None:
+    def publish(self, part: Part | Written) -> None:
         """Write a part, in the writer's thread."""
         started = time.perf_counter()
         self.store.write(part)
-        self.written(part, time.perf_counter() - started)
+        self.written(part, time.perf_counter() - started + (part.write_seconds if isinstance(part, Written) else 0.0))
 
-    def written(self, part: Part, seconds: float) -> None:
+    def written(self, part: Part | Written, seconds: float) -> None:
         """Count a part that is in its place, and tell how far the run is."""
         self.write_seconds += seconds
         self.compute_seconds += part.compute_seconds
@@ -148,6 +159,7 @@ class Runner:
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
             share=str(self.store.share or ""),
+            writers=str(self.store.ledger),
             printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
 
