@@ -166,6 +166,15 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert heard == [(0, 20), (7, 20), (14, 20), (20, 20)]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_time_left_is_told(tmp_path: Path, threads: int) -> None:
+    """The time left is unknown before the first shard, a positive time after it, and nothing at the end."""
+    left: list[float | None] = []
+    run(THETA, tmp_path / "out", num_threads=threads, progress=lambda _done, _total, seconds: left.append(seconds))
+    assert (left[0], left[-1]) == (None, 0.0)
+    assert all(seconds is not None and seconds > 0 for seconds in left[1:-1])
+
+
 @pytest.mark.usefixtures("stand_in")
 def test_bad_cells_are_recorded(tmp_path: Path) -> None:
     """A cell out of the domain gets NaN and its own error text; the others are computed."""

@@ -52,6 +52,7 @@ class Shards:
                         done = future.result()
                         flying.remove(future)
                         if done:
+                            self.waiting.finished(done[0].index, done[0].compute_seconds)
                             written(*done)
             finally:
                 self.ending.set()
