@@ -130,7 +130,11 @@ def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
         assert told.startswith("part-000001.parquet: it")
         with pytest.raises(OutputError, match=r"out must hold whole parts, not .*part-000001\.parquet: it"):
             table.best(maximise="delta")
-    part.write_bytes(whole[:100] + bytes([whole[100] ^ 4]) + whole[101:])
+    part.write_bytes(whole)
+    pq = pytest.importorskip("pyarrow.parquet")
+    column = pq.ParquetFile(part).metadata.row_group(0).column(0)
+    at = column.data_page_offset + column.total_compressed_size - 1  # the last byte of the values
+    part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
     with pytest.raises(OSError, match=r"CRC checksum verification failed|could not verify page integrity"):
         sweep.open(out).table().to_table()
 

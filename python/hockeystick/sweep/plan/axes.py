@@ -127,7 +127,9 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     with np.errstate(all="ignore"):  # told below
         values = np.linspace(first, last, num, dtype=np.float64)
     if not np.isfinite(values).all():
-        message = f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
+        message = (
+            f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
+        )
         raise PlanError(message)
     return kind, values
 
