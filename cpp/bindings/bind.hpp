@@ -2,15 +2,13 @@
 // long.
 #pragma once
 
-#include "batch_kernels.hpp"
-
 #include "pybind.hpp"
 
-void bind_capsules(py::module_& m, const hockeystick::batch::Kernels& kernels);
+void bind_capsules(py::module_& m);
 void bind_chain(py::module_& m);
-void bind_contour(py::module_& m, const hockeystick::simd::Kernels& kernels);
-void bind_dpsgd(py::module_& m, const hockeystick::simd::Kernels& kernels);
-void bind_accounting(py::module_& m, const hockeystick::simd::Kernels& kernels);
+void bind_contour(py::module_& m);
+void bind_dpsgd(py::module_& m);
+void bind_accounting(py::module_& m);
 void bind_federated(py::module_& m);
 void bind_gaussian_dp(py::module_& m);
 void bind_hidden_state(py::module_& m);

@@ -1,6 +1,7 @@
 // The accountant (accounting/accountant.hpp) for Python, and its answers.
 #include <hockeystick/accounting/accountant.hpp>
 
+#include "active_kernels.hpp"
 #include "bind.hpp"
 #include "contour_cache.hpp"
 #include "grid.hpp"
@@ -15,12 +16,12 @@ using hs::accounting::Answer;
 
 // An accountant that runs long jobs in a worker thread, while the calling thread looks for signals
 // such as Ctrl-C.
-std::unique_ptr<Accountant> make_accountant(const hs::simd::Kernels& kernels) {
+std::unique_ptr<Accountant> make_accountant() {
     const auto in_worker = [](const std::function<void(const std::atomic<bool>&)>& body) {
         const py::gil_scoped_acquire held;
         grid::run_in_worker(body);
     };
-    return std::make_unique<Accountant>(kernels, &contour_cache(), in_worker);
+    return std::make_unique<Accountant>(active::kernels().contour, &contour_cache(), in_worker);
 }
 
 std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, double value, const std::string& engine,
@@ -63,9 +64,9 @@ void bind_answer(py::module_& m) {
         .def_readonly("coarsened", &Answer::coarsened);
 }
 
-void bind_queries(py::module_& m, const hs::simd::Kernels& kernels) {
+void bind_queries(py::module_& m) {
     py::class_<Accountant>(m, "Accountant")
-        .def(py::init([&kernels] { return make_accountant(kernels); }))
+        .def(py::init(&make_accountant))
         .def(
             "compose",
             [](Accountant& self, const steps::Held& pair, double count, bool upper) {
@@ -87,7 +88,7 @@ void bind_queries(py::module_& m, const hs::simd::Kernels& kernels) {
 
 }  // namespace
 
-void bind_accounting(py::module_& m, const hs::simd::Kernels& kernels) {
+void bind_accounting(py::module_& m) {
     bind_answer(m);
-    bind_queries(m, kernels);
+    bind_queries(m);
 }

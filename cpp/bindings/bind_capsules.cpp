@@ -4,7 +4,7 @@
 // get_cython_function_address look into. Neither of them needs the GIL.
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
 
-#include "batch_kernels.hpp"
+#include "active_kernels.hpp"
 #include "bind.hpp"
 
 namespace {
@@ -17,27 +17,25 @@ py::capsule binary(double (*kernel)(double, double)) {
     return py::capsule(reinterpret_cast<void*>(kernel), "double (double, double)");
 }
 
-// Functions without state need the chosen kernels in a static place.
-const hs::batch::Kernels* chosen = nullptr;
-
 template <hs::batch::Unary hs::batch::Kernels::* kernel> py::capsule unary_batch() {
     void (*function)(const double*, double*, std::size_t) = [](const double* x, double* out, std::size_t n) {
-        (chosen->*kernel)(x, out, n);
+        (active::chosen_at_import().*kernel)(x, out, n);
     };
     return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double *, size_t)");
 }
 
 template <hs::batch::Binary hs::batch::Kernels::* kernel> py::capsule binary_batch() {
-    void (*function)(const double*, const double*, double*, std::size_t) =
-        [](const double* x, const double* y, double* out, std::size_t n) { (chosen->*kernel)(x, y, out, n); };
+    void (*function)(const double*, const double*, double*, std::size_t) = [](const double* x, const double* y,
+                                                                              double* out, std::size_t n) {
+        (active::chosen_at_import().*kernel)(x, y, out, n);
+    };
     return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double const *, double *, size_t)");
 }
 
 }  // namespace
 
-void bind_capsules(py::module_& m, const hs::batch::Kernels& kernels) {
+void bind_capsules(py::module_& m) {
     using Kernels = hs::batch::Kernels;
-    chosen = &kernels;
     m.attr("__pyx_capi__") = py::dict(
         py::arg("q") = unary(hs::numeric::q), py::arg("log_q") = unary(hs::numeric::log_q),
         py::arg("q_inv") = unary(hs::numeric::q_inv), py::arg("theta") = binary(hs::divergence::theta),

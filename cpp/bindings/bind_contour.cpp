@@ -1,6 +1,7 @@
 #include <hockeystick/contour/ledger_contour.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 
+#include "active_kernels.hpp"
 #include "bind.hpp"
 #include "grid.hpp"
 #include "steps.hpp"
@@ -68,23 +69,25 @@ std::pair<Nodes, double> pair_nodes(const hs::mechanism::PairPointer& pair, bool
 
 }  // namespace
 
-void bind_contour(py::module_& m, const hs::simd::Kernels& kernels) {
+void bind_contour(py::module_& m) {
     m.def(
         "contour_bracket",
-        [&kernels](const steps::Counted& entries, bool forward, bool for_epsilon, double value) {
-            return contour_bracket(entries, forward, for_epsilon, value, kernels);
+        [](const steps::Counted& entries, bool forward, bool for_epsilon, double value) {
+            return contour_bracket(entries, forward, for_epsilon, value, active::kernels().contour);
         },
         py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"));
     m.def(
         "sampled_gaussian_nodes",
-        [&kernels](double sigma, double rate, bool forward, double c, double h, std::size_t nodes) {
-            return nodes_of(hs::cumulant::SampledGaussianCumulant(sigma, rate, forward, 26.0, kernels), c, h, nodes);
+        [](double sigma, double rate, bool forward, double c, double h, std::size_t nodes) {
+            return nodes_of(
+                hs::cumulant::SampledGaussianCumulant(sigma, rate, forward, 26.0, active::kernels().contour), c, h,
+                nodes);
         },
         py::arg("sigma"), py::arg("rate"), py::arg("forward"), py::arg("c"), py::arg("h"), py::arg("nodes"));
     m.def(
         "pair_nodes",
-        [&kernels](const steps::Held& pair, bool forward, double cutoff, double c, double h, std::size_t nodes) {
-            return pair_nodes(pair, forward, cutoff, c, h, nodes, kernels);
+        [](const steps::Held& pair, bool forward, double cutoff, double c, double h, std::size_t nodes) {
+            return pair_nodes(pair, forward, cutoff, c, h, nodes, active::kernels().contour);
         },
         py::arg("pair").none(false), py::arg("forward"), py::arg("cutoff"), py::arg("c"), py::arg("h"),
         py::arg("nodes"));

@@ -8,6 +8,7 @@
 
 #include <hockeystick/accounting/dpsgd.hpp>
 
+#include "active_kernels.hpp"
 #include "bind.hpp"
 #include "contour_cache.hpp"
 #include "grid.hpp"
@@ -91,20 +92,21 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
 
 }  // namespace
 
-void bind_dpsgd(py::module_& m, const hs::simd::Kernels& kernels) {
+void bind_dpsgd(py::module_& m) {
     const auto define = [&](const char* name, Cell function) {
         m.def(
             name,
-            [&kernels, function](const std::vector<Dense>& arguments, std::size_t threads) {
-                return map(arguments, threads, function, kernels);
+            [function](const std::vector<Dense>& arguments, std::size_t threads) {
+                return map(arguments, threads, function, active::kernels().contour);
             },
             py::arg("arguments"), py::arg("threads"));
     };
     // (epsilon, points visited on the way), for tests that cap the work rather than the time.
     m.def(
         "dpsgd_epsilon_work",
-        [&kernels](double sigma, double rate, double steps, double delta) {
+        [](double sigma, double rate, double steps, double delta) {
             std::pair<double, double> result;
+            const hs::simd::Kernels& kernels = active::kernels().contour;
             grid::run_in_worker([&](const std::atomic<bool>& stop) {
                 Engine engine(kernels, nullptr, &stop);
                 result.first = hs::accounting::dpsgd_epsilon(engine, sigma, rate, steps, delta);

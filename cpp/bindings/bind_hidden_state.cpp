@@ -5,7 +5,7 @@
 #include <hockeystick/hidden_state/cyclic_bounds.hpp>
 #include <hockeystick/hidden_state/random_participation_bounds.hpp>
 
-#include "batch_kernels.hpp"
+#include "active_kernels.hpp"
 #include "bind.hpp"
 #include "bounds_grid.hpp"
 
@@ -27,7 +27,7 @@ const grid::Double& shape_argument(const std::vector<grid::Double>& arguments) {
 }
 
 grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
-    const hockeystick::batch::HiddenRounds kernel = hockeystick::batch::choose().hidden_rounds;
+    const hockeystick::batch::HiddenRounds kernel = active::kernels().hidden_rounds;
     const auto run_rounds = [kernel](const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) {
         const double* const read[] = {
             l.eps, l.log_gamma_minus_1, l.sensitivity, l.image_diameter, l.inverse_square_lipschitz, l.rounds};

@@ -1,16 +1,17 @@
 #include <hockeystick/version.hpp>
 
+#include "active_kernels.hpp"
 #include "bind.hpp"
 #include "pybind.hpp"
 #include "ufuncs.hpp"
 
 PYBIND11_MODULE(_core, m) {
-    const auto& kernels = hockeystick::batch::choose();
     m.doc() = "Compiled core of hockeystick; use the functions of the package instead.";
     m.attr("__version__") = HOCKEYSTICK_VERSION;
-    m.attr("instruction_set") = kernels.isa;
-    register_ufuncs(m, kernels);
-    bind_capsules(m, kernels);
+    m.attr("instruction_set") = active::chosen_at_import().isa;
+    m.def("use_instruction_set", active::use_instruction_set, py::arg("name"));
+    register_ufuncs(m);
+    bind_capsules(m);
     bind_gaussian_dp(m);
     bind_round_sums(m);
     bind_hidden_state(m);
@@ -19,7 +20,7 @@ PYBIND11_MODULE(_core, m) {
     bind_mechanism(m);
     bind_release(m);
     bind_pld(m);
-    bind_contour(m, kernels.contour);
-    bind_accounting(m, kernels.contour);
-    bind_dpsgd(m, kernels.contour);
+    bind_contour(m);
+    bind_accounting(m);
+    bind_dpsgd(m);
 }

@@ -17,11 +17,15 @@
 
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
 
-#include "batch_kernels.hpp"
+#include "active_kernels.hpp"
 
 namespace {
 
 namespace hs = hockeystick;
+
+using hs::batch::Binary;
+using hs::batch::Kernels;
+using hs::batch::Unary;
 
 constexpr npy_intp block = 1024;  // doubles: three buffers stay in the first-level cache
 
@@ -83,14 +87,14 @@ template <int Inputs, class Call> void blocks(char** args, npy_intp n, const npy
     }
 }
 
-void unary_loop(char** args, const npy_intp* n, const npy_intp* strides, void* kernel) {
-    const auto run = *static_cast<const hs::batch::Unary*>(kernel);
+template <Unary Kernels::* kernel> void unary_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
+    const Unary run = active::kernels().*kernel;
     blocks<1>(args, *n, strides,
               [run](const double* const* in, double* out, std::size_t count) { return run(in[0], out, count); });
 }
 
-void binary_loop(char** args, const npy_intp* n, const npy_intp* strides, void* kernel) {
-    const auto run = *static_cast<const hs::batch::Binary*>(kernel);
+template <Binary Kernels::* kernel> void binary_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
+    const Binary run = active::kernels().*kernel;
     blocks<2>(args, *n, strides,
               [run](const double* const* in, double* out, std::size_t count) { return run(in[0], in[1], out, count); });
 }
@@ -105,24 +109,25 @@ template <double (*Kernel)(double, double)> bool each(const double* x, const dou
     return true;
 }
 
-const hs::batch::Binary theta_inverse_loop = each<hs::divergence::theta_inverse>;
-const hs::batch::Binary gaussian_epsilon_loop = each<hs::divergence::gaussian_epsilon>;
+template <double (*Kernel)(double, double)>
+void scalar_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
+    blocks<2>(args, *n, strides, [](const double* const* in, double* out, std::size_t count) {
+        return each<Kernel>(in[0], in[1], out, count);
+    });
+}
 
 struct Entry {
     const char* name;
     int inputs;
-    const void* kernel;
     PyUFuncGenericFunction loop[1];
-    void* data[1];
 };
 
 constexpr char types[] = {NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
+void* no_data[] = {nullptr};
 
 void add(py::module_& m, Entry& entry) {
-    entry.loop[0] = entry.inputs == 1 ? unary_loop : binary_loop;
-    entry.data[0] = const_cast<void*>(entry.kernel);
-    PyObject* ufunc = PyUFunc_FromFuncAndData(entry.loop, entry.data, types, 1, entry.inputs, 1, PyUFunc_None,
-                                              entry.name, nullptr, 0);
+    PyObject* ufunc =
+        PyUFunc_FromFuncAndData(entry.loop, no_data, types, 1, entry.inputs, 1, PyUFunc_None, entry.name, nullptr, 0);
     if (!ufunc) throw py::error_already_set();
     m.add_object(entry.name, py::reinterpret_steal<py::object>(ufunc));
 }
@@ -135,18 +140,18 @@ int import_numpy() {
 
 }  // namespace
 
-void register_ufuncs(py::module_& m, const hs::batch::Kernels& kernels) {
+void register_ufuncs(py::module_& m) {
     if (import_numpy() < 0) throw py::error_already_set();
     // NumPy keeps pointers into this table for as long as the ufuncs live.
     static Entry entries[] = {
-        {"q", 1, &kernels.q, {}, {}},
-        {"log_q", 1, &kernels.log_q, {}, {}},
-        {"q_inv", 1, &kernels.q_inv, {}, {}},
-        {"theta", 2, &kernels.theta, {}, {}},
-        {"log_theta", 2, &kernels.log_theta, {}, {}},
-        {"laplace_theta", 2, &kernels.laplace_theta, {}, {}},
-        {"theta_inverse", 2, &theta_inverse_loop, {}, {}},
-        {"gaussian_epsilon", 2, &gaussian_epsilon_loop, {}, {}},
+        {"q", 1, {unary_loop<&Kernels::q>}},
+        {"log_q", 1, {unary_loop<&Kernels::log_q>}},
+        {"q_inv", 1, {unary_loop<&Kernels::q_inv>}},
+        {"theta", 2, {binary_loop<&Kernels::theta>}},
+        {"log_theta", 2, {binary_loop<&Kernels::log_theta>}},
+        {"laplace_theta", 2, {binary_loop<&Kernels::laplace_theta>}},
+        {"theta_inverse", 2, {scalar_loop<hs::divergence::theta_inverse>}},
+        {"gaussian_epsilon", 2, {scalar_loop<hs::divergence::gaussian_epsilon>}},
     };
     for (Entry& entry : entries) add(m, entry);
     // The texts stand in kernels.py, where they are read and tested; NumPy wants a pointer that

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "batch_kernels.hpp"
 #include "pybind.hpp"
 
-// Adds the kernels to the module as ufuncs that run the given instruction set.
-void register_ufuncs(py::module_& m, const hockeystick::batch::Kernels& kernels);
+// Adds the kernels to the module as ufuncs that run the instruction set of the calling thread (active_kernels.hpp).
+void register_ufuncs(py::module_& m);

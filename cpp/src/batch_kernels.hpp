@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include <hockeystick/simd/kernel_table.hpp>
 
@@ -25,8 +26,12 @@ struct Kernels {
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
 
+// The set of that name. Throws std::invalid_argument, with what is named by `argument`, if the name
+// is unknown or this machine cannot run the set.
+const Kernels& named(const std::string& name, const char* argument);
+
 // The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA
-// names. Throws std::invalid_argument if that is unknown here.
+// names.
 const Kernels& choose();
 
 }  // namespace hockeystick::batch

@@ -49,24 +49,30 @@ constexpr Candidate candidates[] = {
 
 }  // namespace
 
-const Kernels& choose() {
-    const char* forced = std::getenv("HOCKEYSTICK_ISA");
-    const std::string asked = forced ? forced : "";
+const Kernels& named(const std::string& name, const char* argument) {
+    if (name == "portable") return kernels_portable;
+    std::string known = "portable";
 #ifdef HOCKEYSTICK_X86_64
     __builtin_cpu_init();
-    bool known = asked.empty() || asked == "portable";
     for (const Candidate& c : candidates) {
-        known = known || asked == c.name;
-        if ((asked.empty() || asked == c.name) && c.runs()) return *c.kernels;
+        if (!c.runs()) continue;
+        if (name == c.name) return *c.kernels;
+        known += std::string(", ") + c.name;
     }
-    if (asked.empty() || asked == "portable") return kernels_portable;
-    if (known)
-        throw std::invalid_argument("HOCKEYSTICK_ISA=" + asked + ": this machine cannot run that instruction set");
-    throw std::invalid_argument("HOCKEYSTICK_ISA must be v2, v3, v4 or portable, not '" + asked + "'");
-#else
-    if (asked.empty() || asked == "portable") return kernels_portable;
-    throw std::invalid_argument("HOCKEYSTICK_ISA must be portable on this machine, not '" + asked + "'");
 #endif
+    throw std::invalid_argument(std::string(argument) + " must be an instruction set that this machine runs (" + known +
+                                "), not '" + name + "'");
+}
+
+const Kernels& choose() {
+    const char* asked = std::getenv("HOCKEYSTICK_ISA");
+    if (asked && *asked) return named(asked, "HOCKEYSTICK_ISA");
+#ifdef HOCKEYSTICK_X86_64
+    __builtin_cpu_init();
+    for (const Candidate& c : candidates)
+        if (c.runs()) return *c.kernels;
+#endif
+    return kernels_portable;
 }
 
 }  // namespace hockeystick::batch

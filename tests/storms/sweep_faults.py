@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import distributed
 import numpy as np
@@ -193,11 +194,38 @@ def client_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault
     return sweep.ended("the command, SIGKILL", whole, made.address)
 
 
-def disk_full(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Let the command write no file of more than 256 bytes any more."""
+def both_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+    """Kill a worker and the command, and start the command again with the worker that is left."""
     sweep = Sweep(folder, "--scheduler", made.ready())
-    resource.prlimit(sweep.process.pid, resource.RLIMIT_FSIZE, (256, 256))
-    return sweep.ended("nothing, but files may not exceed 256 bytes any more", whole)
+    made.workers[1].kill()
+    sweep.process.kill()
+    return sweep.ended("a worker and the command, SIGKILL", whole, made.address)
+
+
+def workers_cannot_write(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+    """Let workers write no file of more than 256 bytes any more: the command writes the parts."""
+    sweep = Sweep(folder, "--scheduler", made.ready())
+    with small_files(made, *made.workers):
+        return sweep.ended("nothing, but workers may not write", whole)
+
+
+def disk_full(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+    """Let neither workers nor the command write a file of more than 256 bytes any more."""
+    sweep = Sweep(folder, "--scheduler", made.ready())
+    with small_files(made, *made.workers, sweep.process):
+        return sweep.ended("nothing, but files may not exceed 256 bytes any more", whole)
+
+
+@contextlib.contextmanager
+def small_files(made: Cluster, *limited: subprocess.Popen[Any]) -> Iterator[None]:
+    """Let processes write small files only; the workers among them end with the block, since a limit stays."""
+    for process in limited:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (256, 256))
+    try:
+        yield
+    finally:
+        for worker in made.workers:
+            processes.end(worker)
 
 
 def interrupted(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
@@ -230,6 +258,8 @@ SCENARIOS = {
         worker_killed,
         scheduler_killed,
         client_killed,
+        both_killed,
+        workers_cannot_write,
         disk_full,
         local_worker_killed,
         local_client_killed,

@@ -106,7 +106,7 @@ def test_two_runs_of_one_plan(meeting: str, whole: list[dict[str, bytes]]) -> No
 
 def claim_of(plan: dict[str, Any], folder: Folder) -> str:
     """Leave the claim of a run that was killed, and return its name."""
-    name = f"_claim-{store._digest(store.manifest(parse(plan)))[:32]}-{'0' * 32}.tmp"
+    name = f"_claim-{store.digest_of(store.manifest(parse(plan)))[:32]}-{'0' * 32}.tmp"
     folder.write(name, b"left behind")
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
+from hockeystick.cli import main
 from hockeystick.sweep import ClusterError, run
 from hockeystick.sweep.plan.plan import parse
 from processes import seconds
@@ -19,8 +21,8 @@ from processes import seconds
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from hockeystick.sweep.running import cluster, runner
-from hockeystick.sweep.store.store import manifest
+from hockeystick.sweep.running import cluster, runner, worker
+from hockeystick.sweep.store.store import digest_of, manifest
 
 pytestmark = pytest.mark.slow
 
@@ -64,9 +66,9 @@ def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the shards that the client submits from now on."""
     submit, submitted = client.submit, []
 
-    def noted(function: Any, identity: Any, index: int, num_threads: Any, **options: Any) -> Any:
+    def noted(function: Any, errand: Any, index: int, packed: Any, **options: Any) -> Any:
         submitted.append(index)
-        return submit(function, identity, index, num_threads, **options)
+        return submit(function, errand, index, packed, **options)
 
     monkeypatch.setattr(client, "submit", noted)
     return submitted
@@ -119,21 +121,23 @@ def test_failure_of_the_writer_releases_the_cluster(
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runner.Store, "write", full)
+    monkeypatch.setattr(runner.Store, "write", full)  # which takes what workers have written, too
     with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
         run(THETA, tmp_path / "out", client=client)
     monkeypatch.undo()
-    assert run(THETA, tmp_path / "out", client=client).computed_rows == 40
+    assert run(THETA, tmp_path / "out", client=client).rows == 40
 
 
 @pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
 def test_worker_with_another_library(client: Any, key: str) -> None:
     """A worker whose numbers or bytes might differ is refused, and the message says in what."""
     identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
+    errand = worker.Errand("memory://nowhere", "mark", digest_of(identity), None, strict=False)
+    remedy = r'.*; name the best set .* instruction_set = "v3"$' if key == "instruction_set" else ""
     with pytest.raises(
-        ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to"
+        ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to{remedy}"
     ):
-        client.submit(cluster.compute, identity, 0, None, pure=False).result()
+        client.submit(worker.compute, errand, 0, worker.pack(identity), pure=False).result()
 
 
 def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,11 +153,41 @@ def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run(THETA, tmp_path / "out", client=client)
 
 
-def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address where nothing listens, or that is none, is refused."""
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
-    for address in ("tcp://127.0.0.1:9", "nonsense://here"):
-        with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("garbage", "missing port number"),
+        ("tcp://127.0.0.1:9", "Connection refused"),
+        ("nonsense://here:1", "unknown address scheme"),
+        ("tcp://127.0.0.1:99999", ""),
+        ("tcp://", "missing port number"),
+    ],
+)
+def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, reason: str) -> None:
+    """An address where nothing listens, or that is none, is refused in one line, and in a moment."""
+    (tmp_path / "plan.toml").write_text('[outputs]\ndelta = "theta"\n[axes]\neps = [1.0]\nr = [1.0]\n')
+    began = time.monotonic()
+    assert main(["sweep", "run", str(tmp_path / "plan.toml"), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
+    assert time.monotonic() - began < seconds(5)
+    told = capfd.readouterr().err
+    assert f"scheduler must be the address of a Dask scheduler, not {address}: " in told
+    assert reason in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What listens and never answers, and what answers and is no scheduler, is refused in seconds."""
+    monkeypatch.setattr(cluster, "GREETING_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match=rf"not {address}: nothing there has greeted like a scheduler"):
+            cluster.connected(address).__enter__()
+        assert time.monotonic() - began < seconds(10)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="tcp://") as made:
+        address = made.workers[0].address
+        with pytest.raises(ClusterError, match=rf"not {address}: a Worker answers there"):
             cluster.connected(address).__enter__()
 
 
@@ -225,7 +259,7 @@ def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: py
         message = "This is a bug in hockeystick."
         raise RuntimeError(message)
 
-    monkeypatch.setattr(cluster, "evaluate", broken)
+    monkeypatch.setattr(worker, "evaluate", broken)
     with pytest.raises(RuntimeError, match="This is a bug"):
         run(THETA, tmp_path / "out", client=client)
 
@@ -236,8 +270,8 @@ def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: py
 )
 def test_threads_within_the_cores(monkeypatch: pytest.MonkeyPatch, wanted: int | None, tasks: int, given: int) -> None:
     """Tasks on a machine of eight cores never have more than eight threads together, and one each at least."""
-    monkeypatch.setattr(cluster, "CPU_COUNT", 8)
-    assert cluster.threads(wanted, tasks) == given
+    monkeypatch.setattr(worker, "CPU_COUNT", 8)
+    assert worker.threads(wanted, tasks) == given
 
 
 CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0}

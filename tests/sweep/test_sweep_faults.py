@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 LOST = {  # scenario -> exit code and message, where the command does not get through
     "scheduler_killed": (1, r"the scheduler is gone: .*; \d+ cells are kept, the same command resumes"),
     "client_killed": (-9, ""),
+    "both_killed": (-9, ""),
     "interrupted": (130, "interrupted; resume with the same command"),
     "disk_full": (1, r"File too large; \d+ cells are kept, the same command resumes"),
     "local_client_killed": (-9, ""),

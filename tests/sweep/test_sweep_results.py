@@ -139,6 +139,12 @@ def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
         except (OSError, ValueError):
             refused += 1
     assert refused > 5
+    pq = pytest.importorskip("pyarrow.parquet")
+    column = pq.ParquetFile(part).metadata.row_group(0).column(0)
+    at = column.data_page_offset + column.total_compressed_size - 1  # the last byte of the values
+    part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+    with pytest.raises(OSError, match=r"CRC checksum verification failed|could not verify page integrity"):
+        sweep.open(out).table().to_table()
 
 
 def test_shares_open(tmp_path: Path) -> None:

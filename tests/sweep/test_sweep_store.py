@@ -89,6 +89,39 @@ def test_foreign_part(tmp_path: Path) -> None:
         run(THETA, tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", [".nfs0000000000a1", "_SUCCESS", ".DS_Store", ".ipynb_checkpoints/", "_temporary/"])
+def test_what_readers_skip_is_left_alone(tmp_path: Path, name: str) -> None:
+    """Files and folders that systems leave behind, and readers skip, are no reason to refuse a run, and they stay."""
+    for folder in ("out/cells", "out"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        path = tmp_path / folder / name
+        path.mkdir() if name.endswith("/") else path.write_bytes(b"theirs")
+    assert run(THETA, tmp_path / "out").computed_rows == 20
+    assert run(THETA, tmp_path / "out").computed_rows == 0
+    assert (tmp_path / "out/cells" / name).exists()
+    assert pq.read_table(tmp_path / "out/cells").num_rows == 20
+
+
+@pytest.mark.parametrize("name", ["part-000001.parquet", "thesis"])
+def test_folder_among_the_parts(tmp_path: Path, name: str) -> None:
+    """A folder where a part goes, or any other that a reader would search, is refused with what to do."""
+    run(THETA, tmp_path / "out")
+    (tmp_path / "out/cells" / name).unlink(missing_ok=True)
+    (tmp_path / "out/cells" / name).mkdir()
+    with pytest.raises(OutputError, match=rf"not .*/cells/{name}/: a folder, .*; move it away$"):
+        run(THETA, tmp_path / "out")
+
+
+def test_dangling_link(tmp_path: Path) -> None:
+    """A part that is a link to nothing is missing, and is replaced."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    (tmp_path / "out/cells/part-000001.parquet").unlink()
+    (tmp_path / "out/cells/part-000001.parquet").symlink_to(tmp_path / "nowhere")
+    assert run(THETA, tmp_path / "out").computed_rows == 7
+    assert content(tmp_path / "out") == before
+
+
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     """A second run in the same directory is refused while the first one goes on."""
 

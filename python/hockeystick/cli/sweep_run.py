@@ -93,14 +93,14 @@ def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[dis
         raise ValueError(message)
     if not chosen.scheduler and not chosen.workers:
         return contextlib.nullcontext()
-    from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+    from hockeystick.sweep.running import cluster, worker  # noqa: PLC0415 - Dask is asked for when first needed
 
     for name in ("distributed", "distributed.client"):  # they have levels of their own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what is lost for good is told in one line
     security = cluster.tls(*map(str, tls)) if any(tls) else None
     if chosen.scheduler:
         return cluster.connected(chosen.scheduler, security)
-    chosen.num_threads = cluster.threads(chosen.num_threads, chosen.workers)
+    chosen.num_threads = worker.threads(chosen.num_threads, chosen.workers)
     return cluster.local(chosen.workers, security, chosen.dashboard)
 
 

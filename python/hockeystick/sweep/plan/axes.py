@@ -16,6 +16,7 @@ Values = NDArray[Any]  # (length,), float64, int64 or text
 
 MAX_AXIS_LENGTH = 10**7  # all values of an axis are in memory, 80 MB here
 INT64 = np.iinfo(np.int64)
+MOST_POWER = 308.25  # of 10: the largest double is 10^308.2547
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +122,27 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     if kind == "logspace" and (first <= 0 or last <= 0):
         message = f"{key}.logspace must have two positive ends (values, not exponents), not [{first}, {last}]"
         raise PlanError(message)
+    if kind == "logspace":
+        return kind, _geometric(first, last, num)
     with np.errstate(all="ignore"):  # told below
-        values = (np.linspace if kind == "linspace" else np.geomspace)(first, last, num, dtype=np.float64)
+        values = np.linspace(first, last, num, dtype=np.float64)
     if not np.isfinite(values).all():
         message = (
             f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
         )
         raise PlanError(message)
     return kind, values
+
+
+def _geometric(first: float, last: float, num: int) -> Values:
+    """Return a geometric sequence, both ends exact.
+
+    Python's power is the C library's. NumPy's has other last digits on machines with AVX-512 than on others, which would keep
+    a table from being made by both.
+    """
+    powers = np.linspace(math.log10(first), math.log10(last), num)[1:-1]
+    between = [10.0 ** min(power, MOST_POWER) for power in powers.tolist()]
+    return np.clip(np.array([first, *between, last][:num]), min(first, last), max(first, last))
 
 
 def _ends(key: str, given: object) -> tuple[Any, Any]:

@@ -27,7 +27,8 @@ COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to millisec
 MAX_SHARD_ROWS = 2**22
 MAX_CELLS = 10**12
 MAX_SHARDS = 250_000  # files
-_SECTIONS = ("title", "shard_rows", "outputs", "fixed", "axes", "zip")
+INSTRUCTION_SETS = ("portable", "v2", "v3", "v4")  # the levels of x86-64, and what runs everywhere
+_SECTIONS = ("title", "shard_rows", "instruction_set", "outputs", "fixed", "axes", "zip")
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # it becomes the name of a picture, too
 
 Value = int | float | str
@@ -52,6 +53,7 @@ class Plan:
     fixed: dict[str, Value]
     axes: tuple[Axis, ...]
     source: dict[str, Any]  # as it was given
+    instruction_set: str = ""  # that every machine computes with; if empty, the best of the one that begins
 
     @property
     def num_cells(self) -> int:
@@ -120,7 +122,7 @@ def parse(source: Mapping[str, Any]) -> Plan:
     if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
         message = f"shard_rows must be an integer between 1 and {MAX_SHARD_ROWS}, not {shorten(shard_rows)}"
         raise PlanError(message)
-    plan = Plan(source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source))
+    plan = Plan(source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), _instruction_set(source))
     _check_names(plan)
     _check_arguments(plan)
     if plan.num_cells > MAX_CELLS:
@@ -150,6 +152,14 @@ def _check_sections(source: Mapping[str, Any]) -> None:
     if not isinstance(source.get("title", ""), str):
         message = f"title must be a string, not {shorten(source['title'])}"
         raise PlanError(message)
+
+
+def _instruction_set(source: Mapping[str, Any]) -> str:
+    given = source.get("instruction_set", "")
+    if "instruction_set" in source and given not in INSTRUCTION_SETS:
+        message = f"instruction_set must be one of {', '.join(INSTRUCTION_SETS)}, not {shorten(given)}"
+        raise PlanError(message)
+    return str(given)
 
 
 def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -1,37 +1,40 @@
-"""Shards on a Dask cluster: a few under way at a time, computed and encoded by workers, published by the caller alone.
+"""Shards on a Dask cluster: a few under way at a time, computed, encoded and written by workers; the caller keeps count.
 
-Workers need hockeystick and neither the output's file system nor its credentials. Since one process publishes, a part
-that two workers computed, say because one was thought dead, is published once.
+Workers that do not see the output hand their parts over, and the caller writes them. Two workers that compute one part, say
+because one of them was thought dead, write the same bytes, each into a hidden file of its own, or by one upload; the second
+rename or upload changes nothing. See the modules `worker` and `marks`.
 
 Dask's messages are pickled: whoever can connect to a scheduler or a worker can run code there and in this process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import functools
-import json
 import logging
 import queue
+import socket
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from hockeystick.sweep.errors import ClusterError
-from hockeystick.sweep.plan.plan import Plan, parse
-from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.running.schedule import Schedule
-from hockeystick.sweep.store.parquet_part import Part, encode
-from hockeystick.sweep.store.store import changes, manifest
+from hockeystick.sweep.store.folder import place_of
+from hockeystick.sweep.store.ledger import Written
+from hockeystick.sweep.store.marks import marked
+from hockeystick.sweep.store.parquet_part import Part
+from hockeystick.sweep.store.store import Store, digest_of
 
 try:
     import dask
     import distributed
-    from dask.system import CPU_COUNT
+
+    from hockeystick.sweep.running.worker import Errand, Outcome, compute, pack
 except ImportError as missing:
     need = "a sweep on a cluster needs Dask: pip install 'hockeystick[dask]'"
     raise ImportError(need) from missing
 
+GREETING_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 60.0  # without any worker
 SLOTS_SECONDS = 5.0  # between two looks at the cluster's size
@@ -50,14 +53,40 @@ def tls(ca_file: str, cert: str, key: str) -> distributed.Security:
 def connected(address: str, security: distributed.Security | None = None) -> Iterator[distributed.Client]:
     """Give a client of a scheduler that runs elsewhere."""
     try:
+        host, port = distributed.comm.get_address_host_port(address)
+        socket.create_connection((host, port), timeout=GREETING_SECONDS).close()
+        asyncio.run(_greet(address, security))
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
-    except (OSError, ValueError, RuntimeError, TypeError, distributed.TimeoutError) as error:
-        message = f"scheduler must be the address of a Dask scheduler, not {address}: {error}"
+    except (OSError, ValueError, RuntimeError, TypeError, OverflowError, asyncio.TimeoutError) as error:
+        message = f"scheduler must be the address of a Dask scheduler, not {address}: {_first_line(error)}"
         raise ClusterError(message) from error
     try:
         yield client
     finally:
         client.close(timeout=CONNECT_SECONDS)
+
+
+def _first_line(error: Exception) -> str:
+    """Say what failed: the innermost cause, since Dask wraps it in what it tried."""
+    if isinstance(error, asyncio.TimeoutError):
+        return f"nothing there has greeted like a scheduler within {GREETING_SECONDS:g} s"
+    while error.__cause__ is not None and str(error.__cause__):
+        error = error.__cause__  # type: ignore[assignment]
+    return str(error).partition("\n")[0]
+
+
+async def _greet(address: str, security: distributed.Security | None) -> None:
+    """Refuse in seconds what is no scheduler: a client of Dask tries for long there, and cannot be closed."""
+    options = (security or distributed.Security()).get_connection_args("client")
+    connected = distributed.core.connect(address, timeout=GREETING_SECONDS, **options)
+    comm = await asyncio.wait_for(connected, 2 * GREETING_SECONDS)
+    try:
+        told = await asyncio.wait_for(distributed.core.send_recv(comm, op="identity"), GREETING_SECONDS)
+    finally:
+        comm.abort()
+    if told.get("type") != "Scheduler":
+        message = f"a {told.get('type')} answers there"
+        raise ValueError(message)
 
 
 @contextlib.contextmanager
@@ -94,58 +123,64 @@ def check_client(client: object) -> None:
 
 
 def parts(
-    client: distributed.Client, identity: Mapping[str, Any], waiting: Schedule, num_threads: int | None
-) -> Iterator[Part]:
-    """Compute the shards that wait, and give each part as it arrives, in any order. `identity` is the manifest."""
-    flying: set[distributed.Future] = set()
-    landed: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
-    try:
-        slots, asked = _slots(client), time.monotonic()
+    client: distributed.Client, store: Store, waiting: Schedule, num_threads: int | None, *, strict: bool
+) -> Iterator[Part | Written]:
+    """Compute the shards that wait, and give each part as it arrives, in any order: written, or to be written by the caller."""
+    digest = digest_of(store.manifest)
+    with marked(store.folder, digest) as mark:
+        tasks = _Tasks(client, Errand(place_of(store.folder), mark, digest, num_threads, strict))
+        try:
+            slots, asked = _slots(client), time.monotonic()
+            while True:
+                if time.monotonic() - asked > SLOTS_SECONDS:  # workers come and go
+                    slots, asked = _slots(client), time.monotonic()
+                while len(tasks.flying) < TASKS_PER_THREAD * slots and (index := waiting.next()) is not None:
+                    tasks.submit(index)
+                if not tasks.flying:
+                    return
+                outcome = tasks.next()
+                if outcome.part is None:
+                    tasks.submit(outcome.index, pack(store.manifest), to=outcome.worker)
+                    continue
+                store.ledger.note(outcome.part, outcome.worker, outcome.reason)
+                waiting.finished(outcome.index, outcome.part.compute_seconds)
+                yield outcome.part
+        finally:
+            tasks.release()
+
+
+class _Tasks:
+    """The tasks of a run that are under way."""
+
+    def __init__(self, client: distributed.Client, errand: Errand) -> None:
+        self.client = client
+        self.errand = errand
+        self.flying: set[distributed.Future] = set()
+        self.landed: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
+
+    def submit(self, index: int, packed: bytes | None = None, to: str | None = None) -> None:
+        """Have a shard computed, by the worker that has asked for the manifest if that is given."""
+        where = {"workers": [to], "allow_other_workers": True} if to else {}
+        future = self.client.submit(compute, self.errand, index, packed, pure=False, **where)
+        self.flying.add(future)
+        future.add_done_callback(self.landed.put)
+
+    def next(self) -> Outcome:
+        """Wait for a task that is done, however long it takes while there are workers."""
         while True:
-            if time.monotonic() - asked > SLOTS_SECONDS:  # workers come and go
-                slots, asked = _slots(client), time.monotonic()
-            while len(flying) < TASKS_PER_THREAD * slots and (index := waiting.next()) is not None:
-                future = client.submit(compute, identity, index, num_threads, pure=False)
-                flying.add(future)
-                future.add_done_callback(landed.put)
-            if not flying:
-                return
-            future = _next(client, landed)
-            part = _result(future)
-            flying.remove(future)
-            del future  # the last reference: the cluster forgets the part
-            waiting.finished(part.index, part.compute_seconds)
-            yield part
-    finally:
-        for future in flying:
-            future.release()  # what runs will finish, and nobody keeps it
+            try:
+                future = self.landed.get(timeout=PATIENCE_SECONDS)
+            except queue.Empty:
+                _slots(self.client)
+                continue
+            outcome = _result(future)
+            self.flying.remove(future)  # the last reference: the cluster forgets the outcome
+            return outcome
 
-
-def compute(identity: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
-    """Compute a part; this runs on a worker. `identity` is the manifest, so that every worker computes the same bytes."""
-    plan = _checked(json.dumps(identity))
-    worker = distributed.get_worker()
-    started = time.perf_counter()
-    shard = evaluate(plan, plan.shard(index), threads(num_threads or 1, worker.state.nthreads))
-    return encode(plan, identity, shard, time.perf_counter() - started)
-
-
-def threads(wanted: int | None, tasks: int) -> int:
-    """Return how many threads each of so many tasks on one machine may use: what is wanted within its share of the cores."""
-    share: int = max(1, CPU_COUNT // tasks)
-    return share if wanted is None else min(wanted, share)
-
-
-@functools.lru_cache(maxsize=1)
-def _checked(identity: str) -> Plan:
-    """Return the plan, if this worker's library is the one whose numbers the table holds."""
-    wanted = json.loads(identity)
-    plan = parse(wanted["plan"])
-    told = changes(wanted, json.loads(json.dumps(manifest(plan))))
-    if told:
-        message = f"workers must run what the client runs; on {distributed.get_worker().address} {'; '.join(told)}"
-        raise ClusterError(message)
-    return plan
+    def release(self) -> None:
+        """Forget what is under way; what runs will finish, and nobody asks for it."""
+        for future in self.flying:
+            future.release()
 
 
 def _slots(client: distributed.Client) -> int:
@@ -159,19 +194,11 @@ def _slots(client: distributed.Client) -> int:
     return slots
 
 
-def _next(client: distributed.Client, landed: queue.SimpleQueue[distributed.Future]) -> distributed.Future:
-    """Wait for a future that is done, however long it takes while there are workers."""
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return landed.get(timeout=PATIENCE_SECONDS)
-        _slots(client)
-
-
-def _result(future: distributed.Future) -> Part:
+def _result(future: distributed.Future) -> Outcome:
     try:
         if future.cancelled():
             raise distributed.CancelledError("its connection was lost")  # noqa: EM101 - told below
-        part: Part = future.result()
+        outcome: Outcome = future.result()
     except distributed.KilledWorker as error:
         message = f"a shard ended every worker that tried it ({error.task}); see the workers' logs and their memory"
         raise ClusterError(message) from error
@@ -180,4 +207,4 @@ def _result(future: distributed.Future) -> Part:
     except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
         message = f"the scheduler is gone: {error}"
         raise ClusterError(message) from error
-    return part
+    return outcome

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks import thread_count
 from hockeystick.sweep.plan.plan import load
 from hockeystick.sweep.plan.shares import share_of
+from hockeystick.sweep.running.instructions import computing_with
 
 if TYPE_CHECKING:
     import distributed
@@ -40,14 +41,15 @@ def run(
         A directory that is new, empty, or that of an earlier run of the same plan; or the URL of one that fsspec knows, such
         as ``s3://bucket/sweep``. Gets ``_manifest.json`` and ``cells/part-*.parquet``.
     num_threads : int, optional
-        Threads that the compiled functions use: all cores if not given, on a cluster one for each task.
+        Threads that compute, encode and write: all cores if not given, on a cluster one for each task.
     progress : callable, optional
         Called as ``progress(cells done, cells in all, seconds left)`` at the start and after each shard. The time is None
         until something is known of it.
     client : distributed.Client, optional
-        Of a Dask cluster that computes the shards; this process writes them. Its workers need hockeystick, in the same
-        version and with the same instruction set, so that the table is the same as without a cluster. Whoever can connect
-        to the cluster can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
+        Of a Dask cluster that computes the shards. Its workers need hockeystick, in the same version and with the same
+        instruction set, so that the table is the same as without a cluster. A worker that sees `out`, on a shared disk or
+        in an object store, writes its parts there; for the others this process writes. Whoever can connect to the cluster
+        can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
     strict : bool, optional
         Stop at the first part that has a cell with an error; the parts before it stay.
     shards : (int, int), optional
@@ -62,7 +64,8 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `num_threads` is no positive integer, `client` is not a synchronous client, or `shards` names no share.
+        If `num_threads` is no positive integer, `client` is not a synchronous client, `shards` names no share, or this machine
+        does not have the instruction set of the plan.
     PlanError
         If the plan is wrong or its table too large; nothing has been written then.
     OutputError
@@ -91,6 +94,9 @@ def run(
 
         check_client(client)
     checked = load(plan)
+    if client is None:
+        with computing_with(checked.instruction_set):  # before anything is written
+            pass
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import time
-from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -14,10 +12,11 @@ import numpy as np
 
 from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.plan.functions import printer
-from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.running.local import Shards
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
-from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part, encode
+from hockeystick.sweep.store.ledger import Written
+from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part
 from hockeystick.sweep.store.store import Store
 
 if TYPE_CHECKING:
@@ -53,20 +52,48 @@ class Runner:
         self.write_seconds = 0.0
 
     def go(self) -> None:
-        """Take stock of the parts that are there, then compute the others while those before are written."""
+        """Take stock of the parts that are there, then compute and write the others."""
         self.waiting = Schedule(self.plan, self.missing())
-        self.check(self.counts.first_error)
-        self.report()
-        if self.counts.rows == self.store.num_cells:
-            return
-        with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(self.parts()) as parts:
+        try:
+            self.check(self.counts.first_error)
+            self.report()
+            if not len(self.waiting):
+                return
+            if self.client is None:
+                shards = Shards(
+                    self.store, self.waiting, self.num_threads, lambda shard: self.check(shard.first_error())
+                )
+                shards.go(self.written)
+            else:
+                self.on_cluster(self.client)
+        except CellError as error:
+            message = f"{error}; {self.counts.rows:,} cells are kept"
+            raise CellError(message) from None
+
+    def on_cluster(self, client: distributed.Client) -> None:
+        """Have the shards computed, and write them here as they arrive."""
+        from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+
+        arriving = cluster.parts(client, self.store, self.waiting, self.num_threads, strict=self.strict)
+        with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(arriving) as parts:
             pending: Future[None] | None = None
             for part in parts:
+                self.check(part.counts.first_error)
                 if pending:
                     pending.result()
                 pending = writer.submit(self.publish, part)
             if pending:
                 pending.result()
+        self.check_seen()
+
+    def check_seen(self) -> None:
+        """Refuse to call a table whole of which workers have written parts that are not to be seen from here."""
+        unseen = self.store.unseen()
+        if unseen:
+            self.counts.rows -= sum(len(self.plan.shard(index)) for index in unseen)
+            names = ", ".join(self.store.name(index) for index in unseen[:3])
+            message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
+            raise OSError(message)
 
     def missing(self) -> list[int]:
         """Return the shards without a whole part, and count the others, some at a time."""
@@ -90,37 +117,23 @@ class Runner:
             logger.warning("%s; it is computed anew", self.damaged[-1])
             return None
 
-    def parts(self) -> Generator[Callable[[], Part]]:
-        """Yield the parts as they are computed: each a call that the writer makes."""
-        if self.client is not None:
-            from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
-
-            for part in cluster.parts(self.client, self.store.manifest, self.waiting, self.num_threads):
-                self.check(part.counts.first_error)
-                yield functools.partial(_itself, part)
-            return
-        while (index := self.waiting.next()) is not None:
-            started = time.perf_counter()
-            shard = evaluate(self.plan, self.plan.shard(index), self.num_threads)
-            seconds = time.perf_counter() - started
-            self.waiting.finished(index, seconds)
-            self.check(shard.first_error())
-            yield functools.partial(encode, self.plan, self.store.manifest, shard, seconds)
-
     def check(self, error: tuple[int, str] | None) -> None:
         """End a strict run at a cell with an error."""
         if self.strict and error:
             columns = self.plan.axis_columns(np.array([error[0]]))
             inputs = ", ".join(f"{name} = {column[0]}" for name, column in columns.items())
-            message = f"cell {error[0]} ({inputs}): {error[1]}; {self.counts.rows:,} cells are kept"
+            message = f"cell {error[0]} ({inputs}): {error[1]}"
             raise CellError(message)
 
-    def publish(self, encoded: Callable[[], Part]) -> None:
+    def publish(self, part: Part | Written) -> None:
         """Write a part, in the writer's thread."""
         started = time.perf_counter()
-        part = encoded()
         self.store.write(part)
-        self.write_seconds += time.perf_counter() - started
+        self.written(part, time.perf_counter() - started + (part.write_seconds if isinstance(part, Written) else 0.0))
+
+    def written(self, part: Part | Written, seconds: float) -> None:
+        """Count a part that is in its place, and tell how far the run is."""
+        self.write_seconds += seconds
         self.compute_seconds += part.compute_seconds
         self.computed_rows += part.counts.rows
         self.counts.add(part.counts)
@@ -146,13 +159,10 @@ class Runner:
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
             share=str(self.store.share or ""),
+            writers=str(self.store.ledger),
             printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
 
 
 def _told(error: tuple[int, str] | None) -> str:
     return f"cell {error[0]}: {error[1]}" if error else ""
-
-
-def _itself(part: Part) -> Part:
-    return part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class Folder(Protocol):
         """Return how much more fits in, if that is known. The folder need not be there yet."""
 
     def entries(self, below: str = "") -> dict[str, int]:
-        """Return the names in it, or in a folder in it, with sizes; nothing if it is not there."""
+        """Return the names in it, or in a folder in it, with sizes; nothing if it is not there. Folders end in a slash."""
 
     def read(self, name: str) -> bytes | None:
         """Return a file's content, or None if there is no such file."""
@@ -41,6 +41,12 @@ class Folder(Protocol):
 
     def write_new(self, name: str, content: bytes) -> None:
         """Publish a file unless one of that name is there. Not every store can; read it back to see whose it is."""
+
+    def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
+        """Publish a file, beside other writers of the same bytes, if `still` holds when its content has arrived.
+
+        Say whether the file is there now, with these bytes.
+        """
 
     def remove(self, name: str) -> None:
         """Remove a file."""
@@ -54,6 +60,12 @@ def open_folder(out: str | os.PathLike[str]) -> Folder:
     from hockeystick.sweep.store.remote import RemoteFolder  # noqa: PLC0415 - fsspec is asked for when first needed
 
     return RemoteFolder(location)
+
+
+def place_of(folder: Folder) -> str:
+    """Return the path or URL by which other processes can open a folder, whatever directory they work in."""
+    location = str(folder)
+    return location if "://" in location else str(Path(location).absolute())
 
 
 class LocalFolder:
@@ -77,8 +89,12 @@ class LocalFolder:
 
     def entries(self, below: str = "") -> dict[str, int]:
         """Return what is in the directory, with sizes."""
-        folder = self.root / below
-        return {path.name: path.stat().st_size for path in folder.iterdir()} if folder.exists() else {}
+        found = {}
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.root / below) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # a worker may rename or remove its file just now
+                    found[f"{entry.name}/" if entry.is_dir() else entry.name] = entry.stat().st_size
+        return found
 
     def read(self, name: str) -> bytes | None:
         """Return a file's content, or None if it is not there or cannot be read."""
@@ -93,6 +109,10 @@ class LocalFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file so that whoever looks, even after a power cut, sees all of it or nothing."""
+        self.write_shared(name, content, lambda: True)
+
+    def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
+        """Write a file if `still` holds just before its rename, which replaces a file of that name in one step."""
         path, unfinished = self.root / name, self.root / temporary(name)
         path.parent.mkdir(exist_ok=True)
         try:
@@ -100,6 +120,9 @@ class LocalFolder:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if not still():
+                unfinished.unlink(missing_ok=True)
+                return False
             unfinished.replace(path)
         except BaseException:
             unfinished.unlink(missing_ok=True)
@@ -110,6 +133,7 @@ class LocalFolder:
                 os.fsync(folder)  # the rename itself
             finally:
                 os.close(folder)
+        return True
 
     def write_new(self, name: str, content: bytes) -> None:
         """Write a file. A lock or a claim keeps others from writing it at the same moment."""

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import uuid
+
 MANIFEST = "_manifest.json"
 FORMER_MANIFEST = "manifest.json"  # of the formats 1 and 2, which are refused
 VIEWS = "_views"  # where pictures and pages go
 CLAIM = "_claim-"  # see the module `claims`; without a dot, since some servers do not list hidden files
+MARK = "_run-"  # see the module `marks`
 
 
 def temporary(name: str) -> str:
-    """Return the name of a file that is not whole yet: hidden, so that a reader of the folder skips it."""
+    """Return the name of a file that is not whole yet: hidden, so that readers of the folder skip it, and one writer's own.
+
+    Two writers of one part would otherwise write into one file, which the first of them publishes.
+    """
     folder, slash, file = name.rpartition("/")
-    return f"{folder}{slash}.{file}.tmp"
+    return f"{folder}{slash}.{file}.{uuid.uuid4().hex}.tmp"
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a file was left unfinished, or is a claim."""
-    return name.startswith((".", CLAIM)) and name.endswith(".tmp")
+    """Say whether a file was left unfinished, or is a claim or a mark."""
+    return name.startswith((".", CLAIM, MARK)) and name.endswith(".tmp")
+
+
+def is_skipped(name: str) -> bool:
+    """Say whether readers of Parquet skip a file, such as `.nfs0001`, `.DS_Store` and `_SUCCESS`."""
+    return name.startswith((".", "_"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.store.names import temporary
@@ -63,8 +63,13 @@ class RemoteFolder:
                 found = self.system.ls(path, detail=True)
             except FileNotFoundError:
                 return {}
-        named = {entry["name"].rstrip("/"): int(entry["size"] or 0) for entry in found}
-        return {name.rpartition("/")[2]: size for name, size in named.items() if name.strip("/") != path.strip("/")}
+        named = {}
+        for entry in found:
+            name = entry["name"].strip("/")
+            if name != path.strip("/"):
+                end = "/" if entry.get("type") == "directory" else ""
+                named[f"{name.rpartition('/')[2]}{end}"] = int(entry["size"] or 0)
+        return named
 
     def read(self, name: str) -> bytes | None:
         """Return a file's content, or None if there is no such file."""
@@ -97,17 +102,48 @@ class RemoteFolder:
 
         Old versions of the packages, and some servers, replace the file all the same.
         """
-        options = inspect.signature(getattr(self.system, "_pipe_file", self.system.pipe_file)).parameters
-        if not self.uploads_whole or "mode" not in options:
+        if not self._creates():
             self.write(name, content)
             return
+        self._create(name, content)
+
+    def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
+        """Publish a file if `still` holds, and leave a file of that name as it is: in S3 by one conditional upload.
+
+        Without a condition the upload comes after a look, and replaces what another writer uploads in between: the same bytes.
+        """
+        if self.uploads_whole:
+            if not still():
+                return False
+            found = None if self._creates() else self.read(name)
+            return self._create(name, content) if found is None else found == content
+        path, unfinished = self._path(name), self._path(temporary(name))
+        with _as_os_error():
+            self.system.pipe_file(unfinished, content)
+            if still() and not self.system.exists(path):
+                self.system.mv(unfinished, path)
+                return True
+            self.system.rm_file(unfinished)
+        return still() and self.read(name) == content
+
+    def _creates(self) -> bool:
+        """Say whether the package can ask an object store to create and not to replace."""
+        options = inspect.signature(getattr(self.system, "_pipe_file", self.system.pipe_file)).parameters
+        return self.uploads_whole and "mode" in options
+
+    def _create(self, name: str, content: bytes) -> bool:
+        """Upload a file, unless one is there where the store can tell; say whether it is there with these bytes."""
+        options = {"mode": "create"} if self._creates() else {}
         try:
             with _as_os_error():
-                self.system.pipe_file(self._path(name), content, mode="create")
+                self.system.pipe_file(self._path(name), content, **options)
         except OSError:
             # A file that is there is the reason, which packages report in different ways. Else the store failed.
-            if self.read(name) is None:
+            found = self.read(name)
+            if found is None:
                 raise
+            return found == content
+        return True
 
     def _path(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}"

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,10 +23,15 @@ from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.plan.shares import Share
 from hockeystick.sweep.store.claims import claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
-from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_temporary
+from hockeystick.sweep.store.ledger import Ledger, Written
+from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_skipped, is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
 FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
+
+
+PATIENCE_SECONDS = 60.0  # for a listing on a network disk that is behind
+POLL_SECONDS = 0.5
 
 
 class Store:
@@ -37,6 +43,7 @@ class Store:
         self.manifest = manifest  # of the whole plan, whoever computes a part of it
         self.share = share
         self.shards = range(plan.num_shards) if share is None else share.shards(plan.num_shards)  # that are kept here
+        self.ledger = Ledger()
         self._digits = max(6, len(str(plan.num_shards - 1)))
 
     @property
@@ -61,9 +68,20 @@ class Store:
         """Return the size of the parts that are there."""
         return sum(size for name, size in self.folder.entries("cells").items() if name.startswith("part-"))
 
-    def write(self, part: Part) -> None:
-        """Publish a part."""
-        self.folder.write(f"cells/{self.name(part.index)}", part.content)
+    def write(self, part: Part | Written) -> None:
+        """Publish a part, unless a worker has done so."""
+        if isinstance(part, Part):
+            self.folder.write(f"cells/{self.name(part.index)}", part.content)
+
+    def unseen(self) -> list[int]:
+        """Return the parts that workers have written, as they said, and that do not appear here in full length."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        names = {index: self.name(index) for index in self.ledger.sizes}
+        while names and (lost := self.ledger.unseen(names, self.folder.entries("cells"))):
+            if time.monotonic() > deadline:
+                return lost
+            time.sleep(POLL_SECONDS)
+        return []
 
     def content(self, index: int) -> bytes | None:
         """Return the bytes of a part, or None if it is not there."""
@@ -103,7 +121,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "plan": source,
         "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
         "version": __version__,
-        "instruction_set": core.instruction_set,
+        "instruction_set": plan.instruction_set or core.instruction_set,
         "pyarrow": PYARROW_VERSION,
         "cells": plan.num_cells,
         "shard_rows": plan.shard_rows,
@@ -113,7 +131,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
 
 def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a sweep's directory."""
-    found = _stored_manifest(open_folder(out))
+    found = stored_manifest(open_folder(out))
     if found is None:
         message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
         raise OutputError(message)
@@ -156,7 +174,8 @@ def _described(axis: Axis) -> dict[str, Any]:
     }
 
 
-def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
+def stored_manifest(folder: Folder) -> dict[str, Any] | None:
+    """Return the manifest in a folder, or None if there is none."""
     name = MANIFEST
     stored = folder.read(name)
     if stored is None:
@@ -176,8 +195,8 @@ def _stored_manifest(folder: Folder) -> dict[str, Any] | None:
 
 def _prepare(store: Store, *, locked: bool) -> None:
     """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
-    if _stored_manifest(store.folder) is None:
-        with contextlib.nullcontext() if locked else claimed(store.folder, _digest(store.described())):
+    if stored_manifest(store.folder) is None:
+        with contextlib.nullcontext() if locked else claimed(store.folder, digest_of(store.described())):
             _write_manifest(store)
     _check_manifest(store)
     _tidy(store)
@@ -185,9 +204,11 @@ def _prepare(store: Store, *, locked: bool) -> None:
 
 def _write_manifest(store: Store) -> None:
     """Write the manifest into an empty folder, unless another run has done so by now."""
-    names = [name for name in store.folder.entries() if not is_temporary(name) and name != "cells"]
+    names = [
+        name for name in store.folder.entries() if name != "cells/" and not is_temporary(name) and not is_skipped(name)
+    ]
     parts = store.present()
-    if _stored_manifest(store.folder) is not None:
+    if stored_manifest(store.folder) is not None:
         return
     if names or parts:
         message = f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no {MANIFEST}"
@@ -197,7 +218,7 @@ def _write_manifest(store: Store) -> None:
 
 def _check_manifest(store: Store) -> None:
     """Refuse a folder whose manifest is not that of this run."""
-    found = _stored_manifest(store.folder)
+    found = stored_manifest(store.folder)
     if found is None:
         message = f"{MANIFEST} cannot be read back from {store.folder}"
         raise OSError(message)
@@ -205,21 +226,31 @@ def _check_manifest(store: Store) -> None:
         _refuse(store.folder, found, store.described())
 
 
-def _digest(manifest: Mapping[str, Any]) -> str:
+def digest_of(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest."""
     return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
 
 
 def _tidy(store: Store) -> None:
-    """Remove what a killed run left unfinished; refuse what a reader would take for a part."""
+    """Remove what a killed run left unfinished; refuse what a reader would take for a part.
+
+    A worker that is still busy for the killed run may have renamed or removed its file by now.
+    """
     numbers = {store.name(index) for index in store.shards}
     for name in store.folder.entries("cells"):
         if is_temporary(name):
-            store.folder.remove(f"cells/{name}")
-        elif name not in numbers:
-            message = f"out must hold this sweep alone, not {store.folder}/cells/{name}"
+            _remove(store.folder, f"cells/{name}")
+        elif name not in numbers and not is_skipped(name):
+            why = ": a folder, which readers search for parts; move it away" if name.endswith("/") else ""
+            message = f"out must hold this sweep alone, not {store.folder}/cells/{name}{why}"
             raise OutputError(message)
     for name in filter(is_temporary, store.folder.entries()):
-        store.folder.remove(name)
+        _remove(store.folder, name)
+
+
+def _remove(folder: Folder, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        folder.remove(name)
 
 
 def _refuse(folder: Folder, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
