@@ -40,7 +40,7 @@ for page in README.md docs/guide/start.md; do
   step "$page, the commands" clean bash -euo pipefail -x "$work/commands.sh"
   step "$page, the Python" clean .venv/bin/python "$work/lines.py"
 done
-[ -s demo.png ] && ls out/*.png
+[ -s demo.png ] && ls out/_views/*.png
 
 step "a wheel" clean .venv/bin/pip wheel -q --no-deps . -w "$work/wheels"
 ls -l "$work/wheels"

@@ -49,6 +49,14 @@ def test_curve():
 
 
 @pytest.mark.parametrize("mechanism", MIXED, ids=repr)
+def test_curve_keeps_nothing_that_moves_a_number(mechanism):
+    """What the steps before have left changes no bit: each number is that of a ledger asked for the first time."""
+    curve = composed((mechanism, 9)).epsilon_curve(1e-5)
+    anew = np.array([composed((mechanism, count)).epsilon(1e-5) for count in range(1, 10)])
+    np.testing.assert_array_equal(curve, np.minimum.accumulate(anew[::-1])[::-1])
+
+
+@pytest.mark.parametrize("mechanism", MIXED, ids=repr)
 def test_curve_of_any_mechanism(mechanism):
     """Equal steps of any mechanism have a curve, which ends at their epsilon."""
     accountant = composed((mechanism, 2))

@@ -201,7 +201,7 @@ def test_sweep_run_and_plot(tmp_path: Path, plan: Path, capsys: pytest.CaptureFi
     assert f"written to {tmp_path / 'out'}" in captured.out
     pytest.importorskip("matplotlib")
     assert main(["sweep", "plot", str(tmp_path / "out"), "--slice", "r=1", "--format", "svg"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'delta.svg'}\n"
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / '_views' / 'delta.svg'}\n"
 
 
 def test_sweep_to_a_url_or_a_cluster(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,10 @@ def test_a_picture_for_each_output(tmp_path: Path) -> None:
     """By default every output gets a heat map, beside the table."""
     run(THETA, tmp_path / "out")
     pictures = plot_sweep(tmp_path / "out")
-    assert [path.relative_to(tmp_path / "out").name for path in pictures] == ["delta.png", "log_delta.png"]
+    assert [path.relative_to(tmp_path / "out").as_posix() for path in pictures] == [
+        "_views/delta.png",
+        "_views/log_delta.png",
+    ]
     for path in pictures:
         check_picture(path)
     assert run(THETA, tmp_path / "out").computed_rows == 0  # pictures do not disturb the sweep

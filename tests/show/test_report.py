@@ -258,7 +258,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command writes the page and prints its path; a wrong axis is one line and exit code 2."""
     run(THETA, tmp_path)
     assert main(["sweep", "report", str(tmp_path), "--x", "r"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'report.html'}\n"
+    assert capsys.readouterr().out == f"{tmp_path / '_views/report.html'}\n"
     assert main(["sweep", "report", str(tmp_path), "--x", "sigma"]) == 2
     assert capsys.readouterr().err.startswith("hockeystick sweep: x must be a numeric axis")
     assert run(THETA, tmp_path).computed_rows == 0  # the page does not disturb the sweep

@@ -87,7 +87,7 @@ def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
 
 def content(folder: Folder) -> dict[str, bytes]:
     """Return the files of a sweep that are whole."""
-    names = [name for name in folder.entries() if name == "manifest.json"]
+    names = [name for name in folder.entries() if name == "_manifest.json"]
     names += [f"cells/{name}" for name in folder.entries("cells") if name.startswith("part-")]
     return {name: folder.read(name) or b"" for name in names}
 
@@ -122,10 +122,10 @@ class Round:
     def owner(self) -> int | None:
         """Return which plan got the place, or None if none has; count what it would not have written."""
         there = content(self.folder)
-        if "manifest.json" not in there:
+        if "_manifest.json" not in there:
             self.counts.files_mixed_before_resuming += len(there)
             return None
-        owner = [whole["manifest.json"] for whole in self.whole].index(there["manifest.json"])
+        owner = [whole["_manifest.json"] for whole in self.whole].index(there["_manifest.json"])
         foreign = [name for name, data in there.items() if self.whole[owner].get(name) != data]
         self.counts.files_mixed_before_resuming += len(foreign)
         return owner
@@ -161,7 +161,7 @@ class Round:
         damaged = 0 if owner is None else self.damage(owner)
         if owner is None:
             owner = 0
-            for name in [name for name in self.folder.entries() if name.startswith("claim-")]:
+            for name in [name for name in self.folder.entries() if name.startswith("_claim-")]:
                 self.folder.remove(name)
                 self.counts.claims_left += 1
         summary = run(PLANS[owner], self.out, num_threads=1)

@@ -56,7 +56,7 @@ def root(
     x: Any, *, factor: Any = 1.0, schedule: str = "constant", num_threads: Any = None, on_error: str = "raise"
 ) -> Any:
     """Stand in for a function of the library: a square root that is picky the way those are."""
-    assert num_threads in (None, 1)
+    assert num_threads >= 1
     x, factor = np.broadcast_arrays(np.asarray(x, float), factor)
     bad = x < 0
     if schedule == "cyclic" and np.ptp(x) > 0:
@@ -164,6 +164,15 @@ def test_progress_is_told(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
     run(THETA, tmp_path / "out", progress=lambda done, total, _left: heard.append((done, total)))
     assert heard == [(0, 20), (7, 20), (14, 20), (20, 20)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_time_left_is_told(tmp_path: Path, threads: int) -> None:
+    """The time left is unknown before the first shard, a positive time after it, and nothing at the end."""
+    left: list[float | None] = []
+    run(THETA, tmp_path / "out", num_threads=threads, progress=lambda _done, _total, seconds: left.append(seconds))
+    assert (left[0], left[-1]) == (None, 0.0)
+    assert all(seconds is not None and seconds > 0 for seconds in left[1:-1])
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -319,6 +328,19 @@ def test_dpsgd_cells_equal_the_direct_call(tmp_path: Path) -> None:
 def test_million_cells() -> None:
     """The plan of a million cells has exactly that many."""
     assert load(EXAMPLES / "million_cells.toml").num_cells == 10**6
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+def test_million_dpsgd_cells(tmp_path: Path) -> None:
+    """The plan of a million cells of DP-SGD has that many; a corner of it, in its own axes, holds what direct calls give."""
+    plan = load(EXAMPLES / "dpsgd_million.toml")
+    assert plan.num_cells == 10**6
+    corner = {axis.names[0]: [axis.values[0][0].item(), axis.values[0][-1].item()] for axis in plan.axes}
+    summary = run({**plan.source, "axes": corner}, tmp_path / "out")
+    cells = table(tmp_path / "out").to_pydict()
+    assert (summary.rows, summary.errors) == (8, 0)
+    direct = hs.dpsgd_epsilon(cells["noise_multiplier"], cells["sampling_rate"], cells["steps"], 1e-5)
+    np.testing.assert_array_equal(cells["epsilon"], direct)
 
 
 def test_table6_refutes_the_published_formula(tmp_path: Path) -> None:

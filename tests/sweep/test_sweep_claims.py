@@ -41,7 +41,7 @@ class MeetingFileSystem(MemoryFileSystem):
 
     def pipe_file(self, path: str, value: bytes) -> None:
         """Write a file, whether there is one or not."""
-        if path.endswith("manifest.json"):
+        if path.endswith("_manifest.json"):
             with contextlib.suppress(threading.BrokenBarrierError):
                 self.meet.wait(1.0)  # in vain, where only one is about to write it
         super().pipe_file(path, value)
@@ -106,7 +106,7 @@ def test_two_runs_of_one_plan(meeting: str, whole: list[dict[str, bytes]]) -> No
 
 def claim_of(plan: dict[str, Any], folder: Folder) -> str:
     """Leave the claim of a run that was killed, and return its name."""
-    name = f"claim-{store.digest_of(store.manifest(parse(plan)))[:32]}-{'0' * 32}.tmp"
+    name = f"_claim-{store.digest_of(store.manifest(parse(plan)))[:32]}-{'0' * 32}.tmp"
     folder.write(name, b"left behind")
     return name
 
@@ -206,6 +206,6 @@ def test_one_plan_in_any_order_of_requests(seed: int, monkeypatch: pytest.Monkey
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         through = [*pool.map(prepared, range(2))]
     assert sorted(through) == [False, True]
-    assert json.loads(files["manifest.json"]) == json.loads(
+    assert json.loads(files["_manifest.json"]) == json.loads(
         json.dumps(store.manifest(parse(PLANS[through.index(True)])))
     )

@@ -58,7 +58,7 @@ def test_exit_code_of_failed_cells(
 
 def test_strict_stops(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A strict run ends at the first part with a failed cell, and names the cell, its inputs and the reason."""
-    message = r"cell 9 \(mu = -1.0, eps = 0.0\): spent: mu must .*, not -1.0; [48] cells are kept"
+    message = r"cell 9 \(mu = -1.0, eps = 0.0\): spent: mu must .*, not -1.0; [048] cells are kept"
     with pytest.raises(CellError, match=message):
         run({**PLAN, "axes": {**PLAN["axes"], "mu": [3.0, 2.0, 1.0, -1.0]}}, tmp_path / "out", strict=True)
     assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "cli"), "--strict"]) == 3

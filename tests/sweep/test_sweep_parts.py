@@ -53,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_metadata(whole: Path) -> None:
     """A part names its sweep, and of each column the unit, of each output the function and what its values are worth."""
-    stored = json.loads((whole / "manifest.json").read_text())
+    stored = json.loads((whole / "_manifest.json").read_text())
     schema = pq.read_schema(whole / "cells/part-000001.parquet")
     told = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     assert told["hockeystick.plan_sha256"] == stored["plan_sha256"]
@@ -168,13 +168,12 @@ def test_readers_check_parts(tmp_path: Path) -> None:
 def test_tables_of_an_older_format(tmp_path: Path) -> None:
     """A table whose parts have no digests is neither resumed nor shown, and the message says what to do."""
     run(PLAN, tmp_path)
-    stored = json.loads((tmp_path / "manifest.json").read_text())
+    stored = json.loads((tmp_path / "_manifest.json").read_text())
+    (tmp_path / "_manifest.json").unlink()
     (tmp_path / "manifest.json").write_text(json.dumps({**stored, "format": 1}))
-    with pytest.raises(OutputError, match="format changed from 1 to 2; use another output directory"):
+    with pytest.raises(OutputError, match="format changed from 1 to 3; use another output directory"):
         run(PLAN, tmp_path)
-    with pytest.raises(
-        OutputError, match=r"out must be a sweep of format 2, not .* of format 1, whose parts cannot be"
-    ):
+    with pytest.raises(OutputError, match=r"out must be a sweep of format 3, not .* of format 1, which this version"):
         plot_sweep(tmp_path)
 
 

@@ -56,7 +56,11 @@ def test_unusable_directories(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.tex").write_text("mine")
-    for out, message in (("file", "File exists"), ("file/out", "Not a directory"), ("used", "it has no manifest.json")):
+    for out, message in (
+        ("file", "File exists"),
+        ("file/out", "Not a directory"),
+        ("used", "it has no _manifest.json"),
+    ):
         with pytest.raises(OutputError, match=rf"out must be .*{message}"):
             run(THETA, tmp_path / out)
     assert content(tmp_path) == {"file": b"mine", "used/thesis.tex": b"mine"}
@@ -72,8 +76,8 @@ def test_directory_without_permission(tmp_path: Path) -> None:
 
 def test_manifest_that_is_none(tmp_path: Path) -> None:
     """A manifest of something else is refused."""
-    (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(OutputError, match=r"manifest.json holds no plan"):
+    (tmp_path / "_manifest.json").write_text("[]")
+    with pytest.raises(OutputError, match=r"_manifest.json holds no plan"):
         run(THETA, tmp_path)
 
 
@@ -154,8 +158,8 @@ def test_changed_plan(tmp_path: Path, sections: dict[str, Any], message: str) ->
 def test_changed_library(tmp_path: Path, key: str) -> None:
     """Another version or instruction set might round differently and is not mixed into a table."""
     run(THETA, tmp_path / "out")
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
-    (tmp_path / "out/manifest.json").write_text(json.dumps({**manifest, key: "old"}))
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
+    (tmp_path / "out/_manifest.json").write_text(json.dumps({**manifest, key: "old"}))
     with pytest.raises(OutputError, match=rf"{key} changed from 'old' to"):
         run(THETA, tmp_path / "out")
 
@@ -163,7 +167,7 @@ def test_changed_library(tmp_path: Path, key: str) -> None:
 def test_manifest_identifies_the_run(tmp_path: Path) -> None:
     """The manifest holds the plan, its digest, the version and the instruction set."""
     run(THETA, tmp_path / "out")
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
     assert manifest["plan"] == THETA
     assert manifest["version"] == hs.__version__
     assert manifest["cells"] == 20
@@ -225,7 +229,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OSError, match=r"No space left on device; .* the same command resumes") as caught:
         run(THETA, tmp_path / "out")
     assert caught.value.errno == errno.ENOSPC
-    assert sorted(content(tmp_path / "out")) == [*(f"cells/part-{k:06}.parquet" for k in range(2)), "manifest.json"]
+    assert sorted(content(tmp_path / "out")) == ["_manifest.json", *(f"cells/part-{k:06}.parquet" for k in range(2))]
     assert run(THETA, tmp_path / "out").computed_rows == 6
     run(THETA, tmp_path / "whole")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -295,7 +299,7 @@ def test_leftovers_are_removed(tmp_path: Path) -> None:
     run(THETA, tmp_path / "out")
     before = content(tmp_path / "out")
     (tmp_path / "out/cells/.part-000003.parquet.tmp").write_bytes(b"half")
-    (tmp_path / "out/.manifest.json.tmp").write_bytes(b"half")
+    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"half")
     assert pq.read_table(tmp_path / "out/cells").num_rows == 20
     run(THETA, tmp_path / "out")
     assert content(tmp_path / "out") == before
@@ -304,5 +308,5 @@ def test_leftovers_are_removed(tmp_path: Path) -> None:
 def test_killed_before_the_manifest(tmp_path: Path) -> None:
     """A run that was killed while writing its manifest starts afresh in the same directory."""
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/.manifest.json.tmp").write_bytes(b"{")
+    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"{")
     assert run(THETA, tmp_path / "out").computed_rows == 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hockeystick._checks import implausible
 from hockeystick._checks.arrays import Array, Result, broadcast, distribution, real, same_length, vector
 from hockeystick._checks.grid import STRICT, Grid, NumpyGrid, pmf
+from hockeystick._checks.refusals import Refusal, collected
 from hockeystick._checks.scalars import (
     DELTA,
     LARGEST_COUNT,
@@ -37,10 +38,12 @@ __all__ = [
     "Grid",
     "NumpyGrid",
     "OnError",
+    "Refusal",
     "Result",
     "at_most",
     "broadcast",
     "choice",
+    "collected",
     "count_scalar",
     "distribution",
     "implausible",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks.arrays import Array, Result, broadcast, first_bad, real
+from hockeystick._checks.refusals import Refusal, listener
 from hockeystick._checks.scalars import (
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
@@ -40,12 +41,14 @@ class Grid:
     """The checks and the one call of an array function.
 
     Numbers are checked in the order of the arguments, after `on_error`, `num_threads` and other choices, which decide what
-    to check. With ``on_error="nan"`` only types are checked here: the core returns NaN in a cell outside its domain.
+    to check. With ``on_error="nan"`` only types are checked here: the core returns NaN in a cell outside its domain. Within
+    `refusals.collected` the checks are made all the same, and what they find is collected.
     """
 
     def __init__(self, num_threads: int | None, on_error: OnError) -> None:
         self.strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
         self.threads = thread_count(num_threads)
+        self.refusals = None if self.strict else listener()
 
     def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
         array = real(name, value)
@@ -55,7 +58,16 @@ class Grid:
                 where, bad = first_bad(name, array, good)
                 msg = f"{where} must {domain}, not {bad!s}"
                 raise ValueError(msg)
+        elif self.refusals is not None:
+            self._collect(f"{name} must {domain}", {name: array}, rule)
         return array
+
+    def _collect(self, rule: str, arguments: dict[str, Array], condition: Callable[..., Any]) -> None:
+        """Collect what fails a check that does not raise. Values that an earlier check refused are no reason to warn."""
+        with np.errstate(all="ignore"):
+            good = np.asarray(condition(*arguments.values()))
+        if self.refusals is not None and not good.all():
+            self.refusals.append(Refusal(rule, arguments, good))
 
     def within(self, name: str, value: ArrayLike, domain: Domain) -> Array:
         """Check for a domain of its own."""
@@ -117,9 +129,12 @@ class Grid:
 
     def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
         """Check a condition between arguments, broadcast against each other."""
-        if not self.strict:
+        if not self.strict and self.refusals is None:
             return
         cells = broadcast(*arguments.values())
+        if not self.strict:
+            self._collect(rule, dict(zip(arguments, cells, strict=True)), condition)
+            return
         good = np.asarray(condition(*cells))
         if good.all():
             return

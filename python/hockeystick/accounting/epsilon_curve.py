@@ -50,11 +50,29 @@ def _dpsgd_curve(mechanism: Mechanism, steps: int, delta: float) -> Array:
 def _one_by_one(
     runs: Sequence[tuple[Mechanism, int]], adjacency: Adjacency, engine: engines.Engine, delta: float
 ) -> Array:
+    """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
+    engines.require_certified(Composition({mechanism: 1 for mechanism, _ in runs}, adjacency))
+    if not all(mechanism._has_pair for mechanism, _ in runs):
+        return _by_renyi(runs, adjacency, engine, delta)
+    growing = core.Accountant()
+    curve = []
+    for mechanism, count in runs:
+        pairs = [(pair, times) for pair, times in mechanism._pairs(adjacency, upper=True) if times > 0.0]
+        for _ in range(count):
+            for pair, times in pairs:
+                growing.compose(pair, times, True)
+            curve.append(growing.answers(True, delta, engine, True)[0].upper)
+    return np.array(curve)
+
+
+def _by_renyi(
+    runs: Sequence[tuple[Mechanism, int]], adjacency: Adjacency, engine: engines.Engine, delta: float
+) -> Array:
+    """Return the curve where a mechanism has no pair: each ledger is asked anew."""
     ledger: dict[Mechanism, int] = {}
     curve = []
     for mechanism, count in runs:
         for _ in range(count):
             ledger[mechanism] = ledger.get(mechanism, 0) + 1
-            composition = Composition(ledger, adjacency)
-            curve.append(engines.upper_end(composition, engines.Question(True, delta), engine))
+            curve.append(engines.upper_end(Composition(ledger, adjacency), engines.Question(True, delta), engine))
     return np.array(curve)

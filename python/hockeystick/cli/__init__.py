@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import budget, plan, sweep_run
+from hockeystick.cli import budget, plan, sweep_functions, sweep_results, sweep_run
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 for a failure, 2 for a wrong argument, 3 where cells of a sweep have an error, 130 and 143 after SIGINT and SIGTERM.
+        0, or 1 for a failure, 2 for a wrong argument, 3 where cells of a sweep have an error, 4 where none satisfies a condition,
+        130 and 143 after SIGINT and SIGTERM.
 
     Examples
     --------
@@ -73,11 +74,18 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_calibrate(commands.add_parser)
     plan.add_plan(commands.add_parser)
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
-    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, draw the result or write its report")
-    actions = sweeps.add_subparsers(dest="action", required=True, metavar="run|plot|report")
+    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, and show what came out")
+    actions = sweeps.add_subparsers(dest="action", required=True, metavar="ACTION")
     sweep_run.add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
     _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
     _add_report(actions.add_parser("report", help="write one page of HTML with pictures, tables and the plan"))
+    sweep_results.add_best(actions.add_parser("best", help="show the best cell under a condition"))
+    sweep_results.add_merge(actions.add_parser("merge", help="make one table of the shares of a job array"))
+    sweep_functions.add_functions(actions.add_parser("functions", help="list what a plan may compute"))
+    sweep_functions.add_describe(
+        actions.add_parser("describe", help="show the arguments of a function and a plan for it")
+    )
+    sweep_functions.add_init(actions.add_parser("init", help="write a plan to begin with"))
     return parser
 
 
@@ -86,7 +94,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
     parser.add_argument("--format", choices=("png", "svg"), default="png")
     parser.add_argument(
-        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT if not given"
+        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT/_views if not given"
     )
     parser.set_defaults(handler=_plot)
 
@@ -94,7 +102,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_view(parser, "directory or URL of a sweep")
     parser.add_argument(
-        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/report.html if not given"
+        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/_views/report.html if not given"
     )
     parser.set_defaults(handler=_report)
 
@@ -156,7 +164,7 @@ def _report(chosen: argparse.Namespace) -> None:
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:
-    hint = "; resume with the same command" if getattr(chosen, "action", "") == "run" else ""
+    hint = "; resume with the same command" if getattr(chosen, "action", "") in ("run", "merge") else ""
     sys.stderr.write(f"\nhockeystick {chosen.command}: interrupted{hint}\n")
     return INTERRUPTED[by]
 

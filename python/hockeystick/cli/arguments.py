@@ -45,6 +45,18 @@ def port(text: str) -> int:
     return _integer(text, 65535)
 
 
+def shards(text: str) -> tuple[int, int]:
+    """Return a share of so many jobs, "3/100" for the third of a hundred."""
+    number, slash, jobs = text.partition("/")
+    if not (slash and number.isascii() and number.isdigit() and jobs.isascii() and jobs.isdigit()) or len(text) > 20:
+        message = f"must be I/N, two integers, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    if not 1 <= int(number) <= int(jobs):
+        message = f"must be I/N with 1 <= I <= N, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return int(number), int(jobs)
+
+
 def _integer(text: str, largest: int) -> int:
     try:
         value = int(text)

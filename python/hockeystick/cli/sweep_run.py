@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockeystick.cli.arguments import count, port
+from hockeystick.cli.arguments import count, port, shards
 
 if TYPE_CHECKING:
     import distributed
@@ -26,6 +26,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--num-threads", type=count, metavar="N", help="threads of the computation; all cores if not given"
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first cell that has an error")
+    parser.add_argument(
+        "--shards", type=shards, metavar="I/N", help="compute share I of N, counted from 1, into a directory of its own"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress and no summary")
     places = parser.add_mutually_exclusive_group()
     places.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster at, say, tls://host:8786")
@@ -61,6 +64,7 @@ def _run(chosen: argparse.Namespace) -> int:
                 progress=progress,
                 client=client,
                 strict=chosen.strict,
+                shards=chosen.shards,
             )
         except CellError as error:
             sys.stderr.write(f"hockeystick sweep: {error}\n")

@@ -15,6 +15,7 @@ from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.scales import Scale, is_geometric
 from hockeystick.sweep.plan import units
 from hockeystick.sweep.plan.functions import UNSOUND, printer
+from hockeystick.sweep.store.names import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,7 +159,7 @@ def plot_sweep(
     format : {"png", "svg"}
         Kind of picture.
     destination : path, optional
-        Directory of the pictures; `out` if not given.
+        Directory of the pictures; ``_views`` in `out` if not given, which readers of Parquet skip.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def plot_sweep(
         raise ValueError(message)
     view = choose(plan, x, y, slices)
     figures = _figures(view, folder, [value] if value else outputs)
-    target = folder if destination is None else Path(destination)
+    target = folder / VIEWS if destination is None else Path(destination)
     target.mkdir(parents=True, exist_ok=True)
     pictures = []
     for name, figure in figures.items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick._numeric.printing import format_lower
+from hockeystick.sweep.store.names import VIEWS
 
 if TYPE_CHECKING:
     from hockeystick.sweep.plan.plan import Output
@@ -41,7 +42,8 @@ def report_sweep(
     out : path
         Directory of a sweep, or its URL.
     destination : path, optional
-        The file to write; ``report.html`` in `out` if not given, which must be for a URL.
+        The file to write; ``_views/report.html`` in `out` if not given, which must be for a URL. Readers of Parquet skip
+        ``_views``, so that the directory stays one table.
     x, y : str, optional
         Arguments to draw; by default the two longest numeric axes.
     slices : mapping of str to str, optional
@@ -92,7 +94,7 @@ def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | N
     if "://" in os.fspath(out):
         message = f"destination must be given for a table at a URL, not None for {out}"
         raise ValueError(message)
-    return Path(out) / "report.html"
+    return Path(out) / VIEWS / "report.html"
 
 
 def _resource(name: str) -> str:

@@ -33,12 +33,15 @@ The column of a ``best`` function holds its smallest bound.
 An argument that counts something, such as ``steps``, must have whole values. A `logspace` seldom has them: list them.
 
 A sweep runs on the cores of this machine or on a Dask cluster, and writes to a directory or to a URL that fsspec knows.
+`open` reads its table, and `merge` makes one table of the shares of a job array.
 """
 
 from __future__ import annotations
 
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
+from hockeystick.sweep.results.opening import merge, open
+from hockeystick.sweep.results.results import Results
 from hockeystick.sweep.running.run import run
 from hockeystick.sweep.running.summary import Summary
 
-__all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Summary", "run"]
+__all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Results", "Summary", "merge", "open", "run"]

@@ -23,24 +23,26 @@ class DirectedContours {
   public:
     DirectedContours(const Steps& steps, const simd::Kernels& kernels, contour::ContourCache* cache) : cache_(cache) {
         const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
-        if (steps.size() == 1 && noise.rate < 1.0) {
-            times_ = steps[0].count;
+        const bool equal_steps = steps.size() == 1;
+        if (equal_steps) times_ = steps[0].count;
+        if (equal_steps && noise.rate < 1.0) {
             if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate, kernels);
             if (!shared_)
                 shared_ = std::make_unique<contour::SampledContours>(noise.noise_multiplier, noise.rate, kernels);
             return;
         }
+        const Steps each = equal_steps ? Steps{{steps[0].pair, 1.0}} : steps;
         for (const Direction direction : {Direction::remove, Direction::add})
-            own_.push_back(std::make_unique<contour::Contour>(contour::make_contour(steps, direction, kernels)));
+            own_.push_back(std::make_unique<contour::Contour>(contour::make_contour(each, direction, kernels)));
     }
     ~DirectedContours() { release(); }
     DirectedContours(const DirectedContours&) = delete;
     DirectedContours& operator=(const DirectedContours&) = delete;
 
     // Prepares the contours for other counts of the same steps; false if they must be made anew.
-    // Those of one sampled Gaussian pair serve any count of it.
+    // Those of equal steps serve any count of them.
     bool recount(const Steps& steps) {
-        if (!shared_) return false;
+        if (steps.size() > 1) return false;
         times_ = steps[0].count;
         return true;
     }

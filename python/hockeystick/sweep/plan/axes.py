@@ -16,6 +16,7 @@ Values = NDArray[Any]  # (length,), float64, int64 or text
 
 MAX_AXIS_LENGTH = 10**7  # all values of an axis are in memory, 80 MB here
 INT64 = np.iinfo(np.int64)
+MOST_POWER = 308.25  # of 10: the largest double is 10^308.2547
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,10 @@ def scalar(key: str, value: object) -> int | float | str:
 
 def shorten(value: object, width: int = 100) -> str:
     """Return a text for a message, with its middle left out if it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "what is nested too deeply to be shown"
     return text if len(text) <= width else f"{text[: width - 20]} ... {text[-15:]}"
 
 
@@ -115,12 +119,19 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     if kind == "range":
         return kind, _range(key, first, last, given.get("step", 1))
     num = _length(key, given.get("num"), first == last)
-    if kind == "linspace":
-        return kind, np.linspace(first, last, num, dtype=np.float64)
-    if first <= 0 or last <= 0:
+    if kind == "logspace" and (first <= 0 or last <= 0):
         message = f"{key}.logspace must have two positive ends (values, not exponents), not [{first}, {last}]"
         raise PlanError(message)
-    return kind, _geometric(first, last, num)
+    if kind == "logspace":
+        return kind, _geometric(first, last, num)
+    with np.errstate(all="ignore"):  # told below
+        values = np.linspace(first, last, num, dtype=np.float64)
+    if not np.isfinite(values).all():
+        message = (
+            f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
+        )
+        raise PlanError(message)
+    return kind, values
 
 
 def _geometric(first: float, last: float, num: int) -> Values:
@@ -129,9 +140,9 @@ def _geometric(first: float, last: float, num: int) -> Values:
     Python's power is the C library's. NumPy's has other last digits on machines with AVX-512 than on others, which would keep
     a table from being made by both.
     """
-    values = np.array([10.0**power for power in np.linspace(math.log10(first), math.log10(last), num).tolist()])
-    values[[0, -1]] = first, last
-    return values
+    powers = np.linspace(math.log10(first), math.log10(last), num)[1:-1]
+    between = [10.0 ** min(power, MOST_POWER) for power in powers.tolist()]
+    return np.clip(np.array([first, *between, last][:num]), min(first, last), max(first, last))
 
 
 def _ends(key: str, given: object) -> tuple[Any, Any]:
@@ -169,4 +180,6 @@ def _range(key: str, first: object, last: object, step: object) -> Values:
     if length > MAX_AXIS_LENGTH:
         message = f"{key}.range must have at most {MAX_AXIS_LENGTH} values, not {length}"
         raise PlanError(message)
-    return first + step * np.arange(length, dtype=np.int64)
+    # Modulo 2^64, since a step may be longer than the integers of 64 bits are; the values themselves are between the ends.
+    offsets = np.arange(length, dtype=np.uint64) * np.uint64(step % 2**64)
+    return (offsets + np.uint64(first % 2**64)).view(np.int64)

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,8 +101,10 @@ def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
             raise ImportError(message) from error
     try:
         return parse(tomllib.loads(Path(plan).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
         message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
         raise PlanError(message) from error
 
@@ -206,10 +209,10 @@ def _output(column: str, given: object) -> Output:
 
 def _check_names(plan: Plan) -> None:
     """Every column has a name of its own."""
-    names = [*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)]
-    for name in names:
-        if names.count(name) > 1:
-            message = f"{name} must be used once in outputs, fixed, axes and zip, not {names.count(name)} times"
+    uses = Counter([*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)])
+    for name, count in uses.items():
+        if count > 1:
+            message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
             raise PlanError(message)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import thread_count
 from hockeystick.sweep.plan.plan import load
+from hockeystick.sweep.plan.shares import share_of
 from hockeystick.sweep.running.instructions import computing_with
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def run(
     progress: Progress | None = None,
     client: distributed.Client | None = None,
     strict: bool = False,
+    shards: tuple[int, int] | None = None,
 ) -> Summary:
     """Evaluate every cell of a plan and write the table as a Parquet dataset.
 
@@ -37,9 +39,9 @@ def run(
         A TOML file, or a mapping with the same content.
     out : path
         A directory that is new, empty, or that of an earlier run of the same plan; or the URL of one that fsspec knows, such
-        as ``s3://bucket/sweep``. Gets ``manifest.json`` and ``cells/part-*.parquet``.
+        as ``s3://bucket/sweep``. Gets ``_manifest.json`` and ``cells/part-*.parquet``.
     num_threads : int, optional
-        Threads that the compiled functions use: all cores if not given, on a cluster one for each task.
+        Threads that compute, encode and write: all cores if not given, on a cluster one for each task.
     progress : callable, optional
         Called as ``progress(cells done, cells in all, seconds left)`` at the start and after each shard. The time is None
         until something is known of it.
@@ -50,6 +52,9 @@ def run(
         can run code on it and in this process: give it TLS (``distributed.Security``) on a shared network.
     strict : bool, optional
         Stop at the first part that has a cell with an error; the parts before it stay.
+    shards : (int, int), optional
+        ``(i, n)`` computes share i of n, counted from 1, for job arrays: every n-th part, in a directory of its own. `merge`
+        makes one table of all shares, byte for byte that of one run.
 
     Returns
     -------
@@ -59,8 +64,8 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `num_threads` is no positive integer, `client` is not a synchronous client, or this machine does not have the
-        instruction set of the plan.
+        If `num_threads` is no positive integer, `client` is not a synchronous client, `shards` names no share, or this machine
+        does not have the instruction set of the plan.
     PlanError
         If the plan is wrong or its table too large; nothing has been written then.
     OutputError
@@ -93,7 +98,8 @@ def run(
         with computing_with(checked.instruction_set):  # before anything is written
             pass
     started = time.perf_counter()
-    with open_store(out, checked) as store:
+    share = None if shards is None else share_of(shards, checked.num_shards)
+    with open_store(out, checked, share) as store:
         runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict=strict)
         try:
             runner.go()

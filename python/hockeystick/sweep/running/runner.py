@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import time
-from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -14,11 +12,11 @@ import numpy as np
 
 from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.plan.functions import printer
-from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.running.local import Shards
 from hockeystick.sweep.running.schedule import Schedule
 from hockeystick.sweep.running.summary import Progress, Summary
 from hockeystick.sweep.store.ledger import Written
-from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part, encode
+from hockeystick.sweep.store.parquet_part import Counts, DamagedPartError, Part
 from hockeystick.sweep.store.store import Store
 
 if TYPE_CHECKING:
@@ -54,15 +52,33 @@ class Runner:
         self.write_seconds = 0.0
 
     def go(self) -> None:
-        """Take stock of the parts that are there, then compute the others while those before are written."""
+        """Take stock of the parts that are there, then compute and write the others."""
         self.waiting = Schedule(self.plan, self.missing())
-        self.check(self.counts.first_error)
-        self.report()
-        if self.counts.rows == self.plan.num_cells:
-            return
-        with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(self.parts()) as parts:
+        try:
+            self.check(self.counts.first_error)
+            self.report()
+            if not len(self.waiting):
+                return
+            if self.client is None:
+                shards = Shards(
+                    self.store, self.waiting, self.num_threads, lambda shard: self.check(shard.first_error())
+                )
+                shards.go(self.written)
+            else:
+                self.on_cluster(self.client)
+        except CellError as error:
+            message = f"{error}; {self.counts.rows:,} cells are kept"
+            raise CellError(message) from None
+
+    def on_cluster(self, client: distributed.Client) -> None:
+        """Have the shards computed, and write them here as they arrive."""
+        from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+
+        arriving = cluster.parts(client, self.store, self.waiting, self.num_threads, strict=self.strict)
+        with ThreadPoolExecutor(max_workers=1) as writer, contextlib.closing(arriving) as parts:
             pending: Future[None] | None = None
             for part in parts:
+                self.check(part.counts.first_error)
                 if pending:
                     pending.result()
                 pending = writer.submit(self.publish, part)
@@ -90,7 +106,7 @@ class Runner:
                     if counts is not None:
                         self.counts.add(counts)
                         whole.add(index)
-        return [index for index in range(self.plan.num_shards) if index not in whole]
+        return [index for index in self.store.shards if index not in whole]
 
     def stored(self, index: int) -> Counts | None:
         """Return what a part of an earlier run holds; None, and say so, where it is not what that run wrote."""
@@ -101,37 +117,23 @@ class Runner:
             logger.warning("%s; it is computed anew", self.damaged[-1])
             return None
 
-    def parts(self) -> Generator[Callable[[], Part | Written]]:
-        """Yield the parts as they are computed: each a call that the writer makes."""
-        if self.client is not None:
-            from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when first needed
-
-            for part in cluster.parts(self.client, self.store, self.waiting, self.num_threads, strict=self.strict):
-                self.check(part.counts.first_error)
-                yield functools.partial(_itself, part)
-            return
-        while (index := self.waiting.next()) is not None:
-            started = time.perf_counter()
-            shard = evaluate(self.plan, self.plan.shard(index), self.num_threads)
-            seconds = time.perf_counter() - started
-            self.waiting.finished(index, seconds)
-            self.check(shard.first_error())
-            yield functools.partial(encode, self.plan, self.store.manifest, shard, seconds)
-
     def check(self, error: tuple[int, str] | None) -> None:
         """End a strict run at a cell with an error."""
         if self.strict and error:
             columns = self.plan.axis_columns(np.array([error[0]]))
             inputs = ", ".join(f"{name} = {column[0]}" for name, column in columns.items())
-            message = f"cell {error[0]} ({inputs}): {error[1]}; {self.counts.rows:,} cells are kept"
+            message = f"cell {error[0]} ({inputs}): {error[1]}"
             raise CellError(message)
 
-    def publish(self, encoded: Callable[[], Part | Written]) -> None:
+    def publish(self, part: Part | Written) -> None:
         """Write a part, in the writer's thread."""
         started = time.perf_counter()
-        part = encoded()
         self.store.write(part)
-        self.write_seconds += time.perf_counter() - started + (part.write_seconds if isinstance(part, Written) else 0.0)
+        self.written(part, time.perf_counter() - started + (part.write_seconds if isinstance(part, Written) else 0.0))
+
+    def written(self, part: Part | Written, seconds: float) -> None:
+        """Count a part that is in its place, and tell how far the run is."""
+        self.write_seconds += seconds
         self.compute_seconds += part.compute_seconds
         self.computed_rows += part.counts.rows
         self.counts.add(part.counts)
@@ -139,7 +141,7 @@ class Runner:
 
     def report(self) -> None:
         """Tell how far the run is."""
-        self.progress(self.counts.rows, self.plan.num_cells, self.waiting.seconds_left())
+        self.progress(self.counts.rows, self.store.num_cells, self.waiting.seconds_left())
 
     def summary(self, seconds: float) -> Summary:
         """Return what was done in that time."""
@@ -156,6 +158,7 @@ class Runner:
             first_error=_told(self.counts.first_error),
             damaged=tuple(sorted(self.damaged)),
             warnings=tuple(self.counts.warnings),
+            share=str(self.store.share or ""),
             writers=str(self.store.ledger),
             printers={output.column: printer(output.function.name) for output in self.plan.outputs},
         )
@@ -163,7 +166,3 @@ class Runner:
 
 def _told(error: tuple[int, str] | None) -> str:
     return f"cell {error[0]}: {error[1]}" if error else ""
-
-
-def _itself(part: Part | Written) -> Part | Written:
-    return part

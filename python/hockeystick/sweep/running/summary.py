@@ -19,7 +19,7 @@ class Summary:
     computed_rows: int  # by this run; the others were there
     seconds: float
     compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
-    write_seconds: float  # beside the computation, in another thread
+    write_seconds: float  # beside the computation, encoding included, of all threads together
     rows_per_second: float  # computed rows per second of the run
     ranges: dict[str, tuple[float, float]]  # of the finite values of each output
     non_finite: dict[str, int]  # NaN and infinite values of each output
@@ -27,6 +27,7 @@ class Summary:
     warnings: tuple[str, ...] = ()  # what the functions warned of
     first_error: str = ""  # the first cell with an error text, and the text
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
+    share: str = ""  # which part of the plan this was, such as "2 of 4"; empty for all of it
     writers: str = ""  # on a cluster: who wrote the parts of this run, and why not the workers
     # How an output is printed; without an entry here it is rounded up.
     printers: Mapping[str, Callable[[float, str], str]] = field(default_factory=dict)
@@ -34,7 +35,8 @@ class Summary:
     def __str__(self) -> str:
         """Return a few lines for a reader."""
         reused = self.rows - self.computed_rows
-        lines = [f"{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
+        share = f"share {self.share}: " if self.share else ""
+        lines = [f"{share}{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
         if self.computed_rows:
             shares = f"computing {self.compute_seconds:.2f} s, beside it writing {self.write_seconds:.2f} s"
             lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")

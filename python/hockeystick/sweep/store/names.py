@@ -1,12 +1,13 @@
-"""Names of files that are not there to stay."""
+"""Names of the files that are no part of the table. Readers of a directory skip what begins with a dot or an underscore."""
 
 from __future__ import annotations
 
 import uuid
 
-CLAIM = "claim-"  # see the module `claims`; without a dot, since some servers do not list hidden files
-
-
+MANIFEST = "_manifest.json"
+FORMER_MANIFEST = "manifest.json"  # of the formats 1 and 2, which are refused
+VIEWS = "_views"  # where pictures and pages go
+CLAIM = "_claim-"  # see the module `claims`; without a dot, since some servers do not list hidden files
 MARK = "_run-"  # see the module `marks`
 
 

@@ -19,18 +19,22 @@ The metadata of its Parquet footer say what it is:
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.axes import Values
 from hockeystick.sweep.plan.functions import status
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.running.evaluate import Shard
+from hockeystick.sweep.running.reasons import Reasons, numbered
 
 try:
     import pyarrow as pa
@@ -40,7 +44,15 @@ except ImportError as missing:
     raise ImportError(need) from missing
 
 PYARROW_VERSION: str = pa.__version__
-WRITE_OPTIONS: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}
+WRITE_OPTIONS: dict[str, Any] = {
+    "version": "2.6",
+    "compression": "zstd",
+    "compression_level": 1,
+    "write_page_checksum": True,
+    "write_page_index": True,
+    "sorting_columns": [pq.SortingColumn(0)],  # the cell
+    "store_schema": False,  # see _readers_schema
+}
 IDENTITY = (
     "plan_sha256",
     "version",
@@ -91,29 +103,77 @@ class Part:
 
 def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_seconds: float) -> Part:
     """Return the part of a shard of the sweep that has this manifest."""
-    texts = [shard.errors.get(row) for row in range(len(shard.cells))]
-    columns = {
-        **shard.axes,
-        **shard.outputs,
-        **plan.fixed,
-        "cell": np.arange(shard.cells.start, shard.cells.stop),
-    }
     schema = schema_of(plan)
-    arrays = [
-        pa.array(texts, pa.string())
-        if field.name == "error"
-        else pa.array(np.broadcast_to(columns[field.name], len(texts)), field.type)
-        for field in schema
-    ]
-    metadata = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
-    table = pa.Table.from_arrays(arrays, schema=schema.with_metadata(metadata))
+    cells = np.arange(shard.cells.start, shard.cells.stop)
+    inputs = [_input(*given, shard.cells) for given in _inputs(plan)]
+    arrays = [pa.array(cells), *inputs, *map(pa.array, shard.outputs.values()), _errors(shard.errors)]
+    told = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
+    stored = pa.schema([pa.field(f.name, array.type, f.nullable) for f, array in zip(schema, arrays, strict=True)])
     sink = pa.BufferOutputStream()
-    dictionaries = [name for name in schema.names if name not in shard.outputs and name != "cell"]
-    with pq.ParquetWriter(sink, table.schema, use_dictionary=dictionaries, **WRITE_OPTIONS) as writer:
-        writer.write_table(table, row_group_size=len(texts))
-        writer.add_key_value_metadata({DIGEST: NO_DIGEST})
+    with pq.ParquetWriter(sink, stored, **_options(stored)) as writer:
+        writer.write_table(pa.Table.from_arrays(arrays, schema=stored), row_group_size=len(shard.cells))
+        for key, value in {**told, **_readers_schema(schema.with_metadata(told)), DIGEST: NO_DIGEST}.items():
+            writer.add_key_value_metadata({key: value})  # one by one, since several would have no order
     content = _sealed(sink.getvalue().to_pybytes())
-    return Part(shard.cells.start // plan.shard_rows, content, count(table, shard.outputs), compute_seconds)
+    counts = Counts(
+        len(shard.cells), int((shard.errors.codes >= 0).sum()), shard.first_error(), warnings=shard.warnings
+    )
+    _count_values(counts, shard.outputs)
+    return Part(shard.cells.start // plan.shard_rows, content, counts, compute_seconds)
+
+
+def _options(schema: pa.Schema) -> dict[str, Any]:
+    """Return how the columns are stored: the words by dictionaries, the numbers by what the page of sweeps measures."""
+    encodings = {pa.float64(): "BYTE_STREAM_SPLIT", pa.int64(): "DELTA_BINARY_PACKED"}
+    words = [f.name for f in schema if f.type not in encodings]
+    numbers = {f.name: encodings[f.type] for f in schema if f.type in encodings}
+    return {**WRITE_OPTIONS, "use_dictionary": words, "column_encoding": numbers}
+
+
+def _readers_schema(schema: pa.Schema) -> dict[str, str]:
+    """Return under Arrow's own key the types and metadata for readers: words are stored as numbered, and read as strings."""
+    return {"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()).decode()}
+
+
+def _inputs(plan: Plan) -> Iterator[tuple[Values, int]]:
+    """Yield the values of each input and for how many cells each of them stays; a fixed argument is an axis of one value."""
+    for axis, stride in zip(plan.axes, plan.strides, strict=True):
+        for values in axis.values:
+            yield values, stride
+    for value in plan.fixed.values():
+        yield np.array([value]), plan.num_cells
+
+
+def _input(values: Values, stride: int, cells: range) -> pa.Array:
+    """Return an input's column: an array, or of words the number of each and the words."""
+    if values.dtype.kind != "U":
+        return pa.array(_spread(values, stride, cells))
+    words, numbers = np.unique(values, return_inverse=True)
+    there, numbers = numbered(_spread(numbers, stride, cells), len(words))
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words[there], pa.string()))
+
+
+def _spread(values: Values, stride: int, cells: range) -> Values:
+    """Return the value of each cell, where each stays for as many cells as the stride and the last is followed by the first."""
+    first, last = cells.start // stride, -(-cells.stop // stride)
+    if last - first > len(values):
+        period = np.repeat(values, stride)
+        start = cells.start % len(period)
+        return np.resize(period, start + len(cells))[start:]
+    there = values[np.arange(first, last) % len(values)]
+    start = cells.start - first * stride
+    if stride > len(cells):  # one value, or the last cells of one and the first of the next
+        return np.repeat(
+            there, [stride - start, cells.stop - first * stride - stride] if len(there) > 1 else len(cells)
+        )
+    return np.repeat(there, stride)[start : start + len(cells)]
+
+
+def _errors(errors: Reasons) -> pa.Array:
+    """Return the column of texts, each text stored once."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(errors.codes, mask=errors.codes < 0), pa.array(errors.texts, pa.string())
+    )
 
 
 def decode(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes) -> Counts:
@@ -151,8 +211,8 @@ def _identity(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def _sealed(content: bytes) -> bytes:
     """Return a file that has zeros in place of its digest with the digest."""
-    at = _digest_at(content)
-    return content[:at] + hashlib.sha256(content).hexdigest().encode() + content[at + len(NO_DIGEST) :]
+    at, view = _digest_at(content), memoryview(content)
+    return b"".join([view[:at], hashlib.sha256(content).hexdigest().encode(), view[at + len(NO_DIGEST) :]])
 
 
 def _digest_at(content: bytes) -> int:
@@ -175,12 +235,19 @@ def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
     """Count a part."""
     errors = table.num_rows - table["error"].null_count
     counts = Counts(table.num_rows, errors, _first_error(table) if errors else None, warnings=_warnings(table))
-    for name in outputs:
-        values = table[name].to_numpy()
-        finite = values[np.isfinite(values)]
-        counts.ranges[name] = (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
-        counts.non_finite[name] = len(values) - len(finite)
+    _count_values(counts, {name: table[name].to_numpy() for name in outputs})
     return counts
+
+
+def _count_values(counts: Counts, outputs: Mapping[str, NDArray[np.float64]]) -> None:
+    for name, values in outputs.items():
+        least, greatest = float(values.min()), float(values.max())  # NaN where one is
+        counts.non_finite[name] = 0
+        if not np.isfinite(least + greatest):
+            finite = values[np.isfinite(values)]
+            least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
+            counts.non_finite[name] = len(values) - len(finite)
+        counts.ranges[name] = (least, greatest)
 
 
 def schema_of(plan: Plan) -> pa.Schema:
@@ -188,13 +255,15 @@ def schema_of(plan: Plan) -> pa.Schema:
     types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}
     named = {name: types[v.dtype.kind] for axis in plan.axes for name, v in zip(axis.names, axis.values, strict=True)}
     named |= {name: types[np.asarray(value).dtype.kind] for name, value in plan.fixed.items()}
-    fields = [pa.field("cell", pa.int64())]
-    fields += [pa.field(name, kind, metadata={"unit": units.of_argument(name)}) for name, kind in named.items()]
+    fields = [pa.field("cell", pa.int64(), nullable=False)]
+    fields += [
+        pa.field(name, kind, nullable=False, metadata={"unit": units.of_argument(name)}) for name, kind in named.items()
+    ]
     for output in plan.outputs:
         name = output.function.name
         worth = {"unit": units.of_value(name), "status": status(name)}
         origin = {"function": name, "arguments": json.dumps(output.arguments), **worth}
-        fields.append(pa.field(output.column, pa.float64(), metadata=origin))
+        fields.append(pa.field(output.column, pa.float64(), nullable=False, metadata=origin))
     return pa.schema([*fields, pa.field("error", pa.string())])
 
 

@@ -20,13 +20,14 @@ from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
+from hockeystick.sweep.plan.shares import Share
 from hockeystick.sweep.store.claims import claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.ledger import Ledger, Written
-from hockeystick.sweep.store.names import is_skipped, is_temporary
+from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_skipped, is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
 
-FORMAT = 2  # of the manifest and the parts; 1 had parts without a digest
+FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
 
 
 PATIENCE_SECONDS = 60.0  # for a listing on a network disk that is behind
@@ -36,12 +37,23 @@ POLL_SECONDS = 0.5
 class Store:
     """The parts of the sweep that has this manifest in one folder."""
 
-    def __init__(self, folder: Folder, plan: Plan, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Folder, plan: Plan, manifest: Mapping[str, Any], share: Share | None = None) -> None:
         self.folder = folder
         self.plan = plan
-        self.manifest = manifest
+        self.manifest = manifest  # of the whole plan, whoever computes a part of it
+        self.share = share
+        self.shards = range(plan.num_shards) if share is None else share.shards(plan.num_shards)  # that are kept here
         self.ledger = Ledger()
         self._digits = max(6, len(str(plan.num_shards - 1)))
+
+    @property
+    def num_cells(self) -> int:
+        """Return the number of cells that are kept here when all are done."""
+        return sum(len(self.plan.shard(index)) for index in self.shards) if self.share else self.plan.num_cells
+
+    def described(self) -> dict[str, Any]:
+        """Return what the manifest here says."""
+        return {**self.manifest, "share": str(self.share)} if self.share else dict(self.manifest)
 
     def name(self, index: int) -> str:
         """Return the file name of a part, which is in the folder `cells`."""
@@ -50,7 +62,7 @@ class Store:
     def present(self) -> list[int]:
         """Return the numbers of the parts that are there, whole or not."""
         names = self.folder.entries("cells")
-        return [index for index in range(self.plan.num_shards) if self.name(index) in names]
+        return [index for index in self.shards if self.name(index) in names]
 
     def stored_bytes(self) -> int:
         """Return the size of the parts that are there."""
@@ -82,9 +94,14 @@ class Store:
 
 
 @contextlib.contextmanager
-def open_store(out: str | os.PathLike[str], plan: Plan) -> Iterator[Store]:
-    """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan."""
-    store = Store(open_folder(out), plan, manifest(plan))
+def open_store(
+    out: str | os.PathLike[str], plan: Plan, share: Share | None = None, identity: Mapping[str, Any] | None = None
+) -> Iterator[Store]:
+    """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan.
+
+    `identity` is the manifest of parts that were computed elsewhere; without it, of those that this process computes.
+    """
+    store = Store(open_folder(out), plan, identity or manifest(plan), share)
     with _as_output_error(store.folder):
         _check_space(store)
         store.folder.create()
@@ -116,12 +133,12 @@ def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a sweep's directory."""
     found = stored_manifest(open_folder(out))
     if found is None:
-        message = f"out must be the directory of a sweep, not {out}: it has no manifest.json"
+        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
         raise OutputError(message)
     if found.get("format") != FORMAT:
         message = (
             f"out must be a sweep of format {FORMAT}, not {out} of format {shorten(found.get('format'))}, "
-            "whose parts cannot be checked; run the plan again in a new directory"
+            "which this version does not read; run the plan again in a new directory"
         )
         raise OutputError(message)
     return found
@@ -159,13 +176,17 @@ def _described(axis: Axis) -> dict[str, Any]:
 
 def stored_manifest(folder: Folder) -> dict[str, Any] | None:
     """Return the manifest in a folder, or None if there is none."""
-    stored = folder.read("manifest.json")
+    name = MANIFEST
+    stored = folder.read(name)
+    if stored is None:
+        name = FORMER_MANIFEST
+        stored = folder.read(name)
     if stored is None:
         return None
-    message = f"out must be the directory of a sweep, not {folder}: manifest.json holds no plan"
+    message = f"out must be the directory of a sweep, not {folder}: {name} holds no plan"
     try:
         content = json.loads(stored)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OutputError(message) from error
     if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
         raise OutputError(message)
@@ -175,7 +196,7 @@ def stored_manifest(folder: Folder) -> dict[str, Any] | None:
 def _prepare(store: Store, *, locked: bool) -> None:
     """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
     if stored_manifest(store.folder) is None:
-        with contextlib.nullcontext() if locked else claimed(store.folder, digest_of(store.manifest)):
+        with contextlib.nullcontext() if locked else claimed(store.folder, digest_of(store.described())):
             _write_manifest(store)
     _check_manifest(store)
     _tidy(store)
@@ -190,21 +211,19 @@ def _write_manifest(store: Store) -> None:
     if stored_manifest(store.folder) is not None:
         return
     if names or parts:
-        message = (
-            f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no manifest.json"
-        )
+        message = f"out must be empty or hold an earlier run of the same plan, not {store.folder}: it has no {MANIFEST}"
         raise OutputError(message)
-    store.folder.write_new("manifest.json", (json.dumps(store.manifest, indent=2) + "\n").encode())
+    store.folder.write_new(MANIFEST, (json.dumps(store.described(), indent=2) + "\n").encode())
 
 
 def _check_manifest(store: Store) -> None:
     """Refuse a folder whose manifest is not that of this run."""
     found = stored_manifest(store.folder)
     if found is None:
-        message = f"manifest.json cannot be read back from {store.folder}"
+        message = f"{MANIFEST} cannot be read back from {store.folder}"
         raise OSError(message)
-    if changes(found, store.manifest):
-        _refuse(store.folder, found, store.manifest)
+    if changes(found, store.described()):
+        _refuse(store.folder, found, store.described())
 
 
 def digest_of(manifest: Mapping[str, Any]) -> str:
@@ -217,7 +236,7 @@ def _tidy(store: Store) -> None:
 
     A worker that is still busy for the killed run may have renamed or removed its file by now.
     """
-    numbers = {store.name(index) for index in range(store.plan.num_shards)}
+    numbers = {store.name(index) for index in store.shards}
     for name in store.folder.entries("cells"):
         if is_temporary(name):
             _remove(store.folder, f"cells/{name}")
@@ -236,6 +255,8 @@ def _remove(folder: Folder, name: str) -> None:
 
 def _refuse(folder: Folder, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     told = changes(found["plan"], wanted["plan"])
+    if not told and found.get("share") != wanted.get("share"):
+        told = [f"it is {_held(found)}, not {_held(wanted)}"]
     if not told:
         told = changes(found, wanted)
     shown = "; ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
@@ -243,15 +264,19 @@ def _refuse(folder: Folder, found: Mapping[str, Any], wanted: Mapping[str, Any])
     raise OutputError(message)
 
 
+def _held(manifest: Mapping[str, Any]) -> str:
+    return f"for share {shorten(manifest['share'])}" if "share" in manifest else "for the whole plan"
+
+
 def _check_space(store: Store) -> None:
     """Refuse what cannot fit. Inputs repeat and compress to little; computed doubles do not."""
     free = store.folder.free_bytes()
     if free is None:
         return
-    needed = store.plan.num_cells * bytes_per_cell(store.plan) - store.stored_bytes()
+    needed = store.num_cells * bytes_per_cell(store.plan) - store.stored_bytes()
     if needed > free:
         message = (
-            f"axes must make a table that fits on the disk, not {store.plan.num_cells} cells: "
+            f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
             f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
         )
         raise OutputError(message)

@@ -1,0 +1,151 @@
+"""Sweeps of cheap cells: processor and wall time, bytes and memory of 10^6, 10^7 and 10^8 rows, on one and two threads.
+
+    python bench/sweeps.py [--rows 1e6 1e7] [--threads 1 2] [--out /dev/shm]
+
+Noisy-FedAvg, `mu` and `delta` over noise, rounds and local steps. Each sweep runs in a process of its own, so that the largest
+memory is its own; the sum of the processor time of all threads is what counts on a machine with other work. The tables of each
+number of rows must have the same bytes. Beside it: the same with half of the cells out of the domain, and the share of fsync.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hockeystick.sweep import run
+from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.store.parquet_part import encode
+from hockeystick.sweep.store.store import manifest
+
+HERE = Path(__file__).resolve()
+
+
+def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
+    """Return a plan of so many cells, a multiple of 10^5."""
+    least = -1.0 if half_bad else 1e-3
+    return {
+        "outputs": {
+            "mu": "federated.fedavg_gdp",
+            "delta": {"function": "federated.fedavg_delta", "arguments": {"eps": 1.0}},
+        },
+        "fixed": {
+            "clip_norm": 10.0,
+            "learning_rate": 0.01,
+            "smoothness": 1.0,
+            "num_clients": 50,
+            "schedule": "constant",
+        },
+        "axes": {
+            "noise_std": {"linspace": [least, 1.0], "num": rows // 10**5},
+            "rounds": {"range": [10, 1009]},
+            "local_steps": {"range": [1, 100]},
+        },
+    }
+
+
+def one(rows: int, threads: int, place: str, *, half_bad: bool) -> dict[str, Any]:
+    """Return the figures of one sweep, in this process."""
+    synchronised = [0.0]
+    fsync = os.fsync
+
+    def timed(file: int) -> None:
+        started = time.perf_counter()
+        fsync(file)
+        synchronised[0] += time.perf_counter() - started
+
+    os.fsync = timed  # type: ignore[assignment]
+    out = Path(tempfile.mkdtemp(dir=place))
+    try:
+        before, started = os.times(), time.perf_counter()
+        summary = run(plan_of(rows, half_bad=half_bad), out / "table", num_threads=threads)
+        wall, after = time.perf_counter() - started, os.times()
+        digest = hashlib.sha256()
+        parts = sorted((out / "table/cells").iterdir())
+        for part in parts:
+            digest.update(part.read_bytes())
+        return {
+            "processor": after.user + after.system - before.user - before.system,
+            "wall": wall,
+            "fsync": synchronised[0],
+            "bytes": sum(part.stat().st_size for part in parts) / rows,
+            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "errors": summary.errors,
+            "digest": digest.hexdigest(),
+        }
+    finally:
+        shutil.rmtree(out)
+
+
+def shares(rows: int) -> tuple[float, float]:
+    """Return the processor time of computing and of encoding a cell, one thread, the best of some shards, in microseconds."""
+    plan = parse(plan_of(rows))
+    told, least = manifest(plan), [np.inf, np.inf]
+    for index in range(min(40, plan.num_shards - 1)):
+        started = time.process_time()
+        shard = evaluate(plan, plan.shard(index), 1)
+        computed = time.process_time()
+        encode(plan, told, shard, 0.0)
+        least = [min(least[0], computed - started), min(least[1], time.process_time() - computed)]
+    return 1e6 * least[0] / plan.shard_rows, 1e6 * least[1] / plan.shard_rows
+
+
+def measured(rows: int, threads: int, place: str, *, half_bad: bool = False) -> dict[str, Any]:
+    """Return the figures of one sweep in a process of its own."""
+    arguments = [str(rows), str(threads), place, str(int(half_bad))]
+    done = subprocess.run([sys.executable, HERE, "--one", *arguments], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def row(name: str, rows: int, found: dict[str, Any]) -> str:
+    """Return a line of the table."""
+    return (
+        f"| {name} | {found['processor']:.2f} | {1e6 * found['processor'] / rows:.3f} | {found['wall']:.2f} "
+        f"| {found['fsync']:.2f} | {found['bytes']:.2f} | {found['memory']:.0f} |\n"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--out", default=tempfile.gettempdir(), help="where the tables are, for a while")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        rows, threads, place, half_bad = chosen.one
+        sys.stdout.write(json.dumps(one(int(rows), int(threads), place, half_bad=bool(int(half_bad)))))
+        return
+    write = sys.stdout.write
+    write(
+        "| rows, threads | processor s | µs a cell | wall s | fsync s | bytes a cell | MB |\n|---|--:|--:|--:|--:|--:|--:|\n"
+    )
+    for rows in map(int, chosen.rows):
+        found = {threads: measured(rows, threads, chosen.out) for threads in chosen.threads}
+        for threads, figures in found.items():
+            write(row(f"{rows:.0e}, {threads}", rows, figures))
+            sys.stdout.flush()
+        if len({figures["digest"] for figures in found.values()}) > 1:
+            sys.exit("the tables differ: this is a bug in hockeystick")
+    bad = measured(10**6, 1, chosen.out, half_bad=True)
+    write(row(f"1e+06, 1, {bad['errors']:,} of them out of the domain", 10**6, bad))
+    computing, encoding = shares(10**7)
+    write(f"\nof a shard, one thread, the best: computing {computing:.3f}, encoding {encoding:.3f} µs a cell\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Why cells have no value: the texts are those of a call with the cell alone, and cost no call for each cell."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import threading
+import types
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick._checks import collected
+from hockeystick.sweep.plan import functions
+from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.running.evaluate import CELL_ERRORS, Shard, evaluate
+from hockeystick.sweep.running.heard import heard
+from hockeystick.sweep.running.reasons import Reasons
+
+GOOD: dict[str, Any] = {
+    **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
+    **dict.fromkeys(("clip_norm", "diameter", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
+    **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
+    **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
+    **dict.fromkeys(("learning_rate", "sampling_rate", "fpr", "suffix"), 0.25),
+    **dict.fromkeys(("smoothness", "mu", "prox", "first", "weights"), 1.0),
+    "delta": 1e-5, "order": 2.0, "image_low": 0.0, "eta": 0.5, "strong_convexity": 0.25,
+    "loss": "convex", "schedule": "constant",
+}  # fmt: skip
+BAD = (-1, 0, 3, 1e100)  # outside some domains, and together with others outside others
+
+
+def told(function: functions.Function, arguments: dict[str, Any]) -> tuple[float, str]:
+    """Return the value and the text of a call with one cell; the place in its array is no matter of the cell's."""
+    try:
+        value = function.call(**arguments, num_threads=1, on_error="raise")
+    except CELL_ERRORS as error:
+        return np.nan, re.sub(r" in cell \(0,\)$", "", str(error))
+    return float(getattr(value, "delta", value)), ""
+
+
+def text_of(shard: Shard, row: int) -> str:
+    """Return the error text of a cell."""
+    code = shard.errors.codes[row]
+    return "" if code < 0 else shard.errors.texts[code].removeprefix("y: ")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
+def test_texts_are_those_of_the_cell_alone(name: str) -> None:
+    """Of every function: a bad cell of a grid has NaN and the very text of a call with this cell, a good one its value."""
+    function = functions.lookup(name)
+    optional = {"smoothness", "strong_convexity", "diameter"} & {*function.parameters}
+    if name.startswith("published."):  # which refuse any diameter, whatever the cell
+        optional -= {"diameter"}
+    names = [*dict.fromkeys([*function.required, *sorted(optional)])]
+    if {"noise_scale", "noise_std"} <= {*function.parameters}:  # one of the two is needed
+        names.append("noise_std")
+    numbers = [one for one in dict.fromkeys(names) if not isinstance(GOOD[one], str)]
+    fixed = {one: GOOD[one] for one in names if isinstance(GOOD[one], str)}
+    bad = BAD[:3] if name in functions.COSTLY else BAD
+    random = np.random.default_rng(20)
+    for pair in itertools.pairwise(numbers) if len(numbers) > 1 else [(numbers[0],)]:
+        axes = {one: [GOOD[one], *(value for value in bad if value != GOOD[one])] for one in pair}
+        rest = {**fixed, **{one: GOOD[one] for one in numbers if one not in pair}}
+        plan = parse({"outputs": {"y": name}, "fixed": rest, "axes": axes})
+        shard = evaluate(plan, range(plan.num_cells), 1)
+        columns = plan.axis_columns(np.arange(plan.num_cells))
+        for row in random.choice(plan.num_cells, min(4, plan.num_cells), replace=False):
+            cell = {one: column[row].item() for one, column in columns.items()}
+            value, text = told(function, {**rest, **cell})
+            assert text_of(shard, row) == text, cell
+            np.testing.assert_allclose(shard.outputs["y"][row], value, rtol=1e-13, err_msg=str(cell))
+
+
+def test_numbers_in_texts() -> None:
+    """A number in a text has the digits that NumPy gives it, as where a single call raises."""
+    values = [-1e-300, -1e16, -1e15, -0.1, -1.5e-5, -123456789.125, -(2.0**53), -1e22]
+    shard = evaluate(parse({"outputs": {"y": "gdp_delta"}, "fixed": {"eps": 1.0}, "axes": {"mu": values}}), range(8), 1)
+    for row, value in enumerate(values):
+        with pytest.raises(ValueError, match="mu must") as raised:
+            hs.gdp_delta(value, 1.0)
+        assert text_of(shard, row) == str(raised.value)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Register `testing.gdp`, which is `gdp_delta`, and return a list that grows by the cells of each call."""
+    made: list[int] = []
+
+    def gdp(mu: Any, eps: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
+        made.append(np.broadcast(mu, eps).size)
+        if np.ndim(eps) == 0 and eps == 7.0:
+            message = "eps must not be 7"
+            raise ValueError(message)
+        return hs.gdp_delta(mu, eps, num_threads=num_threads, on_error=on_error)
+
+    module = types.ModuleType("hockeystick_stand_in")
+    module.gdp = gdp  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(functions.REGISTERED, "testing.gdp", module.__name__)
+    return made
+
+
+def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
+    """Bad cells, each with a value of its own, cost no call of their own."""
+    axes = {"mu": {"linspace": [-1.0, 1.0], "num": 2001}, "eps": {"linspace": [0.0, 1.0], "num": 5}}
+    shard = evaluate(parse({"outputs": {"y": "testing.gdp"}, "axes": axes}), range(10_005), 1)
+    assert len(calls) == 1
+    assert (len(shard.errors.texts), int((shard.errors.codes >= 0).sum())) == (1000, 5000)  # mu = 0 is good
+
+
+def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
+    """Where constants alone are refused, all cells get the text by two calls: with all cells, and with none."""
+    plan = parse({"outputs": {"y": "testing.gdp"}, "fixed": {"eps": 7.0}, "axes": {"mu": {"range": [1, 1000]}}})
+    shard = evaluate(plan, range(1000), 1)
+    assert calls == [1000, 0]
+    assert shard.errors.texts == ["y: eps must not be 7"]
+    assert np.isnan(shard.outputs["y"]).all()
+
+
+def test_joined_reasons() -> None:
+    """Reasons of two outputs of the same cells are joined by a semicolon, and no text stands twice."""
+    first = Reasons(np.array([-1, 0, 1, 0, 1], np.int32), ["a", "a"])
+    second = Reasons(np.array([-1, -1, 0, 0, 0], np.int32), ["b"])
+    both = Reasons.none((5,)).joined("x", first).joined("y", second)
+    said = ["" if code < 0 else both.texts[code] for code in both.codes]
+    assert said == ["", "x: a", "x: a; y: b", "x: a; y: b", "x: a; y: b"]
+    assert sorted(both.texts) == ["x: a", "x: a; y: b"]
+
+
+def test_nothing_is_collected_unasked() -> None:
+    """Checks tell only whom they are asked by, in this thread, and only where they do not raise."""
+    with collected() as found:
+        thread = threading.Thread(target=hs.gdp_epsilon, args=(-1.0, 0.5), kwargs={"on_error": "nan"})
+        thread.start()
+        thread.join()
+        assert found == []
+        hs.gdp_epsilon([-1.0, 1.0], [[0.5], [-2.0]], on_error="nan")
+    assert [[*one.arguments] for one in found] == [["mu"], ["delta"]]
+    assert [one.good.tolist() for one in found] == [[False, True], [[True], [False]]]
+    assert found[1].text([-2.0]).endswith(", not -2.0")
+    hs.gdp_epsilon(-1.0, 0.5, on_error="nan")
+    assert len(found) == 2
+
+
+def test_warnings_of_each_thread() -> None:
+    """Each thread hears its own warnings while others come and go, and afterwards warnings are as before."""
+    before = (warnings.showwarning, [*warnings.filters])
+    heard_by: dict[int, list[str]] = {}
+
+    def work(number: int) -> None:
+        mine: list[str] = []
+        for _ in range(200):
+            with heard() as texts:
+                warnings.warn(f"of {number}", UserWarning, stacklevel=1)
+            mine += texts
+        heard_by[number] = mine
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert heard_by == {number: [f"of {number}"] * 200 for number in range(8)}
+    assert (warnings.showwarning, [*warnings.filters]) == before
