@@ -47,7 +47,11 @@ class Grid:
         self.strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
         self.threads = thread_count(num_threads)
 
-    def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
+    def _check(self, name: str, value: ArrayLike, rule: Callable[[Any], Any], domain: str) -> Array:
+        if type(value) is float or (type(value) is int and abs(value) <= LARGEST_COUNT):
+            number = float(value)
+            if rule(number):  # it takes a tenth of the time on a number that is no array
+                return np.asarray(number)
         array = real(name, value)
         if self.strict:
             good = np.asarray(rule(array))
