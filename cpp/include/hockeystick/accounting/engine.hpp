@@ -44,9 +44,12 @@ class Engine {
     // `kernels` are the loops of one instruction set. A program that is compiled for one only uses
     // the default, `own_kernels`. Queries throw Stopped soon after `*stop` becomes true. A
     // `long_job`, if given, runs the discretised losses, with a flag of its own in place of `stop`.
+    // `before_question`, if given, is called first of all in each query; what it throws ends it.
     explicit Engine(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
-                    const std::atomic<bool>* stop = nullptr, LongJob long_job = {})
-        : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)) {}
+                    const std::atomic<bool>* stop = nullptr, LongJob long_job = {},
+                    std::function<void()> before_question = {})
+        : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)),
+          before_question_(std::move(before_question)) {}
 
     // One answer for each direction, the largest upper end first. There is only one if both leak
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
@@ -97,6 +100,7 @@ class Engine {
 
     std::vector<Answer> answers(const WarmBetween& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
+        if (before_question_) before_question_();
         const Steps& above = steps.above.steps();
         const auto is_symmetric = [](const CountedPair& step) { return step.pair->symmetric(); };
         const bool one_direction = std::all_of(above.begin(), above.end(), is_symmetric);
@@ -255,6 +259,7 @@ class Engine {
     const std::atomic<bool>* stop_;
     LongJob long_job_;
     double work_ = 0.0;
+    std::function<void()> before_question_;
     std::vector<std::unique_ptr<WarmSteps>> kept_;
 };
 
