@@ -149,6 +149,7 @@ class Engine {
         }
         if (options.engine != EngineChoice::contour && wants_more())
             best = by_losses(std::move(best), steps, direction, question, other_upper);
+        if (with_caps && !options.upper_only) raise_to_one_step(best, steps, direction, question);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);
         if (with_caps) return best;
