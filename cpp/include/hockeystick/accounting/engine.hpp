@@ -107,7 +107,7 @@ class Engine {
         std::vector<Answer> found;
         for (const Direction direction : {Direction::remove, Direction::add}) {
             const double other_upper = found.empty() ? 0.0 : found[0].upper;
-            if (one_direction && !found.empty()) break;
+            if (!found.empty() && (one_direction || other_upper > options.threshold)) break;
             if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
             found.push_back(of_direction(steps, direction, question, options, other_upper));
             Answer& answer = found.back();
@@ -259,8 +259,8 @@ class Engine {
     contour::ContourCache* cache_;
     const std::atomic<bool>* stop_;
     LongJob long_job_;
-    double work_ = 0.0;
     std::function<void()> before_question_;
+    double work_ = 0.0;
     std::vector<std::unique_ptr<WarmSteps>> kept_;
 };
 
