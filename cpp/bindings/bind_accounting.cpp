@@ -17,11 +17,7 @@ using hs::accounting::Answer;
 // An accountant that runs long jobs in a worker thread, while the calling thread looks for signals
 // such as Ctrl-C.
 std::unique_ptr<Accountant> make_accountant() {
-    const auto in_worker = [](const std::function<void(const std::atomic<bool>&)>& body) {
-        const py::gil_scoped_acquire held;
-        grid::run_in_worker(body);
-    };
-    return std::make_unique<Accountant>(active::kernels().contour, &contour_cache(), in_worker);
+    return std::make_unique<Accountant>(active::kernels().contour, &contour_cache(), grid::run_long_job);
 }
 
 std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, double value, const std::string& engine,

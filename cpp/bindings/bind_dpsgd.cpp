@@ -63,6 +63,15 @@ class Engines {
     std::vector<std::unique_ptr<Engine>> idle_;
 };
 
+// A thread costs more than a cheap cell: its start, and memory that no call before has touched. So
+// one thread's work is done by the caller, all but discretised losses, which take long.
+template <class Body> void run_in_caller(const hs::simd::Kernels& kernels, const Body& body) {
+    const py::gil_scoped_release released;
+    Engine engine(kernels, &contour_cache(), nullptr, grid::run_long_job, grid::SignalCheck());
+    body(engine);
+    engine.release();
+}
+
 grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
                  const hs::simd::Kernels& kernels) {
     const Dense& shaped = grid::require_size(arguments, "arguments", 4)[0];
@@ -76,14 +85,20 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
     }
     double* out = result.mutable_data();
     const std::vector<std::size_t> order = grouped(in[0], in[1], cells);
+    const auto answer = [&](Engine& engine, std::size_t i) {
+        out[i] = function(engine, in[0][i], in[1][i], in[2][i], in[3][i]);
+    };
+    if (threads == 1 || cells == 1) {
+        run_in_caller(kernels, [&](Engine& engine) {
+            for (const std::size_t i : order) answer(engine, i);
+        });
+        return result;
+    }
     const std::size_t chunk = std::clamp<std::size_t>(cells / (8 * std::max<std::size_t>(threads, 1)), 1, 256);
     Engines engines(kernels);
     grid::run((cells + chunk - 1) / chunk, threads, [&](std::size_t task, const std::atomic<bool>& stop) {
         std::unique_ptr<Engine> engine = engines.acquire(stop);
-        for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) {
-            const std::size_t i = order[at];
-            out[i] = function(*engine, in[0][i], in[1][i], in[2][i], in[3][i]);
-        }
+        for (std::size_t at = task * chunk; at < std::min(cells, (task + 1) * chunk); ++at) answer(*engine, order[at]);
         engines.release(std::move(engine));
     });
     engines.release_contours();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -41,6 +43,29 @@ template <class Body> void run(std::size_t tasks, std::size_t threads, const Bod
 template <class Body> void run_in_worker(const Body& body) {
     run(1, 1, [&](std::size_t, const std::atomic<bool>& stop) { body(stop); });
 }
+
+// The same for a caller that has released the GIL.
+inline void run_long_job(const std::function<void(const std::atomic<bool>&)>& body) {
+    const py::gil_scoped_acquire held;
+    run_in_worker(body);
+}
+
+// For a long computation in the calling thread, which has released the GIL: raises what a signal
+// handler raises. Looks ten times a second, however often it is called.
+class SignalCheck {
+  public:
+    void operator()() {
+        const Clock::time_point now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(100)) return;
+        last_ = now;
+        const py::gil_scoped_acquire held;
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point last_ = Clock::now();
+};
 
 // Walks the flattened cells of arrays that share a shape but not strides (broadcast axes have
 // stride 0).

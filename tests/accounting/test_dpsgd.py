@@ -248,3 +248,25 @@ def test_no_threads_are_one():
     """The core does all the work where it is given no thread, and does not divide by their number."""
     cell = [np.array([x]) for x in (1.0, 0.01, 1000.0, 1e-5)]
     assert _core.dpsgd_epsilon(cell, 0)[0] == hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5)
+
+
+def test_calling_thread_and_workers_agree():
+    """One thread's work is done by the caller, more by workers: the bits are the same, in any order of the cells."""
+    noise, rate = np.meshgrid([0.7, 1.0, 2.5], [1e-3, 0.02, 1.0])
+    steps = np.array([3, 200, 5000])[:, None, None]
+    cells = [array.ravel() for array in np.broadcast_arrays(noise, rate, steps)]
+    here = hs.dpsgd_epsilon(*cells, 1e-6, num_threads=1)
+    assert here.tolist() == hs.dpsgd_epsilon(*cells, 1e-6, num_threads=2).tolist()
+    assert here[::-1].tolist() == hs.dpsgd_epsilon(*(x[::-1] for x in cells), 1e-6, num_threads=1).tolist()
+    assert here.tolist() == [hs.dpsgd_epsilon(*map(float, cell), 1e-6) for cell in zip(*cells, strict=True)]
+
+
+@pytest.mark.parametrize("value", [0.5, 1, np.float64(0.5), np.float32(0.5), np.int64(1), [0.5], np.array(0.5)])
+def test_numbers_of_every_kind(value):
+    """A number is checked by itself, an array as an array: the answer and the refusal are the same."""
+    assert np.all(
+        hs.dpsgd_epsilon(1.0, value, 100, 1e-5)
+        == hs.dpsgd_epsilon(1.0, np.array([float(np.ravel(value)[0])]), 100, 1e-5)
+    )
+    with pytest.raises(ValueError, match=r"sampling_rate(\[0\])? must lie in \[0, 1\], not"):
+        hs.dpsgd_epsilon(1.0, np.negative(value) if not isinstance(value, (int, float)) else -value, 100, 1e-5)

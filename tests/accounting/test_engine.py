@@ -117,3 +117,14 @@ def test_gaussian_steps_have_no_epsilon_without_delta(count):
     """No finite epsilon serves Gaussian noise at delta = 0, and both ends say so."""
     bracket = composed((hs.Gaussian(2.0), count)).epsilon_bracket(0.0)
     assert (bracket.lower, bracket.upper) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("steps", [2, 10])
+def test_lower_ends_are_those_of_one_step_at_least(steps):
+    """Who sees all releases can look at one of them: where a bracket is wide, its lower end is at least that of one step."""
+    batches = hs.FixedSizeSampled(hs.Gaussian(0.43), 2143, 112, replacement=True)
+    alone, all_steps = (composed((batches, count)) for count in (1, steps))
+    assert alone.epsilon_bracket(7.5e-12).lower > 377.0
+    assert all_steps.epsilon_bracket(7.5e-12).lower >= alone.epsilon_bracket(7.5e-12).lower
+    assert all_steps.delta_bracket(380.0).lower >= alone.delta_bracket(380.0).lower
+    assert all_steps.epsilon_bracket(7.5e-12).lower <= all_steps.epsilon_bracket(7.5e-12).upper

@@ -101,6 +101,7 @@ def test_hidden_values_are_refused() -> None:
         ),
         "hs.shifted_interpolation([1.001] * 10**7, [1.0] * 10**7, diameter=1e6)",
         "hs.gdp_epsilon([[1.0]] * 2000, [1e-5] * 20000)",
+        "hs.dpsgd_epsilon([0.5 + 1e-6 * k for k in range(10**6)], 0.001, 100, 1e-5, num_threads=1)",
     ],
 )
 def test_interrupt_ends_a_long_call(call: str) -> None:

@@ -54,6 +54,8 @@ def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
 
 def broadcast(*arrays: Array) -> list[Array]:
     """Return the arrays broadcast against each other."""
+    if all(array.shape == arrays[0].shape for array in arrays):
+        return list(arrays)
     try:
         return list(np.broadcast_arrays(*arrays))
     except ValueError:

@@ -50,7 +50,11 @@ class Grid:
         self.threads = thread_count(num_threads)
         self.refusals = None if self.strict else listener()
 
-    def _check(self, name: str, value: ArrayLike, rule: Callable[[Array], Any], domain: str) -> Array:
+    def _check(self, name: str, value: ArrayLike, rule: Callable[[Any], Any], domain: str) -> Array:
+        if type(value) is float or (type(value) is int and abs(value) <= LARGEST_COUNT):
+            number = float(value)
+            if rule(number):  # it takes a tenth of the time on a number that is no array
+                return np.asarray(number)
         array = real(name, value)
         if self.strict:
             good = np.asarray(rule(array))

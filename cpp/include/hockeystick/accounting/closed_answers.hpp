@@ -95,6 +95,18 @@ inline void raise_near_largest_loss(Answer& best, const WarmBetween& steps, Dire
         best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
 }
 
+// Raises the lower end to what one step alone leaks, where the bracket is wide: who sees all
+// releases may look at that step's only, and no processing raises the divergence.
+inline void raise_to_one_step(Answer& best, const WarmBetween& steps, Direction direction, const Question& question) {
+    const WarmSteps* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
+    if (!attained || best.settled(question)) return;
+    for (const CountedPair& step : attained->steps()) {
+        const OneStep one(step.pair->loss(direction));
+        const Interval alone = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+        best.lower = max(best.lower, alone.lower);
+    }
+}
+
 // `best` with ends moved to the closed forms' bounds; `cap` is that of delta.
 inline Answer capped(Answer best, const WarmBetween& steps, Direction direction, const Question& question, double shift,
                      double cap) {

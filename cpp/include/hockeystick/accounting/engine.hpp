@@ -44,9 +44,12 @@ class Engine {
     // `kernels` are the loops of one instruction set. A program that is compiled for one only uses
     // the default, `own_kernels`. Queries throw Stopped soon after `*stop` becomes true. A
     // `long_job`, if given, runs the discretised losses, with a flag of its own in place of `stop`.
+    // `before_question`, if given, is called first of all in each query; what it throws ends it.
     explicit Engine(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
-                    const std::atomic<bool>* stop = nullptr, LongJob long_job = {})
-        : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)) {}
+                    const std::atomic<bool>* stop = nullptr, LongJob long_job = {},
+                    std::function<void()> before_question = {})
+        : kernels_(&kernels), cache_(cache), stop_(stop), long_job_(std::move(long_job)),
+          before_question_(std::move(before_question)) {}
 
     // One answer for each direction, the largest upper end first. There is only one if both leak
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
@@ -97,13 +100,14 @@ class Engine {
 
     std::vector<Answer> answers(const WarmBetween& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
+        if (before_question_) before_question_();
         const Steps& above = steps.above.steps();
         const auto is_symmetric = [](const CountedPair& step) { return step.pair->symmetric(); };
         const bool one_direction = std::all_of(above.begin(), above.end(), is_symmetric);
         std::vector<Answer> found;
         for (const Direction direction : {Direction::remove, Direction::add}) {
             const double other_upper = found.empty() ? 0.0 : found[0].upper;
-            if (one_direction && !found.empty()) break;
+            if (!found.empty() && (one_direction || other_upper > options.threshold)) break;
             if (other_upper > 0.0 && is_below(steps.above, direction, question, options, other_upper)) break;
             found.push_back(of_direction(steps, direction, question, options, other_upper));
             Answer& answer = found.back();
@@ -145,6 +149,7 @@ class Engine {
         }
         if (options.engine != EngineChoice::contour && wants_more())
             best = by_losses(std::move(best), steps, direction, question, other_upper);
+        if (with_caps && !options.upper_only) raise_to_one_step(best, steps, direction, question);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);
         if (with_caps) return best;
@@ -254,6 +259,7 @@ class Engine {
     contour::ContourCache* cache_;
     const std::atomic<bool>* stop_;
     LongJob long_job_;
+    std::function<void()> before_question_;
     double work_ = 0.0;
     std::vector<std::unique_ptr<WarmSteps>> kept_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <hockeystick/contour/deep_delta.hpp>
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/numeric/interval.hpp>
@@ -21,11 +22,7 @@ using namespace mechanism;
 inline constexpr double good_enough = 1e-3;
 inline constexpr double good_enough_epsilon = 1e-9;  // absolute, for an epsilon near 0
 
-// How much must be known of a small delta: below deep_delta a hundredth of it, below
-// very_deep_delta a hundredth of its logarithm, below smallest_delta only an upper end.
-// contour/few_jumps.hpp has the last two as logarithms.
-inline constexpr double deep_delta = 1e-30, very_deep_delta = 1e-100, smallest_delta = 1e-300;
-inline constexpr double good_enough_for_deep = 1e-2;
+using contour::deep_delta, contour::very_deep_delta, contour::smallest_delta, contour::enough_for_deep_delta;
 
 // Asks for delta at an epsilon >= 0, or for the smallest epsilon >= 0 at a delta in [0, 1].
 struct Question {
@@ -48,7 +45,8 @@ struct Options {
     EngineChoice engine = EngineChoice::best;
     bool upper_only = false;  // computes no lower end; it is then 0
     // For a search, which looks for where the answer passes a threshold. A bracket that does not
-    // hold the threshold is enough for it, and so is one whose relative width is a hundredth.
+    // hold the threshold is enough for it, and so is one whose relative width is a hundredth. If
+    // one direction's upper end is above it, the other direction is not asked.
     double threshold = nan;
 };
 
@@ -144,14 +142,14 @@ struct Answer {
     bool settled(const Question& question) const {
         if (narrow(question)) return true;
         if (question.for_epsilon) return false;
-        if (upper < very_deep_delta && std::log(upper / lower) <= good_enough_for_deep * -std::log(upper)) return true;
-        return upper < smallest_delta || (upper < deep_delta && upper - lower <= good_enough_for_deep * upper);
+        if (upper < very_deep_delta && std::log(upper / lower) <= enough_for_deep_delta * -std::log(upper)) return true;
+        return upper < smallest_delta || (upper < deep_delta && upper - lower <= enough_for_deep_delta * upper);
     }
 
     // Whether the bracket is enough for a search (Options::threshold).
     bool decided(double threshold) const {
         return upper <= threshold || lower > threshold ||
-               (threshold >= lower && upper - lower <= good_enough_for_deep * upper);
+               (threshold >= lower && upper - lower <= enough_for_deep_delta * upper);
     }
 
     // Whether the bracket is as narrow as wanted.

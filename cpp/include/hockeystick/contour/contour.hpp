@@ -58,7 +58,7 @@ class Contour {
         const bool may_jump = FewJumps::covers(slices_.sigma(), slices_.rate());
         if (bound < FewJumps::log_deep && may_jump) {
             jumps = by_few_jumps(question, log);
-            const double enough = jumps.knows_log() ? FewJumps::log_very_deep : FewJumps::log_smallest;
+            const double enough = jumps.knows_log() ? log_very_deep_delta : log_smallest_delta;
             if (jumps.usable && jumps.log_upper < enough) return with_log_known(jumps, question, log);
         }
         const ContourResult found =
@@ -103,25 +103,40 @@ class Contour {
         const bool deep = is_deep && deep_slices_;
         const StrategyChoice choice{wide, tight, deep || slices_, deep ? few_nodes : slices_.max_nodes(question.times),
                                     deep};
-        ContourResult best;
-        bool lower_tilt_may_help = false;
-        for (const Strategy& strategy : strategies(choice)) {
-            const bool at_lower_tilt = strategy.tilt_offset > 0;
+        const LineAttempt first = attempt(question, first_strategy(choice), tight, log);
+        const bool below_doubles =
+            !question.for_epsilon && first.result.usable && first.result.log_upper < log_smallest_delta;
+        if (below_doubles || first.result.narrower_than(narrow_width)) return first.result;
+        return try_others(question, choice, first, log);
+    }
+
+    ContourResult try_others(const Question& question, const StrategyChoice& choice, const LineAttempt& first,
+                             StrategyLog* log) {
+        const std::vector<Strategy> all = strategies(choice);
+        ContourResult best = first.result;
+        bool lower_tilt_may_help = first.lower_tilt_may_help;
+        for (auto strategy = all.begin() + 1; strategy != all.end(); ++strategy) {
+            const bool at_lower_tilt = strategy->tilt_offset > 0;
             if (at_lower_tilt && !lower_tilt_may_help) continue;
-            if (!at_lower_tilt && best.narrower_than(strategy.good_enough)) break;
+            if (!at_lower_tilt && best.narrower_than(strategy->good_enough)) break;
             // A line cannot lower delta's upper end to less than what its cutoff leaves out.
-            const bool line_of_delta = !question.for_epsilon && strategy.method == Strategy::Method::line;
+            const bool line_of_delta = !question.for_epsilon && strategy->method == Strategy::Method::line;
             if (line_of_delta && best.usable &&
-                log_missing(truncations_.at(strategy.loss_cutoff), question.times) > best.log_upper)
+                log_missing(truncations_.at(strategy->loss_cutoff), question.times) > best.log_upper)
                 continue;
-            const LineAttempt attempt = answer(question, strategy, tight);
-            const ContourResult& r = attempt.result;
-            if (log) log->push_back({strategy.name, r.usable, r.lower, r.upper, r.nodes});
-            best = narrower(best, r);
-            if (!question.for_epsilon && best.usable && best.log_upper < FewJumps::log_smallest) break;
-            lower_tilt_may_help = attempt.lower_tilt_may_help;
+            const LineAttempt next = attempt(question, *strategy, choice.tight_cutoff, log);
+            best = narrower(best, next.result);
+            if (!question.for_epsilon && best.usable && best.log_upper < log_smallest_delta) break;
+            lower_tilt_may_help = next.lower_tilt_may_help;
         }
         return best;
+    }
+
+    LineAttempt attempt(const Question& question, const Strategy& strategy, int tight, StrategyLog* log) {
+        const LineAttempt made = answer(question, strategy, tight);
+        const ContourResult& r = made.result;
+        if (log) log->push_back({strategy.name, r.usable, r.lower, r.upper, r.nodes});
+        return made;
     }
 
     LineAttempt answer(const Question& q, const Strategy& strategy, int tight) {
@@ -151,7 +166,7 @@ class Contour {
 
     // A very deep delta, known well enough; a short line or deep slices may sharpen it.
     ContourResult with_log_known(const ContourResult& known, const Question& q, StrategyLog* log) {
-        const bool below_doubles = known.log_upper < FewJumps::log_smallest;
+        const bool below_doubles = known.log_upper < log_smallest_delta;
         if (below_doubles && known.knows_log()) return known;
         const int tight = truncations_.tight_cutoff(q.times, known.log_upper - 8.0);
         const auto sharpened = [&](const ContourResult& r, const Strategy& strategy) {

@@ -34,10 +34,8 @@ inline namespace HOCKEYSTICK_ISA {
 class FewJumps {
   public:
     // Where Chernoff's bound of delta is below e^log_deep, the bounds of this class are the first
-    // that are tried; below e^log_rare they are the last, where no other bracket is narrow. Of a
-    // delta below e^log_very_deep, which is 1e-100, a hundredth of log delta is enough. Below
-    // e^log_smallest, 1e-300, delta is hardly a double, and only log delta matters.
-    static constexpr double log_rare = -20.0, log_deep = -200.0, log_very_deep = -231.0, log_smallest = -691.0;
+    // that are tried; below e^log_rare they are the last, where no other bracket is narrow.
+    static constexpr double log_rare = -20.0, log_deep = -200.0;
 
     static bool covers(double sigma, double rate) { return sigma >= 0.25 && sigma <= 1e3 && rate <= 0.5; }
 

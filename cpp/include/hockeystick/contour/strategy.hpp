@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include <hockeystick/contour/deep_delta.hpp>
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/contour/smoothing.hpp>
 
@@ -30,8 +31,6 @@ struct Strategy {
 inline constexpr double narrow_width = 1e-6;
 // A bracket of slices that narrow is not worth a long line.
 inline constexpr double narrow_for_slices = 1e-5;
-// One of a deep delta that narrow ends it too.
-inline constexpr double enough_for_deep_delta = 1e-2;
 // A bracket that narrow is not worth smoothing.
 inline constexpr double fairly_narrow_width = 1e-3;
 
@@ -56,11 +55,17 @@ inline void append_lines(std::vector<Strategy>& list, const Strategy& line, cons
     }
 }
 
+// The first one. If its bracket is narrower than narrow_width, no other is tried.
+inline Strategy first_strategy(const StrategyChoice& choice) {
+    return {"line", Strategy::Method::line, 0.0, choice.loss_cutoff, choice.max_nodes};
+}
+
+// All of them. The list takes longer to make than a sum whose nodes are known.
 inline std::vector<Strategy> strategies(const StrategyChoice& choice) {
     using Method = Strategy::Method;
     std::vector<Strategy> list;
     list.reserve(43);
-    append_lines(list, {"line", Method::line, 0.0, choice.loss_cutoff, choice.max_nodes}, "line, lower tilt");
+    append_lines(list, first_strategy(choice), "line, lower tilt");
     const double deep_enough = choice.deep ? enough_for_deep_delta : narrow_for_slices;
     if (choice.has_slices && !choice.deep) list.push_back({"slices", Method::slices, narrow_width});
     if (choice.has_slices) {
