@@ -162,7 +162,7 @@ def test_mapping_and_file_agree(tmp_path: Path) -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     """The callback hears of the start, each shard and the end."""
     heard: list[tuple[int, int]] = []
-    run(THETA, tmp_path / "out", progress=lambda done, total, _left: heard.append((done, total)))
+    run(THETA, tmp_path / "out", num_threads=1, progress=lambda done, total, _left: heard.append((done, total)))
     assert heard == [(0, 20), (7, 20), (14, 20), (20, 20)]
 
 

@@ -8,10 +8,10 @@ Ctrl-C, then need not wait for one thread that has many cells left.
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from hockeystick._checks import thread_count
 from hockeystick.sweep.plan.functions import COSTLY
@@ -21,7 +21,7 @@ from hockeystick.sweep.store.folder import LocalFolder
 from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import Store
 
-Finished = tuple[Part, float]  # the part and how long encoding and writing took
+Written = tuple[Part, float]  # the part and how long encoding and writing took
 
 
 class Shards:
@@ -41,33 +41,63 @@ class Shards:
         # Connections of some remote file systems are no connections for several threads.
         self.writing = contextlib.nullcontext() if isinstance(store.folder, LocalFolder) else threading.Lock()
         self.ending = threading.Event()
+        # A signal's exception may come at any moment, also with a lock of Python's executors held, or between taking from a
+        # queue and counting that. So these queues are one step each, and the end waits for threads and not for counts.
+        self.given: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self.landed: queue.SimpleQueue[Written | BaseException | None] = queue.SimpleQueue()
+        self.flying = 0  # given and not landed
 
     def go(self, written: Callable[[Part, float], None]) -> None:
         """Compute and write all, and tell of each here; of those, too, that were under way when another one failed."""
-        flying: set[Future[Finished | None]] = set()
-        with ThreadPoolExecutor(self.at_once) as pool:
-            try:
-                while self._submit(pool, flying):
-                    for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                        done = future.result()
-                        flying.remove(future)
-                        if done:
-                            self.waiting.finished(done[0].index, done[0].compute_seconds)
-                            written(*done)
-            finally:
-                self.ending.set()
-                for future in flying:
-                    if not future.cancel() and future.exception() is None and (done := future.result()):
-                        written(*done)
+        threads = [threading.Thread(target=self._work) for _ in range(self.at_once)]
+        try:
+            for thread in threads:
+                thread.start()
+            while self._submit():
+                self._count(self.landed.get(), written)
+        finally:
+            self.ending.set()
+            for _ in threads:
+                self.given.put(None)
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join()
+            while not self.landed.empty():
+                with contextlib.suppress(Exception):  # the first failure is the one that is told
+                    self._count(self.landed.get(), written)
 
-    def _submit(self, pool: ThreadPoolExecutor, flying: set[Future[Finished | None]]) -> bool:
+    def _submit(self) -> bool:
         """Keep every thread busy, and say whether any is."""
-        while len(flying) < self.at_once and (index := self.waiting.next()) is not None:
-            flying.add(pool.submit(self._one, index))
-        return bool(flying)
+        while self.flying < self.at_once and (index := self.waiting.next()) is not None:
+            self.flying += 1
+            self.given.put(index)
+        return self.flying > 0
 
-    def _one(self, index: int) -> Finished | None:
+    def _count(self, done: Written | BaseException | None, written: Callable[[Part, float], None]) -> None:
+        """Take note of a shard; raise what its thread raised."""
+        self.flying -= 1
+        if isinstance(done, BaseException):
+            raise done
+        if done:
+            self.waiting.finished(done[0].index, done[0].compute_seconds)
+            written(*done)
+
+    def _work(self) -> None:
+        """Do what is given, in a thread."""
+        while (index := self.given.get()) is not None:
+            self.landed.put(self._result(index))
+
+    def _result(self, index: int) -> Written | BaseException | None:
+        """Return what became of a shard."""
+        try:
+            return self._one(index)
+        except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+            return error
+
+    def _one(self, index: int) -> Written | None:
         """Compute and write a shard, unless the run ends before it is written."""
+        if self.ending.is_set():
+            return None
         started = time.perf_counter()
         shard = evaluate(self.plan, self.plan.shard(index), self.threads)
         computed = time.perf_counter()
