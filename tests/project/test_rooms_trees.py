@@ -51,7 +51,6 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
         "truncations"
     ),
     "contour/test_contour_cache": "node_cache",
-    "contour/test_few_jumps": "deep_delta",
     "contour/test_sliced_contour": "slice_bounds slice_plan slice_sum",
     "hidden_state/test_contraction": "contraction_sum",
     "hidden_state/test_joint": "cell_measure chord_curve sampled_round shifted_round",

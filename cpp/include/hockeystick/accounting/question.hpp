@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <hockeystick/contour/deep_delta.hpp>
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/numeric/interval.hpp>

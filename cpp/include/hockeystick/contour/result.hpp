@@ -13,6 +13,14 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
+// How much must be known of a small delta: below deep_delta a hundredth of it, below
+// very_deep_delta a hundredth of its logarithm, below smallest_delta, which is hardly a double,
+// only an upper end.
+inline constexpr double deep_delta = 1e-30, very_deep_delta = 1e-100, smallest_delta = 1e-300;
+// The logarithms of the last two, rounded down.
+inline constexpr double log_very_deep_delta = -231.0, log_smallest_delta = -691.0;
+inline constexpr double enough_for_deep_delta = 1e-2;
+
 // What each error of the sum may be, relative to delta, or to 1 - delta (docs/core/contour.md).
 struct ErrorShares {
     double alias = 0.0, truncation = 0.0, rounding = 0.0, smoothing = 0.0, missing = 0.0;

@@ -6,7 +6,6 @@
 
 #include <vector>
 
-#include <hockeystick/contour/deep_delta.hpp>
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/contour/smoothing.hpp>
 
