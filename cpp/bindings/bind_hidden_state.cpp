@@ -7,6 +7,7 @@
 
 #include "batch_kernels.hpp"
 #include "bind.hpp"
+#include "blocks.hpp"
 #include "bounds_grid.hpp"
 
 namespace {
@@ -101,9 +102,36 @@ std::vector<std::string> hidden_methods() {
     return names;
 }
 
+// Arguments: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
+// strong_convexity, diameter; without the index for a random stop, without the diameter for Rényi.
+void define_pnsgd(py::module_& m, const hockeystick::batch::ClosedForms& closed) {
+    grid::define(m, "pnsgd_gaussian", 9,
+                 {{closed.use_distance, {4, 5}},
+                  {closed.theta, {0, 9}},
+                  {closed.step_image_diameter, {3, 4, 6, 7, 8}},
+                  {closed.log_theta, {0, 11}},
+                  {closed.gaussian_descent, {10, 12, 0, 1, 2}}});
+    grid::define(m, "pnsgd_laplace", 9,
+                 {{closed.use_distance, {4, 5}},
+                  {closed.laplace_theta, {0, 9}},
+                  {closed.step_image_diameter, {3, 4, 6, 7, 8}},
+                  {closed.log_laplace_eta, {0, 11}},
+                  {closed.laplace_descent, {10, 12, 0, 1, 2}}});
+    grid::define(m, "pnsgd_gaussian_random_stop", 8,
+                 {{closed.use_distance, {3, 4}},
+                  {closed.theta, {0, 8}},
+                  {closed.step_image_diameter, {2, 3, 5, 6, 7}},
+                  {closed.log_theta, {0, 10}},
+                  {closed.gaussian_random_stop, {9, 11, 0, 1}}});
+    grid::define(m, "pnsgd_rdp", 8,
+                 {{closed.use_distance, {4, 5}},
+                  {closed.log_step_lipschitz, {3, 6, 7}},
+                  {closed.renyi_descent, {8, 9, 0, 1, 2}}});
+}
+
 }  // namespace
 
-void bind_hidden_state(py::module_& m) {
+void bind_hidden_state(py::module_& m, const hockeystick::batch::ClosedForms& closed) {
     const auto define = [&](const char* name, auto function) {
         m.def(name, function, py::arg("arguments"), py::arg("threads"));
     };
@@ -114,9 +142,6 @@ void bind_hidden_state(py::module_& m) {
     m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
     m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
     m.def("hidden_methods", hidden_methods);
-    grid::define(m, "pnsgd_gaussian", hidden::pnsgd_gaussian);
-    grid::define(m, "pnsgd_laplace", hidden::pnsgd_laplace);
-    grid::define(m, "pnsgd_gaussian_random_stop", hidden::pnsgd_gaussian_random_stop);
-    grid::define(m, "pnsgd_rdp", hidden::pnsgd_rdp);
+    define_pnsgd(m, closed);
     grid::define(m, "ball_contraction", hidden::ball_contraction);
 }

@@ -11,10 +11,10 @@ PYBIND11_MODULE(_core, m) {
     m.attr("instruction_set") = kernels.isa;
     register_ufuncs(m, kernels);
     bind_capsules(m, kernels);
-    bind_gaussian_dp(m);
+    bind_gaussian_dp(m, kernels.closed);
     bind_round_sums(m);
-    bind_hidden_state(m);
-    bind_federated(m);
+    bind_hidden_state(m, kernels.closed);
+    bind_federated(m, kernels.closed);
     bind_chain(m);
     bind_mechanism(m);
     bind_release(m);
