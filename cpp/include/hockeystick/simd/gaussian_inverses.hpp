@@ -41,7 +41,7 @@ struct RootLanes {
     }
 
     std::size_t pad() {
-        const std::size_t whole = padded_to_lanes(count);
+        const std::size_t whole = (count + lanes - 1) / lanes * lanes;  // padded_to_lanes has no instruction set
         for (std::size_t i = count; i < whole; ++i) copy(count - 1, i);
         return whole;
     }
