@@ -266,6 +266,47 @@ def _profiles(n: int) -> tuple[Array, Array]:
     return np.linspace(0.0, 5.0, 10_000), _noise(n)[:, np.newaxis]
 
 
+def _fedprox_delta(*axes: Array, num_threads: int = 1) -> Any:
+    return federated.fedprox_delta(1.0, **_federation_of(*axes), prox=2.0, num_threads=num_threads)
+
+
+def _pnsgd_laplace(eps: Array, index: Array, noise_scale: Array, num_threads: int = 1) -> Any:
+    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0, "num_threads": num_threads}
+    return last_iterate.pnsgd_laplace(eps, index=index, num_records=100, noise_scale=noise_scale, **process)
+
+
+def _pnsgd_random_stop(eps: Array, noise_std: Array, num_threads: int = 1) -> Any:
+    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0, "num_threads": num_threads}
+    return last_iterate.pnsgd_gaussian_random_stop(eps, num_records=100, noise_std=noise_std, **process)
+
+
+def _pnsgd_rdp(eps: Array, index: Array, noise_std: Array, num_threads: int = 1) -> Any:
+    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "num_threads": num_threads}
+    return last_iterate.pnsgd_rdp(eps, index=index, num_records=100, noise_std=noise_std, **process)
+
+
+def _aggregator_random_stop(eps: Array, noise_std: Array, num_threads: int = 1) -> Any:
+    return federated.trusted_aggregator_random_stop(
+        eps,
+        num_users=1000,
+        batch_size=10,
+        learning_rate=0.5,
+        noise_std=noise_std[..., np.newaxis],
+        lipschitz=1.0,
+        radius=0.1,
+        loss="convex",
+        num_threads=num_threads,
+    )
+
+
+def _mu_and_eps(n: int) -> tuple[Array, Array]:
+    return _eps_and_r(n)[::-1]
+
+
+def _mu_and_rate(n: int) -> tuple[Array, Array]:
+    return _eps_and_r(n)[1], _uniform(5, 0.0, 1.0, n)
+
+
 def _grid(
     name: str,
     arguments: Callable[[int], tuple[Any, ...]],
@@ -273,10 +314,30 @@ def _grid(
     peer: Function | None,
     peer_size: int = MILLION,
 ) -> Case:
-    return Case(name, arguments, ours, peer, partial(ours, num_threads=2), peer_size=peer_size, rtol=1e-6, atol=1e-12)
+    return Case(
+        name,
+        arguments,
+        partial(ours, num_threads=1),
+        peer,
+        partial(ours, num_threads=2),
+        peer_size=peer_size,
+        rtol=1e-6,
+        atol=1e-12,
+        goals={"v4": 6.0, "v3": 4.0},
+    )
 
 
-FEDERATED = (
+CLOSED_FORMS = (
+    _grid("gdp_delta", _mu_and_eps, hs.gdp_delta, expressions.gdp_delta),
+    _grid(
+        "gdp_epsilon",
+        lambda n: (_eps_and_r(n)[1], _delta(n)),
+        hs.gdp_epsilon,
+        expressions.gdp_epsilon if expressions.HAS_ROOTS else None,
+        peer_size=10_000,
+    ),
+    _grid("gdp_trade_off", _mu_and_rate, hs.gdp_trade_off, expressions.gdp_trade_off),
+    _grid("gdp_advantage", lambda n: _eps_and_r(n)[1:], hs.gdp_advantage, expressions.gdp_advantage),
     _grid("fedavg_delta", _federation, _fedavg_delta, expressions.fedavg_delta),
     _grid(
         "fedavg_epsilon",
@@ -286,7 +347,17 @@ FEDERATED = (
         peer_size=10_000,
     ),
     _grid("pnsgd_gaussian", _records, _pnsgd, expressions.pnsgd_gaussian),
+    _grid("pnsgd_gaussian_random_stop", _profiles, _pnsgd_random_stop, expressions.pnsgd_gaussian_random_stop),
+    _grid("pnsgd_laplace", _records, _pnsgd_laplace, expressions.pnsgd_laplace),
+    _grid("pnsgd_rdp", _records, _pnsgd_rdp, expressions.pnsgd_rdp),
+    _grid("fedprox_delta", _federation, _fedprox_delta, expressions.fedprox_delta),
     _grid("trusted_aggregator", _profiles, _aggregator, expressions.trusted_aggregator),
+    _grid(
+        "trusted_aggregator_random_stop",
+        _profiles,
+        _aggregator_random_stop,
+        expressions.trusted_aggregator_random_stop,
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import erf, log_ndtr, ndtr, ndtri
 
 try:
     from scipy.optimize import elementwise
@@ -91,6 +91,56 @@ def trusted_aggregator(eps: Array, noise_std: Array) -> Array:
 def _fedavg_mu(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
     """Return g sqrt(T), the certified Gaussian-DP parameter of constant step sizes, for the constants of cases.py."""
     return 0.02 * local_steps * np.sqrt(rounds / 50.0) / noise_std
+
+
+def gdp_delta(mu: Array, eps: Array) -> Array:
+    return theta(eps, mu)
+
+
+def gdp_epsilon(mu: Array, delta: Array) -> Array:
+    return np.maximum(gaussian_epsilon(mu, delta), 0.0)
+
+
+def gdp_trade_off(mu: Array, fpr: Array) -> Array:
+    return ndtr(-mu - ndtri(fpr))
+
+
+def gdp_advantage(mu: Array) -> Array:
+    return erf(mu / np.sqrt(8.0))
+
+
+def pnsgd_gaussian_random_stop(eps: Array, noise_std: Array) -> Array:
+    """Return the finite sum of Theorem 5 for the constants of cases.py."""
+    eta = theta(eps, 1.0 / (0.5 * noise_std))
+    return theta(eps, 2.0 / noise_std) / 100 * ((1.0 - eta**100) / (1.0 - eta))
+
+
+def pnsgd_laplace(eps: Array, index: Array, noise_scale: Array) -> Array:
+    """Return Theorem 3 for the constants of cases.py; a factor is 0 from its own distance on."""
+    first = np.maximum(0.0, -np.expm1(eps / 2 - 1.0 / noise_scale))
+    later = np.maximum(0.0, -np.expm1(eps / 2 - 1.0 / noise_scale))
+    return first * later ** (100 - index)
+
+
+def pnsgd_rdp(eps: Array, index: Array, noise_std: Array) -> Array:
+    """Return Proposition 1 for the constants of cases.py, with M = 1."""
+    after = np.maximum(100 - index, 1)
+    kappa = 2.0 / (after * noise_std**2)
+    return np.where(eps > kappa, np.exp(-((eps - kappa) ** 2) / (4 * kappa)), 1.0)
+
+
+def trusted_aggregator_random_stop(eps: Array, noise_std: Array) -> Array:
+    """Return Corollary 3 as its closed form, for the constants of cases.py."""
+    eta = theta(eps, 0.2 * np.sqrt(10.0) / (0.5 * noise_std))
+    rest = 1.0 - eta
+    mean = (1.0 - eta * (1.0 - eta**100) / (100 * rest)) / rest
+    return 0.01 * theta(eps, 2.0 / (np.sqrt(10.0) * noise_std)) * mean
+
+
+def fedprox_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
+    """Return theta of g sqrt(T) for the constants of cases.py; the power has an axis of its own."""
+    rise = (1.0 - (1.0 - 0.01 * 2.0) ** local_steps) / 2.0
+    return theta(np.asarray(1.0), 2.0 * rise * np.sqrt(rounds / 50.0) / noise_std)
 
 
 def fedavg_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:

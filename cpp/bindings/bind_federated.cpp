@@ -1,20 +1,24 @@
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <hockeystick/divergence/gaussian_dp.hpp>
 #include <hockeystick/federated/fedavg.hpp>
 #include <hockeystick/federated/published_fedavg.hpp>
 #include <hockeystick/federated/trusted_aggregator_bounds.hpp>
 
 #include "bind.hpp"
+#include "blocks.hpp"
 #include "bounds_grid.hpp"
 #include "rounds_grid.hpp"
 
 namespace {
 
 namespace federated = hockeystick::federated;
+using grid::ClosedForms;
 
 federated::StepSchedule schedule_named(const std::string& name) {
     using federated::StepSchedule;
@@ -30,8 +34,9 @@ federated::StepSchedule schedule_named(const std::string& name) {
     throw std::invalid_argument("unknown schedule '" + name + "'");
 }
 
-grid::Double fedavg_gdp(const std::string& name, const std::vector<grid::Double>& arguments, std::size_t threads) {
-    const federated::StepSchedule schedule = schedule_named(name);
+// The cost of a cell grows with its rounds.
+grid::Double fedavg_gdp_by_round(federated::StepSchedule schedule, const std::vector<grid::Double>& arguments,
+                                 std::size_t threads) {
     const auto cell = [schedule](const std::atomic<bool>& stop, auto... values) {
         std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
         const auto interrupted = [&stop] {
@@ -39,7 +44,105 @@ grid::Double fedavg_gdp(const std::string& name, const std::vector<grid::Double>
         };
         return federated::fedavg_gdp(schedule, values..., blocks, interrupted);
     };
-    return grid::map<8>(arguments, threads, cell, federated::constant_over_rounds(schedule) ? grid::cheap : 1);
+    return grid::map<8>(arguments, threads, cell, 1);
+}
+
+double fedavg_of_row(federated::StepSchedule schedule, const double* x) {
+    std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
+    return federated::fedavg_gdp(schedule, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], blocks, [] {});
+}
+
+// Whether there is one diameter, the infinite one.
+bool unbounded(const grid::Double& diameter, std::size_t axes) {
+    return grid::column_of(diameter, axes).constant() && diameter.size() > 0 &&
+           *diameter.data() == hockeystick::numeric::infinity;
+}
+
+// Arguments 0 to 7: rounds, local_steps, num_clients, clip_norm, noise_std, smoothness,
+// learning_rate, diameter. `first` is the place of the first stage.
+std::vector<grid::Stage> fedavg_stages(federated::StepSchedule schedule, std::size_t first, bool bounded) {
+    if (bounded) {
+        const auto scalar = [schedule](const double* x) { return fedavg_of_row(schedule, x); };
+        return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7}, scalar}};
+    }
+    std::vector<grid::Stage> stages;
+    const bool cyclic = schedule == federated::StepSchedule::cyclic;
+    if (cyclic) {
+        const auto rise = [](const double* x) {
+            return hockeystick::numeric::count(x[0]) ? federated::reciprocal_sum(1.0, x[0]) : hockeystick::numeric::nan;
+        };
+        stages.push_back({nullptr, {1}, rise});
+    }
+    const std::size_t next = first + stages.size();
+    stages.push_back({&ClosedForms::fedavg_root_cost, {cyclic ? first : 1, 0, 1}});
+    stages.push_back({&ClosedForms::fedavg_scale, {2, 3, 4, 5, 6}});
+    stages.push_back({&ClosedForms::drift_parameter, {next + 1, next}});
+    return stages;
+}
+
+// Arguments 0 to 8: those of FedAvg with prox before the diameter.
+std::vector<grid::Stage> fedprox_stages(std::size_t first, bool bounded) {
+    if (bounded) return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7, 8}, grid::of_row(federated::fedprox_gdp)}};
+    return {{&ClosedForms::fedprox_root_cost, {0, 1, 6, 7}},
+            {&ClosedForms::fedprox_scale, {2, 3, 4, 5, 6, 7}},
+            {&ClosedForms::drift_parameter, {first + 1, first}}};
+}
+
+// The parameter, then what Gaussian DP makes of it with the argument `last`.
+std::vector<grid::Stage> then(std::vector<grid::Stage> stages, grid::Stage conversion, std::size_t last) {
+    conversion.columns = {last + stages.size(), last};
+    stages.push_back(std::move(conversion));
+    return stages;
+}
+
+// `conversion` has no columns, and no kernel where the parameter itself is the result.
+void define_fedavg(py::module_& m, const char* name, const grid::Stage& conversion) {
+    const std::size_t count = conversion.kernel ? 9 : 8;
+    m.def(
+        name,
+        [count, conversion](const std::string& schedule, const std::vector<grid::Double>& arguments,
+                            std::size_t threads) {
+            grid::require_size(arguments, "arguments", count);
+            const grid::Shape shape = grid::shape_of(arguments[0]);
+            grid::require_shape(arguments, shape);
+            const federated::StepSchedule known = schedule_named(schedule);
+            if (!federated::constant_over_rounds(known)) {
+                if (!conversion.kernel) return fedavg_gdp_by_round(known, arguments, threads);
+                throw std::invalid_argument("schedule '" + schedule +
+                                            "' has no formula. This is a bug in hockeystick.");
+            }
+            auto stages = fedavg_stages(known, count, !unbounded(arguments[7], shape.size()));
+            if (conversion.kernel) stages = then(std::move(stages), conversion, 8);
+            return grid::evaluate(arguments, shape, stages, threads);
+        },
+        py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
+}
+
+void define_fedprox(py::module_& m, const char* name, const grid::Stage& conversion) {
+    const std::size_t count = conversion.kernel ? 10 : 9;
+    m.def(
+        name,
+        [count, conversion](const std::vector<grid::Double>& arguments, std::size_t threads) {
+            grid::require_size(arguments, "arguments", count);
+            const grid::Shape shape = grid::shape_of(arguments[0]);
+            grid::require_shape(arguments, shape);
+            auto stages = fedprox_stages(count, !unbounded(arguments[8], shape.size()));
+            if (conversion.kernel) stages = then(std::move(stages), conversion, 9);
+            return grid::evaluate(arguments, shape, stages, threads);
+        },
+        py::arg("arguments"), py::arg("threads"));
+}
+
+void bind_parameters(py::module_& m) {
+    const grid::Stage none{nullptr, {}};
+    const grid::Stage delta{&ClosedForms::gdp_dp_delta, {}};
+    const grid::Stage epsilon{&ClosedForms::gdp_epsilon, {}, grid::of_row(hockeystick::divergence::gdp_epsilon)};
+    define_fedavg(m, "fedavg_gdp", none);
+    define_fedavg(m, "fedavg_delta", delta);
+    define_fedavg(m, "fedavg_epsilon", epsilon);
+    define_fedprox(m, "fedprox_gdp", none);
+    define_fedprox(m, "fedprox_delta", delta);
+    define_fedprox(m, "fedprox_epsilon", epsilon);
 }
 
 grid::Double published_fedavg_gdp(const std::string& name, const std::vector<grid::Double>& arguments,
@@ -82,14 +185,33 @@ template <class Function>
 grid::Double map_aggregations(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds,
                               bool convex, std::size_t threads, const Function& function) {
     const Aggregation a(cells, rounds, 5, convex);
-    const bool constant = rounds[0].shape(rounds[0].ndim() - 1) == 1;
     grid::Double result(a.shape);
     double* out = result.mutable_data();
-    grid::for_each_cell(a.arguments, a.shape, threads, constant ? grid::cheap : 2,
+    grid::for_each_cell(a.arguments, a.shape, threads, 2,
                         [&](const grid::Walk& walk, std::size_t cell, const std::atomic<bool>&) {
                             out[cell] = function(a.rounds(walk), walk.value(1), walk.value(3));
                         });
     return result;
+}
+
+// Constants, through the kernels: columns as in Aggregation's arguments.
+grid::Double constant_aggregations(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds,
+                                   bool convex, std::size_t threads, grid::Stage last) {
+    const Aggregation a(cells, rounds, 5, convex);
+    const auto image_diameter = convex ? &ClosedForms::convex_image_diameter : &ClosedForms::any_image_diameter;
+    return grid::evaluate(a.arguments, a.shape,
+                          {{&ClosedForms::aggregator_use_distance, {2, 5, 6}},
+                           {&ClosedForms::theta, {0, 9}},
+                           {image_diameter, {2, 4, 5, 6, 7, 8}},
+                           {&ClosedForms::log_theta, {0, 11}},
+                           std::move(last)},
+                          threads);
+}
+
+bool constants(const std::vector<grid::Double>& rounds) {
+    grid::require_size(rounds, "rounds", 5);
+    const auto constant = [](const grid::Double& row) { return row.ndim() > 0 && row.shape(row.ndim() - 1) == 1; };
+    return std::all_of(rounds.begin(), rounds.end(), constant);
 }
 
 grid::Double trusted_aggregator(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds,
@@ -121,12 +243,21 @@ void bind_federated(py::module_& m) {
     const auto define = [&](const char* name, auto function) {
         m.def(name, function, py::arg("cells"), py::arg("rounds"), py::arg("convex"), py::arg("threads"));
     };
-    define("trusted_aggregator", trusted_aggregator);
-    define("trusted_aggregator_random_stop", trusted_aggregator_random_stop);
+    using Arrays = std::vector<grid::Double>;
+    define("trusted_aggregator", [](const Arrays& cells, const Arrays& rounds, bool convex, std::size_t threads) {
+        if (!constants(rounds)) return trusted_aggregator(cells, rounds, convex, threads);
+        return constant_aggregations(cells, rounds, convex, threads,
+                                     {&ClosedForms::constant_aggregator, {10, 12, 0, 1, 2}});
+    });
+    define("trusted_aggregator_random_stop",
+           [](const Arrays& cells, const Arrays& rounds, bool convex, std::size_t threads) {
+               if (!constants(rounds)) return trusted_aggregator_random_stop(cells, rounds, convex, threads);
+               return constant_aggregations(cells, rounds, convex, threads,
+                                            {&ClosedForms::constant_random_stop, {10, 12, 0, 1, 2, 3}});
+           });
     define("trusted_aggregator_bounds", trusted_aggregator_bounds);
     m.attr("max_scheduled_rounds") = federated::max_scheduled_rounds;
-    m.def("fedavg_gdp", fedavg_gdp, py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
+    bind_parameters(m);
     m.def("published_fedavg_gdp", published_fedavg_gdp, py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
-    grid::define(m, "fedprox_gdp", federated::fedprox_gdp);
     grid::define(m, "published_fedprox_gdp", federated::published::fedprox_gdp);
 }

@@ -1,14 +1,19 @@
 #include <hockeystick/divergence/gaussian_dp.hpp>
 
 #include "bind.hpp"
-#include "grid.hpp"
+#include "blocks.hpp"
+
+using grid::ClosedForms;
 
 void bind_gaussian_dp(py::module_& m) {
-    namespace hs = hockeystick;
-    grid::define(m, "gdp_delta", hs::divergence::gdp_delta);
-    grid::define(m, "gdp_dp_delta", hs::divergence::gdp_dp_delta);
-    grid::define(m, "gdp_epsilon", hs::divergence::gdp_epsilon);
-    grid::define(m, "gdp_trade_off", hs::divergence::gdp_trade_off);
-    grid::define(m, "gdp_rdp", hs::divergence::gdp_rdp);
-    grid::define(m, "gdp_advantage", hs::divergence::gdp_advantage);
+    const auto define = [&](const char* name, grid::Stage stage) {
+        const std::size_t count = stage.columns.size();
+        grid::define(m, name, count, {std::move(stage)});
+    };
+    define("gdp_delta", {&ClosedForms::gdp_delta, {0, 1}});
+    define("gdp_dp_delta", {&ClosedForms::gdp_dp_delta, {0, 1}});
+    define("gdp_epsilon", {&ClosedForms::gdp_epsilon, {0, 1}, grid::of_row(hockeystick::divergence::gdp_epsilon)});
+    define("gdp_trade_off", {&ClosedForms::gdp_trade_off, {0, 1}});
+    define("gdp_rdp", {&ClosedForms::gdp_rdp, {0, 1}});
+    define("gdp_advantage", {&ClosedForms::gdp_advantage, {0}});
 }

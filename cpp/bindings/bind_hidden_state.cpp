@@ -7,11 +7,13 @@
 
 #include "active_kernels.hpp"
 #include "bind.hpp"
+#include "blocks.hpp"
 #include "bounds_grid.hpp"
 
 namespace {
 
 namespace hidden = hockeystick::hidden_state;
+using grid::ClosedForms;
 
 // Arguments 0 to 9: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
 // strong_convexity, diameter, ball_dimension.
@@ -101,6 +103,33 @@ std::vector<std::string> hidden_methods() {
     return names;
 }
 
+// Arguments: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
+// strong_convexity, diameter; without the index for a random stop, without the diameter for Rényi.
+void define_pnsgd(py::module_& m) {
+    grid::define(m, "pnsgd_gaussian", 9,
+                 {{&ClosedForms::use_distance, {4, 5}},
+                  {&ClosedForms::theta, {0, 9}},
+                  {&ClosedForms::step_image_diameter, {3, 4, 6, 7, 8}},
+                  {&ClosedForms::log_theta, {0, 11}},
+                  {&ClosedForms::gaussian_descent, {10, 12, 0, 1, 2}}});
+    grid::define(m, "pnsgd_laplace", 9,
+                 {{&ClosedForms::use_distance, {4, 5}},
+                  {&ClosedForms::laplace_theta, {0, 9}},
+                  {&ClosedForms::step_image_diameter, {3, 4, 6, 7, 8}},
+                  {&ClosedForms::log_laplace_eta, {0, 11}},
+                  {&ClosedForms::laplace_descent, {10, 12, 0, 1, 2}}});
+    grid::define(m, "pnsgd_gaussian_random_stop", 8,
+                 {{&ClosedForms::use_distance, {3, 4}},
+                  {&ClosedForms::theta, {0, 8}},
+                  {&ClosedForms::step_image_diameter, {2, 3, 5, 6, 7}},
+                  {&ClosedForms::log_theta, {0, 10}},
+                  {&ClosedForms::gaussian_random_stop, {9, 11, 0, 1}}});
+    grid::define(m, "pnsgd_rdp", 8,
+                 {{&ClosedForms::use_distance, {4, 5}},
+                  {&ClosedForms::log_step_lipschitz, {3, 6, 7}},
+                  {&ClosedForms::renyi_descent, {8, 9, 0, 1, 2}}});
+}
+
 }  // namespace
 
 void bind_hidden_state(py::module_& m) {
@@ -114,9 +143,6 @@ void bind_hidden_state(py::module_& m) {
     m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
     m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
     m.def("hidden_methods", hidden_methods);
-    grid::define(m, "pnsgd_gaussian", hidden::pnsgd_gaussian);
-    grid::define(m, "pnsgd_laplace", hidden::pnsgd_laplace);
-    grid::define(m, "pnsgd_gaussian_random_stop", hidden::pnsgd_gaussian_random_stop);
-    grid::define(m, "pnsgd_rdp", hidden::pnsgd_rdp);
+    define_pnsgd(m);
     grid::define(m, "ball_contraction", hidden::ball_contraction);
 }

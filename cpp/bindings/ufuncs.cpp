@@ -68,14 +68,23 @@ template <int Inputs> bool fresh_nan(const double* const* in, const double* out,
     return false;
 }
 
+// Whether n elements from a on and n from b on have no byte in common.
+bool apart(const char* a, npy_intp a_stride, const char* b, npy_intp b_stride, npy_intp n) {
+    const auto first = [n](const char* x, npy_intp stride) { return stride < 0 ? x + (n - 1) * stride : x; };
+    const auto last = [n](const char* x, npy_intp stride) {
+        return (stride < 0 ? x : x + (n - 1) * stride) + sizeof(double);
+    };
+    return last(a, a_stride) <= first(b, b_stride) || last(b, b_stride) <= first(a, a_stride);
+}
+
 // One NumPy inner loop over a batch kernel that `call` applies to contiguous blocks. An output that
-// is an input (out=x) goes through a buffer; NumPy itself copies where arrays overlap in any other
-// way.
+// overlaps an input goes through a buffer: NumPy copies only where a loop that goes forward, one
+// element after the other, would overwrite what it has yet to read.
 template <int Inputs, class Call> void blocks(char** args, npy_intp n, const npy_intp* strides, Call call) {
     QuietFlags flags;
     double buffers[Inputs + 1][block];
     bool direct = contiguous(args[Inputs], strides[Inputs]);
-    for (int k = 0; k < Inputs; ++k) direct = direct && args[k] != args[Inputs];
+    for (int k = 0; k < Inputs; ++k) direct = direct && apart(args[k], strides[k], args[Inputs], strides[Inputs], n);
     for (npy_intp start = 0; start < n; start += block) {
         const npy_intp count = std::min(block, n - start);
         const double* in[Inputs];
@@ -99,20 +108,26 @@ template <Binary Kernels::* kernel> void binary_loop(char** args, const npy_intp
               [run](const double* const* in, double* out, std::size_t count) { return run(in[0], in[1], out, count); });
 }
 
-template <double (*Kernel)(double, double)> bool each(const double* x, const double* y, double* out, std::size_t n) {
+// The elements that a kernel leaves as NaN are the scalar function's.
+template <double (*Scalar)(double, double)>
+void fill_nan(const double* x, const double* y, double* out, std::size_t n) {
     try {
-        for (std::size_t i = 0; i < n; ++i) out[i] = Kernel(x[i], y[i]);
+        for (std::size_t i = 0; i < n; ++i) {
+            if (out[i] != out[i]) out[i] = Scalar(x[i], y[i]);
+        }
     } catch (const std::exception& error) {  // must not cross NumPy's C frames; NumPy raises it after the loop
         const py::gil_scoped_acquire held;
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }
-    return true;
 }
 
-template <double (*Kernel)(double, double)>
-void scalar_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
-    blocks<2>(args, *n, strides, [](const double* const* in, double* out, std::size_t count) {
-        return each<Kernel>(in[0], in[1], out, count);
+template <Binary Kernels::* kernel, double (*Scalar)(double, double)>
+void inverse_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
+    const Binary run = active::kernels().*kernel;
+    blocks<2>(args, *n, strides, [run](const double* const* in, double* out, std::size_t count) {
+        const bool any_nan = run(in[0], in[1], out, count);
+        if (any_nan) fill_nan<Scalar>(in[0], in[1], out, count);
+        return any_nan;
     });
 }
 
@@ -150,8 +165,8 @@ void register_ufuncs(py::module_& m) {
         {"theta", 2, {binary_loop<&Kernels::theta>}},
         {"log_theta", 2, {binary_loop<&Kernels::log_theta>}},
         {"laplace_theta", 2, {binary_loop<&Kernels::laplace_theta>}},
-        {"theta_inverse", 2, {scalar_loop<hs::divergence::theta_inverse>}},
-        {"gaussian_epsilon", 2, {scalar_loop<hs::divergence::gaussian_epsilon>}},
+        {"theta_inverse", 2, {inverse_loop<&Kernels::theta_inverse, hs::divergence::theta_inverse>}},
+        {"gaussian_epsilon", 2, {inverse_loop<&Kernels::gaussian_epsilon, hs::divergence::gaussian_epsilon>}},
     };
     for (Entry& entry : entries) add(m, entry);
     // The texts stand in kernels.py, where they are read and tested; NumPy wants a pointer that

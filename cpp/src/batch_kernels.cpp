@@ -5,7 +5,8 @@
 
 #include <cstdint>
 
-#include <hockeystick/divergence/hockey_stick.hpp>
+#include "closed_form_blocks.hpp"
+
 #include <hockeystick/simd/hidden_rounds.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
@@ -20,31 +21,29 @@ using namespace divergence;
 using Scalar1 = double (*)(double);
 using Scalar2 = double (*)(double, double);
 
-bool any_nan(const double* x, std::size_t n) {
-    std::int64_t found = 0;
-    for (std::size_t i = 0; i < n; ++i) found |= x[i] != x[i] ? 1 : 0;
-    return found != 0;
-}
-
-template <Scalar1 Kernel> bool loop1(const double* __restrict x, double* __restrict out, std::size_t n) {
+template <Scalar1 Kernel>
+HOCKEYSTICK_FLATTEN bool loop1(const double* __restrict x, double* __restrict out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = Kernel(x[i]);
     return any_nan(out, n);
 }
 
 template <Scalar2 Kernel>
-bool loop2(const double* __restrict x, const double* __restrict y, double* __restrict out, std::size_t n) {
+HOCKEYSTICK_FLATTEN bool loop2(const double* __restrict x, const double* __restrict y, double* __restrict out,
+                               std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = Kernel(x[i], y[i]);
     return any_nan(out, n);
 }
 
-// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512
-// and AVX2) and are rarely needed: look first.
-bool loop_theta(const double* __restrict eps, const double* __restrict r, double* __restrict out, std::size_t n) {
-    std::int64_t special = 0;
-    for (std::size_t i = 0; i < n; ++i) special |= moderate(eps[i], r[i]) ? 0 : 1;
-    if (special) return loop2<theta>(eps, r, out, n);
-    for (std::size_t i = 0; i < n; ++i) out[i] = theta_moderate(eps[i], r[i]);
-    return false;
+template <auto General, auto Moderate>
+bool loop_moderate(const double* eps, const double* r, double* out, std::size_t n) {
+    const double* const columns[] = {eps, r};
+    return look_first<General, Moderate>(columns, out, n);
+}
+
+template <void (*Solve)(const double*, const double*, double*, std::size_t)>
+HOCKEYSTICK_FLATTEN bool loop_inverse(const double* x, const double* y, double* out, std::size_t n) {
+    Solve(x, y, out, n);
+    return any_nan(out, n);
 }
 
 void loop_hidden_rounds(const double* const* read, double* const* written, std::size_t lanes, double longest) {
@@ -56,15 +55,9 @@ void loop_hidden_rounds(const double* const* read, double* const* written, std::
 }  // namespace
 
 const Kernels HOCKEYSTICK_KERNELS = {
-    HOCKEYSTICK_TEXT(HOCKEYSTICK_ISA),
-    loop1<q>,
-    loop1<log_q>,
-    loop1<q_inv>,
-    loop_theta,
-    loop2<log_theta>,
-    loop2<laplace_theta>,
-    simd::own_kernels,
-    loop_hidden_rounds,
+    HOCKEYSTICK_TEXT(HOCKEYSTICK_ISA),     loop1<q>,         loop1<log_q>,         loop1<q_inv>,
+    loop_moderate<theta, theta_moderate>,  loop2<log_theta>, loop2<laplace_theta>, loop_inverse<simd::theta_inverses>,
+    loop_inverse<simd::gaussian_epsilons>, closed_forms,     simd::own_kernels,    loop_hidden_rounds,
 };
 
 }  // namespace hockeystick::batch

@@ -12,14 +12,32 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
+// The same for any number of inputs, the columns of a table with n rows; n <= block_rows.
+using Block = bool (*)(const double* const* columns, double* out, std::size_t n);
+inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in the first-level cache
+
 // run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read
 // and written.
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
+// Closed forms under the names of their scalar functions, whose arguments are the columns.
+// gdp_epsilon, theta_inverse and gaussian_epsilon leave NaN to the scalar function where
+// simd/gaussian_inverses.hpp does. The columns of constant_random_stop are use, log_eta, eps,
+// num_users, batch_size, suffix.
+struct ClosedForms {
+    Block theta, log_theta, laplace_theta, log_laplace_eta;
+    Block gdp_delta, gdp_dp_delta, gdp_epsilon, gdp_trade_off, gdp_rdp, gdp_advantage;
+    Block fedavg_root_cost, fedprox_root_cost, fedavg_scale, fedprox_scale, drift_parameter;
+    Block use_distance, step_image_diameter, log_step_lipschitz;
+    Block gaussian_descent, laplace_descent, gaussian_random_stop, renyi_descent;
+    Block aggregator_use_distance, convex_image_diameter, any_image_diameter, constant_aggregator, constant_random_stop;
+};
+
 struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
-    Binary theta, log_theta, laplace_theta;
+    Binary theta, log_theta, laplace_theta, theta_inverse, gaussian_epsilon;
+    ClosedForms closed;
     simd::Kernels contour;
     HiddenRounds hidden_rounds;
 };

@@ -68,6 +68,8 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
 TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds against anything, and what does
     "allocation/mean_moments": "loss/test_curve_integral: multinomial expansions",
     "cumulant/*": "contour/test_contour: nodes and moments against thirty digits; they are the contour's integrand",
+    "simd/gaussian_inverses": "divergence/test_inverse_steps: lanes against each other and against mpmath",
+    "simd/geometric_sums": "federated/test_unbounded_drift: double sums by their definition",
     "divergence/chernoff": "contour/test_contour: tails that no line reaches",
     "federated/published_fedavg": "published/test_published: printed formulas",
     "federated/trusted_aggregator_bounds": "hidden_state/test_repeated: chains by quadrature",

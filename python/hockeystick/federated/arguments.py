@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+import hockeystick._core as core
 from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, broadcast, choice
 
 Loss: TypeAlias = Literal["convex", "nonconvex"]
@@ -44,6 +45,22 @@ class FederationGrid(Grid):
             self.non_negative("smoothness", smoothness),
             self.positive("learning_rate", learning_rate),
         )
+
+    def scheduled_federation(
+        self, *federation: ArrayLike, schedule: Schedule, diameter: ArrayLike | None
+    ) -> tuple[Array, ...]:
+        """Check the arguments of FedAvg: the schedule, those of `federation`, the diameter."""
+        choice("schedule", schedule, SCHEDULES)
+        most_rounds = core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT
+        return (*self.federation(*federation, most_rounds=most_rounds), self.diameter(diameter))
+
+    def prox_federation(self, *federation: ArrayLike, prox: ArrayLike, diameter: ArrayLike | None) -> tuple[Array, ...]:
+        """Check the arguments of FedProx: those of `federation`, prox, the diameter."""
+        cells = self.federation(*federation)
+        pull = self.positive("prox", prox)
+        self.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=cells[5])
+        self.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=cells[6], prox=pull)
+        return (*cells, pull, self.diameter(diameter))
 
     def diameter(self, diameter: ArrayLike | None) -> Array:
         """Check the diameter; None is infinite."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, Grid, OnError, Result, choice
-from hockeystick.federated.arguments import SCHEDULES, SCHEDULES_BY_ROUND, FederationGrid, Schedule
+from hockeystick._checks import OnError, Result
+from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationGrid, Schedule
 
 __all__ = ["fedavg_delta", "fedavg_epsilon", "fedavg_gdp"]
 
@@ -83,19 +84,9 @@ def fedavg_gdp(
     1.414214 0.141422
     """
     grid = FederationGrid(num_threads, on_error)
-    schedule = choice("schedule", schedule, SCHEDULES)
-    cells = grid.federation(
-        rounds,
-        local_steps,
-        num_clients,
-        clip_norm,
-        noise_std,
-        smoothness,
-        learning_rate,
-        most_rounds=core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT,
-    )
-    function = partial(core.fedavg_gdp, schedule)
-    return grid.map(function, *cells, grid.diameter(diameter))
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
+    return grid.map(partial(core.fedavg_gdp, schedule), *cells)
 
 
 def fedavg_delta(
@@ -140,22 +131,13 @@ def fedavg_delta(
     >>> print(f"{delta:.6f}")
     0.039633
     """
-    grid = Grid(num_threads, on_error)
+    grid = FederationGrid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    mu = fedavg_gdp(
-        rounds=rounds,
-        local_steps=local_steps,
-        num_clients=num_clients,
-        clip_norm=clip_norm,
-        noise_std=noise_std,
-        smoothness=smoothness,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        diameter=diameter,
-        num_threads=num_threads,
-        on_error=on_error,
-    )
-    return grid.map(core.gdp_dp_delta, mu, eps)
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
+    if schedule in SCHEDULES_BY_ROUND:
+        return grid.map(core.gdp_dp_delta, np.asarray(grid.map(partial(core.fedavg_gdp, schedule), *cells)), eps)
+    return grid.map(partial(core.fedavg_delta, schedule), *cells, eps)
 
 
 def fedavg_epsilon(
@@ -199,19 +181,10 @@ def fedavg_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     2.943226
     """
-    grid = Grid(num_threads, on_error)
+    grid = FederationGrid(num_threads, on_error)
     delta = grid.probability("delta", delta)
-    mu = fedavg_gdp(
-        rounds=rounds,
-        local_steps=local_steps,
-        num_clients=num_clients,
-        clip_norm=clip_norm,
-        noise_std=noise_std,
-        smoothness=smoothness,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        diameter=diameter,
-        num_threads=num_threads,
-        on_error=on_error,
-    )
-    return grid.map(core.gdp_epsilon, mu, delta)
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
+    if schedule in SCHEDULES_BY_ROUND:
+        return grid.map(core.gdp_epsilon, np.asarray(grid.map(partial(core.fedavg_gdp, schedule), *cells)), delta)
+    return grid.map(partial(core.fedavg_epsilon, schedule), *cells, delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, Result
+from hockeystick._checks import OnError, Result
 from hockeystick.federated.arguments import FederationGrid
 
 __all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
@@ -77,11 +77,8 @@ def fedprox_gdp(
     2.236037
     """
     grid = FederationGrid(num_threads, on_error)
-    cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    prox = grid.positive("prox", prox)
-    grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=prox, smoothness=cells[5])
-    grid.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=cells[6], prox=prox)
-    return grid.map(core.fedprox_gdp, *cells, prox, grid.diameter(diameter))
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    return grid.map(core.fedprox_gdp, *grid.prox_federation(*federation, prox=prox, diameter=diameter))
 
 
 def fedprox_delta(
@@ -126,22 +123,11 @@ def fedprox_delta(
     >>> print(f"{delta:.6f}")
     0.170081
     """
-    grid = Grid(num_threads, on_error)
+    grid = FederationGrid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    mu = fedprox_gdp(
-        rounds=rounds,
-        local_steps=local_steps,
-        num_clients=num_clients,
-        clip_norm=clip_norm,
-        noise_std=noise_std,
-        smoothness=smoothness,
-        learning_rate=learning_rate,
-        prox=prox,
-        diameter=diameter,
-        num_threads=num_threads,
-        on_error=on_error,
-    )
-    return grid.map(core.gdp_dp_delta, mu, eps)
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = grid.prox_federation(*federation, prox=prox, diameter=diameter)
+    return grid.map(core.fedprox_delta, *cells, eps)
 
 
 def fedprox_epsilon(
@@ -185,19 +171,8 @@ def fedprox_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     4.983224
     """
-    grid = Grid(num_threads, on_error)
+    grid = FederationGrid(num_threads, on_error)
     delta = grid.probability("delta", delta)
-    mu = fedprox_gdp(
-        rounds=rounds,
-        local_steps=local_steps,
-        num_clients=num_clients,
-        clip_norm=clip_norm,
-        noise_std=noise_std,
-        smoothness=smoothness,
-        learning_rate=learning_rate,
-        prox=prox,
-        diameter=diameter,
-        num_threads=num_threads,
-        on_error=on_error,
-    )
-    return grid.map(core.gdp_epsilon, mu, delta)
+    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = grid.prox_federation(*federation, prox=prox, diameter=diameter)
+    return grid.map(core.fedprox_epsilon, *cells, delta)

@@ -18,10 +18,12 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
 
-inline double gdp_delta(double mu, double eps) {
-    const double value = theta(eps, mu);
+// No delta of mu > 0 is 0.
+inline double reported_delta(double value, double mu, double eps) {
     return mu > 0.0 ? positive_delta(value, eps) : value;
 }
+
+inline double gdp_delta(double mu, double eps) { return reported_delta(theta(eps, mu), mu, eps); }
 
 // delta of (eps, delta)-differential privacy, which asks for eps >= 0.
 inline double gdp_dp_delta(double mu, double eps) { return eps >= 0.0 ? gdp_delta(mu, eps) : nan; }
@@ -33,15 +35,11 @@ inline double gdp_epsilon(double mu, double delta) {
 }
 
 inline double gdp_trade_off(double mu, double fpr) {
-    if (!(mu >= 0.0 && fpr >= 0.0 && fpr <= 1.0)) return nan;
-    if (mu == infinity) return 0.0;
-    return q(mu - q_inv(fpr));
+    const double value = mu == infinity ? 0.0 : q(mu - q_inv(fpr));
+    return (mu >= 0.0) & (fpr >= 0.0) & (fpr <= 1.0) ? value : nan;
 }
 
-inline double gdp_rdp(double mu, double order) {
-    if (!(mu >= 0.0 && order > 0.0 && order < infinity)) return nan;
-    return 0.5 * order * mu * mu;
-}
+inline double gdp_rdp(double mu, double order) { return (mu >= 0.0) & positive(order) ? 0.5 * order * mu * mu : nan; }
 
 inline double gdp_advantage(double mu) { return theta(0.0, mu); }
 

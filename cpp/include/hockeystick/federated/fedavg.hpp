@@ -22,12 +22,11 @@
 // otherwise O(T), or O(T log T) with a diameter, whatever K. NaN outside the domain.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include <hockeystick/federated/unbounded_drift.hpp>
 #include <hockeystick/hidden_state/shifted_interpolation.hpp>
-#include <hockeystick/numeric/domain.hpp>
 
 namespace hockeystick::federated {
 inline namespace HOCKEYSTICK_ISA {
@@ -116,27 +115,9 @@ inline RoundDrift fedavg_drift(StepSchedule schedule, double t, double local_ste
 
 inline RoundDrift fedprox_drift(double local_steps, double learning_rate, double smoothness, double prox) {
     const double pull = prox - smoothness;
-    const double forgotten = -std::expm1(local_steps * std::log1p(-learning_rate * pull));
-    return {std::log1p(smoothness / pull * forgotten), -std::expm1(local_steps * std::log1p(-learning_rate * prox))};
+    const double forgotten = complement_of_power(learning_rate * pull, local_steps);
+    return {std::log1p(smoothness / pull * forgotten), complement_of_power(learning_rate * prox, local_steps)};
 }
-
-inline bool legal_federation(double rounds, double local_steps, double num_clients, double clip_norm, double noise_std,
-                             double smoothness, double learning_rate, double diameter) {
-    return count(rounds) && count(local_steps) && count(num_clients) && positive(clip_norm) && positive(noise_std) &&
-           smoothness >= 0.0 && smoothness < infinity && positive(learning_rate) && diameter > 0.0;
-}
-
-// The unit in which a RoundDrift gives gamma, 2V unit/m with unit = lr or 1/prox.
-struct DriftUnits {
-    double clip_norm, noise_std, num_clients, unit;
-
-    // mu = sqrt(m)/sigma sqrt(H) for H = `cost` in these units; never the 0 of perfect privacy.
-    double parameter(double cost) const {
-        const double scale = 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * unit;
-        return std::max(scale * std::sqrt(cost), smallest_positive);
-    }
-    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / unit; }
-};
 
 // The Gaussian-DP parameter of Noisy-FedAvg; diameter = inf for an unbounded domain. `blocks` is
 // scratch space; `interrupted()` may throw to end a long computation.
@@ -153,21 +134,26 @@ double fedavg_gdp(StepSchedule schedule, double rounds, double local_steps, doub
     };
     if (constant_over_rounds(schedule)) {
         const RoundDrift d = drift(0);
-        return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost);
+        return drift_parameter(
+            units.scale(),
+            std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost));
     }
     if (rounds > max_scheduled_rounds) return nan;
     const auto count = static_cast<std::size_t>(rounds);
-    return units.parameter(shifted_interpolation_optimum(drift, count, 0.0, units.scaled(diameter), blocks).cost);
+    return drift_parameter(
+        units.scale(),
+        std::sqrt(shifted_interpolation_optimum(drift, count, 0.0, units.scaled(diameter), blocks).cost));
 }
 
 inline double fedprox_gdp(double rounds, double local_steps, double num_clients, double clip_norm, double noise_std,
                           double smoothness, double learning_rate, double prox, double diameter) {
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
-    if (!(prox > smoothness && prox < infinity && learning_rate * prox <= 1.0)) return nan;
+    if (!legal_prox(prox, smoothness, learning_rate)) return nan;
     const DriftUnits units{clip_norm, noise_std, num_clients, 1.0 / prox};
     const RoundDrift d = fedprox_drift(local_steps, learning_rate, smoothness, prox);
-    return units.parameter(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost);
+    return drift_parameter(
+        units.scale(), std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost));
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -8,8 +8,9 @@
 //                (m/n) sum_{t<=tau} theta(2L/(sqrt(m) sigma_t)) prod_{t<j<=tau} eta_j
 //
 // d_j is the diameter of the image of round j's map on the ball of the round before: 2 rho_{j-1}
-// for convex losses with lr_j <= 2/beta, and 2 (rho_{j-1} + lr_j L) without convexity or smoothness
-// (the remark after Theorem 2). docs/core/federated.md says where this differs from the paper.
+// for convex losses with lr_j <= 2/beta, and 2 (rho_{j-1} + lr_j L) without convexity or
+// smoothness (the remark after Theorem 2). docs/core/federated.md says where this differs from the
+// paper.
 //
 // Every user must take part at most once; with repeated participation the sums are false.
 //
@@ -17,12 +18,72 @@
 // random stopping, O(T) for schedules. NaN outside the domain.
 #pragma once
 
+#include <cmath>
+
 #include <hockeystick/hidden_state/projected_sgd.hpp>
 
 namespace hockeystick::federated {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace hidden_state;
+
+// Distances and sums for constants, without branches: a grid evaluates each over its own axes. NaN
+// outside the domain.
+//
+// 2L/(sqrt(m) sigma): of the round in which the user takes part.
+inline double aggregator_use_distance(double batch_size, double noise_std, double lipschitz) {
+    const double value = 2.0 * (lipschitz / noise_std) / std::sqrt(batch_size);
+    return count(batch_size) & positive(noise_std) & positive(lipschitz) ? value : nan;
+}
+
+// d sqrt(m)/(lr sigma), in an order that neither overflows nor underflows needlessly.
+inline double round_image_diameter(double batch_size, double learning_rate, double noise_std, double lipschitz,
+                                   double radius, bool convex) {
+    const double start = radius / learning_rate;
+    return 2.0 * (convex ? start : start + lipschitz) * (std::sqrt(batch_size) / noise_std);
+}
+
+inline bool legal_round(double learning_rate, double noise_std, double lipschitz, double radius, double smoothness,
+                        bool convex) {
+    return positive(learning_rate) & positive(noise_std) & positive(lipschitz) & positive(radius) &
+           (smoothness >= 0.0) & (!convex | (learning_rate * smoothness <= 2.0));
+}
+
+template <bool Convex>
+double aggregator_image_diameter(double batch_size, double learning_rate, double noise_std, double lipschitz,
+                                 double radius, double smoothness) {
+    const double value = round_image_diameter(batch_size, learning_rate, noise_std, lipschitz, radius, Convex);
+    const bool legal = count(batch_size) & legal_round(learning_rate, noise_std, lipschitz, radius, smoothness, Convex);
+    return legal ? value : nan;
+}
+
+inline bool legal_users(double num_users, double batch_size) {
+    return count(num_users) & count(batch_size) & (batch_size <= num_users);
+}
+
+// Theorem 2 with constants.
+inline double constant_aggregator(double use, double log_eta, double eps, double num_users, double batch_size) {
+    const double rounds = floor_positive(num_users / batch_size);
+    const double sum = use * straight_geometric_sum(log_eta, rounds);
+    const double delta = positive_delta(batch_size / num_users * sum, eps);
+    return (eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta) ? delta : nan;
+}
+
+// ceil(suffix T). A product that rounding may have raised above an integer counts as that integer:
+// for constants, fewer rounds have the larger delta.
+inline double stopping_rounds(double suffix, double rounds) {
+    return min(rounds, max(1.0, ceil_positive(suffix * rounds * down)));
+}
+
+// Corollary 3 with constants: the sum over the last S of sum_{k < tau} eta^k is
+// S u_{T-S} + eta^{T-S} U_S, u and U the single and double sums.
+inline double constant_random_stop(double use, double log_eta, double double_sum, double stops, double eps,
+                                   double num_users, double batch_size) {
+    const double earlier = floor_positive(num_users / batch_size) - stops;
+    const double total = stops * straight_geometric_sum(log_eta, earlier) + power(log_eta, earlier) * double_sum;
+    const double delta = positive_delta(batch_size / num_users * use * total / stops, eps);
+    return (eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta) ? delta : nan;
+}
 
 struct AggregatorRounds {
     double eps;
@@ -36,29 +97,20 @@ struct AggregatorRounds {
                smoothness.constant();
     }
     bool valid(std::size_t t) const {
-        return positive(learning_rate[t]) && positive(noise_std[t]) && positive(lipschitz[t]) && positive(radius[t]) &&
-               smoothness[t] >= 0.0 && (!convex || learning_rate[t] * smoothness[t] <= 2.0);
+        return legal_round(learning_rate[t], noise_std[t], lipschitz[t], radius[t], smoothness[t], convex);
     }
-    // theta(2L/(sqrt(m) sigma_t)): the round in which the user takes part.
     double delta_of_use(std::size_t t) const {
-        return theta(eps, 2.0 * (lipschitz[t] / noise_std[t]) / std::sqrt(batch_size));
+        return theta(eps, aggregator_use_distance(batch_size, noise_std[t], lipschitz[t]));
     }
-    // d_t sqrt(m)/(lr_t sigma_t) for t >= 1, in an order that neither overflows nor underflows
-    // needlessly. Round t starts from a model in the ball of the round before.
+    // For t >= 1. Round t starts from a model in the ball of the round before.
     double image_diameter(std::size_t t) const {
-        const double start = radius[t == 0 ? 0 : t - 1] / learning_rate[t];
-        return 2.0 * (convex ? start : start + lipschitz[t]) * (std::sqrt(batch_size) / noise_std[t]);
+        return round_image_diameter(batch_size, learning_rate[t], noise_std[t], lipschitz[t],
+                                    radius[t == 0 ? 0 : t - 1], convex);
     }
 };
 
 inline bool legal(const AggregatorRounds& r, double num_users) {
-    return r.eps >= 0.0 && count(num_users) && count(r.batch_size) && r.batch_size <= num_users;
-}
-
-// ceil(suffix T). A product that rounding may have raised above an integer counts as that integer:
-// for constants, fewer rounds have the larger delta.
-inline double stopping_rounds(double suffix, double rounds) {
-    return std::min(rounds, std::max(1.0, std::ceil(suffix * rounds * down)));
+    return r.eps >= 0.0 && legal_users(num_users, r.batch_size);
 }
 
 inline double trusted_aggregator(const AggregatorRounds& r, double num_users) {
@@ -67,8 +119,8 @@ inline double trusted_aggregator(const AggregatorRounds& r, double num_users) {
     const double share = r.batch_size / num_users;
     if (r.constant()) {
         if (!r.valid(0)) return nan;
-        return positive_delta(share * r.delta_of_use(0) * geometric_sum(log_theta(r.eps, r.image_diameter(0)), rounds),
-                              r.eps);
+        return constant_aggregator(r.delta_of_use(0), log_theta(r.eps, r.image_diameter(0)), r.eps, num_users,
+                                   r.batch_size);
     }
     double sum = 0.0;
     for (std::size_t t = 0; t < static_cast<std::size_t>(rounds); ++t) {
@@ -85,13 +137,9 @@ inline double trusted_aggregator_random_stop(const AggregatorRounds& r, double n
     const double share = r.batch_size / num_users;
     if (r.constant()) {
         if (!r.valid(0)) return nan;
-        // sum over the last S of sum_{k < tau} eta^k = S u_{T-S} + eta^{T-S} U_S, u and U the
-        // single and double sums.
         const double log_eta = log_theta(r.eps, r.image_diameter(0));
-        const double total =
-            stops * geometric_sum(log_eta, rounds - stops) +
-            power(log_eta, rounds - stops) * double_geometric_sum(log_eta, static_cast<std::uint64_t>(stops));
-        return positive_delta(share * r.delta_of_use(0) * total / stops, r.eps);
+        const double double_sum = double_geometric_sum(log_eta, static_cast<std::uint64_t>(stops));
+        return constant_random_stop(r.delta_of_use(0), log_eta, double_sum, stops, r.eps, num_users, r.batch_size);
     }
     double inner = 0.0;
     double sum = 0.0;

@@ -19,12 +19,12 @@
 // Error: 1e-12 relative in log delta, to nearest. Cost: O(1). NaN outside the domain.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
 #include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/hidden_state/contraction_sum.hpp>
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
@@ -34,99 +34,132 @@ using namespace divergence;
 
 // Whether M bounds the Lipschitz constant of a gradient step.
 inline bool contractive_step(double learning_rate, double smoothness, double strong_convexity) {
-    return positive(learning_rate) && smoothness >= 0.0 && strong_convexity >= 0.0 && strong_convexity <= smoothness &&
-           learning_rate * (smoothness + strong_convexity) <= 2.0;
+    return positive(learning_rate) & (smoothness >= 0.0) & (strong_convexity >= 0.0) &
+           (strong_convexity <= smoothness) & (learning_rate * (smoothness + strong_convexity) <= 2.0);
 }
 
 // M of Eq. 14, rounded up where the square cancels: in exact arithmetic it is at least |1 - eta
 // beta| and |1 - eta rho|.
 inline double step_lipschitz(double learning_rate, double smoothness, double strong_convexity) {
-    if (strong_convexity == 0.0) return 1.0;
     const double lost = 2.0 * learning_rate * smoothness * (strong_convexity / (smoothness + strong_convexity));
     const double square = 1.0 - lost + eight_roundings;
     const double contraction =
-        std::max(std::fabs(1.0 - learning_rate * smoothness), std::fabs(1.0 - learning_rate * strong_convexity));
-    return std::min(1.0, std::max(std::sqrt(std::max(square, 0.0)), contraction));
+        max(std::fabs(1.0 - learning_rate * smoothness), std::fabs(1.0 - learning_rate * strong_convexity));
+    const double bound = min(1.0, max(std::sqrt(max(square, 0.0)), contraction));
+    return strong_convexity == 0.0 ? 1.0 : bound;
 }
 
-// The domain that all four share.
-inline bool legal_descent(double eps, double index, double num_records, double learning_rate, double noise,
-                          double lipschitz, double smoothness, double strong_convexity) {
-    return eps >= 0.0 && count(index) && count(num_records) && index <= num_records && positive(noise) &&
-           positive(lipschitz) && contractive_step(learning_rate, smoothness, strong_convexity);
-}
-
-// M D/(eta noise): the diameter of a step's image, in deviations of its noise.
-inline double step_image_diameter(double learning_rate, double noise, double smoothness, double strong_convexity,
-                                  double diameter) {
-    return step_lipschitz(learning_rate, smoothness, strong_convexity) * deviations(diameter, learning_rate, noise);
+inline bool legal_index(double index, double num_records) {
+    return count(index) & count(num_records) & (index <= num_records);
 }
 
 // log laplace_theta for eps >= 0.
 inline double log_laplace_theta(double eps, double r) {
-    if (r == infinity) return 0.0;
     const double value = laplace_theta(eps, r);
-    return value < 0.5 ? std::log(value) : std::log1p(-std::exp(0.5 * (eps - r)));
+    const double far = log1m(exp_nonpositive(min(0.5 * (eps - r), 0.0)));
+    const double log_value = value < 0.5 ? log_positive(value) : far;
+    const double result = r == infinity ? 0.0 : log_value;
+    return r == r ? result : nan;
 }
 
 // log of the contraction coefficient of a kernel with Laplace noise: 0, exactly, from eps = r on.
 inline double log_laplace_eta(double eps, double r) { return eps >= r ? -infinity : log_laplace_theta(eps, r); }
 
-// x^n from log x, with 0^0 = 1.
-inline double power(double log_x, double n) { return n == 0.0 ? 1.0 : std::exp(n * log_x); }
+// x^n from log x <= 0, with 0^0 = 1.
+inline double power(double log_x, double n) {
+    const double value = exp_nonpositive(n * log_x);
+    return n == 0.0 ? 1.0 : value;
+}
+
+// Steps and distances, without branches: a grid evaluates each over its own axes. NaN outside the
+// domain.
+//
+// 2L/noise: how far apart the records put the step that uses them, in deviations of its noise.
+inline double use_distance(double noise, double lipschitz) {
+    const double value = 2.0 * (lipschitz / noise);
+    return positive(noise) & positive(lipschitz) ? value : nan;
+}
+
+// M D/(eta noise): the diameter of a step's image, in deviations of its noise.
+inline double step_image_diameter(double learning_rate, double noise, double smoothness, double strong_convexity,
+                                  double diameter) {
+    const double value =
+        step_lipschitz(learning_rate, smoothness, strong_convexity) * deviations(diameter, learning_rate, noise);
+    const bool legal =
+        contractive_step(learning_rate, smoothness, strong_convexity) & positive(noise) & positive(diameter);
+    return legal ? value : nan;
+}
+
+// log M of each step.
+inline double log_step_lipschitz(double learning_rate, double smoothness, double strong_convexity) {
+    const double value = log_positive(step_lipschitz(learning_rate, smoothness, strong_convexity));
+    return contractive_step(learning_rate, smoothness, strong_convexity) ? value : nan;
+}
+
+// What the theorems make of a divergence `use` at use_distance, and of the logarithm `log_later`
+// of that at step_image_diameter; NaN where one of them is.
+//
+// Theorem 4.
+inline double gaussian_descent(double use, double log_later, double eps, double index, double num_records) {
+    const double delta = positive_delta(use * power(log_later, num_records - index), eps);
+    return (eps >= 0.0) & legal_index(index, num_records) & (log_later == log_later) ? delta : nan;
+}
+
+// Theorem 3. Laplace noise hides exactly what no loss exceeds.
+inline double laplace_descent(double use, double log_later, double eps, double index, double num_records) {
+    const double after = num_records - index;
+    const bool hidden = (use == 0.0) | ((after > 0.0) & (log_later == -infinity));
+    const double delta = hidden ? 0.0 : positive_delta(use * power(log_later, after), eps);
+    return (eps >= 0.0) & legal_index(index, num_records) & (log_later == log_later) & (use == use) ? delta : nan;
+}
+
+// Theorem 5.
+inline double gaussian_random_stop(double use, double log_later, double eps, double num_records) {
+    const double delta = positive_delta(use * straight_geometric_sum(log_later, num_records) / num_records, eps);
+    return (eps >= 0.0) & count(num_records) & (log_later == log_later) ? delta : nan;
+}
+
+// Proposition 1. The root of kappa does not underflow as kappa does:
+// (eps - kappa)/(2 sqrt(kappa)) = eps/(2 sqrt(kappa)) - sqrt(kappa)/2.
+inline double renyi_descent(double distance, double log_lipschitz, double eps, double index, double num_records) {
+    const double after = num_records - index;
+    const bool last = after == 0.0;
+    const double log_damping = last ? 0.0 : 0.5 * log_lipschitz * (after + 1.0);
+    const double damping = exp_nonpositive(log_damping) / std::sqrt(last ? 1.0 : after);
+    const double root = 0.70710678118654752 * distance * damping;  // sqrt(2)/2: distance is 2L/sigma
+    const double excess = 0.5 * (eps / root - root);
+    const double tail = exp_nonpositive(-excess * excess);
+    const double delta = positive_delta(eps > root * root ? tail : 1.0, eps);
+    const bool legal = (eps >= 0.0) & legal_index(index, num_records) & (log_lipschitz == log_lipschitz);
+    return legal & (distance == distance) ? delta : nan;
+}
 
 inline double pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,
                              double lipschitz, double smoothness, double strong_convexity, double diameter) {
-    if (!(legal_descent(eps, index, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity) &&
-          positive(diameter))) {
-        return nan;
-    }
-    const double image_diameter = step_image_diameter(learning_rate, noise_std, smoothness, strong_convexity, diameter);
-    const double later = power(log_theta(eps, image_diameter), num_records - index);
-    return positive_delta(theta(eps, 2.0 * (lipschitz / noise_std)) * later, eps);
+    const double image = step_image_diameter(learning_rate, noise_std, smoothness, strong_convexity, diameter);
+    const double use = theta(eps, use_distance(noise_std, lipschitz));
+    return gaussian_descent(use, log_theta(eps, image), eps, index, num_records);
 }
 
 inline double pnsgd_laplace(double eps, double index, double num_records, double learning_rate, double noise_scale,
                             double lipschitz, double smoothness, double strong_convexity, double diameter) {
-    if (!(legal_descent(eps, index, num_records, learning_rate, noise_scale, lipschitz, smoothness, strong_convexity) &&
-          positive(diameter))) {
-        return nan;
-    }
-    const double image_diameter =
-        step_image_diameter(learning_rate, noise_scale, smoothness, strong_convexity, diameter);
-    const double first = laplace_theta(eps, 2.0 * (lipschitz / noise_scale));
-    const double log_later = log_laplace_theta(eps, image_diameter);
-    const double after = num_records - index;
-    if (first == 0.0 || (after > 0.0 && log_later == -infinity)) return 0.0;  // exactly
-    return positive_delta(first * power(log_later, after), eps);
+    const double image = step_image_diameter(learning_rate, noise_scale, smoothness, strong_convexity, diameter);
+    const double use = laplace_theta(eps, use_distance(noise_scale, lipschitz));
+    return laplace_descent(use, log_laplace_eta(eps, image), eps, index, num_records);
 }
 
 inline double pnsgd_gaussian_random_stop(double eps, double num_records, double learning_rate, double noise_std,
                                          double lipschitz, double smoothness, double strong_convexity,
                                          double diameter) {
-    if (!(legal_descent(eps, 1.0, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity) &&
-          positive(diameter))) {
-        return nan;
-    }
-    const double image_diameter = step_image_diameter(learning_rate, noise_std, smoothness, strong_convexity, diameter);
-    const double log_eta = log_theta(eps, image_diameter);
-    const double first = theta(eps, 2.0 * (lipschitz / noise_std));
-    return positive_delta(first * geometric_sum(log_eta, num_records) / num_records, eps);
+    const double image = step_image_diameter(learning_rate, noise_std, smoothness, strong_convexity, diameter);
+    const double use = theta(eps, use_distance(noise_std, lipschitz));
+    return gaussian_random_stop(use, log_theta(eps, image), eps, num_records);
 }
 
 inline double pnsgd_rdp(double eps, double index, double num_records, double learning_rate, double noise_std,
                         double lipschitz, double smoothness, double strong_convexity) {
-    if (!legal_descent(eps, index, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity))
-        return nan;
-    const double after = num_records - index;
-    // The root of kappa does not underflow as kappa does.
-    // (eps - kappa)/(2 sqrt(kappa)) = eps/(2 sqrt(kappa)) - sqrt(kappa)/2.
-    const double log_lipschitz = std::log(step_lipschitz(learning_rate, smoothness, strong_convexity));
-    const double damping = after == 0.0 ? 1.0 : power(0.5 * log_lipschitz, after + 1.0) / std::sqrt(after);
-    const double root = std::sqrt(2.0) * (lipschitz / noise_std) * damping;
-    if (!(eps > root * root)) return 1.0;
-    const double excess = 0.5 * (eps / root - root);
-    return positive_delta(std::exp(-excess * excess), eps);
+    const double log_lipschitz = log_step_lipschitz(learning_rate, smoothness, strong_convexity);
+    return renyi_descent(use_distance(noise_std, lipschitz), log_lipschitz, eps, index, num_records);
 }
 
 }  // namespace HOCKEYSTICK_ISA

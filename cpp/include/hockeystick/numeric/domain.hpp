@@ -2,7 +2,6 @@
 // theirs; callers who want an error check first.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
 #include <hockeystick/numeric/elementary.hpp>
@@ -10,17 +9,27 @@
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
 
-inline bool positive(double x) { return x > 0.0 && x < infinity; }
-inline bool non_negative(double x) { return x >= 0.0 && x < infinity; }
-inline bool count(double x) { return x >= 1.0 && x <= 0x1p53 && x == std::floor(x); }  // counted exactly by doubles
+// Without branches, so that loops over them vectorise.
+inline bool positive(double x) { return (x > 0.0) & (x < infinity); }
+inline bool non_negative(double x) { return (x >= 0.0) & (x < infinity); }
+
+// The integer nearest to 0 <= x < 2^52: above, doubles have no room for a fraction.
+inline double nearest_integer(double x) { return x < 0x1p52 ? (x + 0x1p52) - 0x1p52 : x; }
+inline double floor_positive(double x) { return nearest_integer(x) - (nearest_integer(x) > x ? 1.0 : 0.0); }
+inline double ceil_positive(double x) { return nearest_integer(x) + (nearest_integer(x) < x ? 1.0 : 0.0); }
+
+// Counted exactly by doubles.
+inline bool count(double x) { return (x >= 1.0) & (x <= 0x1p53) & ((x >= 0x1p52) | (x == (x + 0x1p52) - 0x1p52)); }
 
 // length/(a b) for positive a and b. Dividing by the smaller one first keeps the intermediate
 // result from underflowing where the quotient does not.
-inline double deviations(double length, double a, double b) { return length / std::min(a, b) / std::max(a, b); }
+inline double deviations(double length, double a, double b) { return length / (a < b ? a : b) / (a < b ? b : a); }
 
 // A delta that is positive in exact arithmetic. Where it underflows it must not be reported as 0,
 // which would claim pure differential privacy.
-inline double positive_delta(double value, double eps) { return eps < infinity ? std::max(value, 0x1p-1074) : value; }
+inline double positive_delta(double value, double eps) {
+    return (eps < infinity) & (value < smallest_positive) ? smallest_positive : value;
+}
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric

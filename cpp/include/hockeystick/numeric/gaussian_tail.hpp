@@ -75,12 +75,21 @@ inline double q(double x) {
     return x < 0.0 ? 1.0 - tail : tail;
 }
 
-// log Q(x) for real x; below 0 through log1p, so that it stays accurate as Q tends to 1.
+// log Q(x) for real x; below 0 as log1p, so that it stays accurate as Q tends to 1. upper_tail,
+// log_upper_tail and log1m in one, so that a loop over it takes one logarithm and one Mills ratio.
 inline double log_q(double x) {
     const double magnitude = x < 0.0 ? -x : x;
-    const double below = log1m(upper_tail(magnitude));
-    const double above = log_upper_tail(magnitude);
-    return x < 0.0 ? below : above;
+    const double mills = mills_ratio(magnitude > 1e300 ? 1e300 : magnitude);
+    const HalfSquare h = half_square(magnitude > 40.0 ? 40.0 : magnitude);
+    const bool near = magnitude < 1.0;
+    const double tail = near ? 0.5 - magnitude * polynomial(tail_centre_coefficients, magnitude * magnitude)
+                             : inv_sqrt_2pi * exp_sum(-h.high, -h.low) * mills;
+    const bool below = x < 0.0;
+    const double u = below ? 1.0 - tail : near ? tail : mills;
+    const double value = log_positive(u);
+    const double lost = ((1.0 - u) - tail) / u;
+    const double above = near ? value : value - half_log_2pi - 0.5 * x * x;
+    return below ? value + lost : above;
 }
 
 // Q^{-1}(p) for p in [0, 1]; NaN outside.

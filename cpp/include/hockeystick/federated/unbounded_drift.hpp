@@ -1,0 +1,84 @@
+// The Gaussian-DP parameter of Noisy-FedAvg and Noisy-FedProx where all rounds are alike and the
+// domain is unbounded, without branches.
+//
+// Such rounds have rho >= 1, so that a shift costs least in the round in which its gap arises:
+// hidden_state/shifted_interpolation.hpp's optimum is H = T gamma^2 (its constant_cost), and
+//
+//   mu = sqrt(m)/sigma sqrt(T) gamma,
+//
+// with gamma = (2V lr/m) K for constant steps, (2V lr/m) sum_{k <= K} 1/k for cyclic ones, and
+// (2V/(m prox)) (1 - (1 - lr prox)^K) for FedProx. federated/fedavg.hpp has the model and the
+// general case.
+//
+// Error: 1e-12 relative. NaN outside the domain.
+#pragma once
+
+#include <cmath>
+
+#include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
+
+namespace hockeystick::federated {
+inline namespace HOCKEYSTICK_ISA {
+
+using namespace numeric;
+
+inline bool legal_federation(double rounds, double local_steps, double num_clients, double clip_norm, double noise_std,
+                             double smoothness, double learning_rate, double diameter) {
+    return count(rounds) & count(local_steps) & count(num_clients) & positive(clip_norm) & positive(noise_std) &
+           non_negative(smoothness) & positive(learning_rate) & (diameter > 0.0);
+}
+
+inline bool legal_prox(double prox, double smoothness, double learning_rate) {
+    return (prox > smoothness) & (prox < infinity) & (learning_rate * prox <= 1.0);
+}
+
+// The unit in which gamma is given, 2V unit/m with unit = lr or 1/prox.
+struct DriftUnits {
+    double clip_norm, noise_std, num_clients, unit;
+
+    // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much.
+    double scale() const { return 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * unit; }
+    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / unit; }
+};
+
+// Never the 0 of perfect privacy; NaN passes.
+inline double drift_parameter(double scale, double root_cost) {
+    const double value = scale * root_cost;
+    return value < smallest_positive ? smallest_positive : value;
+}
+
+// 1 - (1 - x)^n for 0 <= x <= 1: FedProx's gamma, and what it forgets. The select keeps the
+// compiler from fusing a product x with the subtraction 1 - x, which may then be negative.
+inline double complement_of_power(double x, double n) { return 0.0 - expm1_bounded(n * log1m(x > 1.0 ? 1.0 : x)); }
+
+// sqrt(H) and its scale, without branches: a grid evaluates each over its own axes. `rise` is
+// gamma in units of 2V lr/m.
+inline double fedavg_root_cost(double rise, double rounds, double local_steps) {
+    const double value = std::sqrt(rounds * rise * rise);
+    return count(rounds) & count(local_steps) ? value : nan;
+}
+
+inline double fedprox_root_cost(double rounds, double local_steps, double learning_rate, double prox) {
+    return fedavg_root_cost(complement_of_power(learning_rate * prox, local_steps), rounds, local_steps);
+}
+
+inline double fedavg_scale(double num_clients, double clip_norm, double noise_std, double smoothness,
+                           double learning_rate) {
+    const double value = DriftUnits{clip_norm, noise_std, num_clients, learning_rate}.scale();
+    const bool legal =
+        legal_federation(1.0, 1.0, num_clients, clip_norm, noise_std, smoothness, learning_rate, infinity);
+    return legal ? value : nan;
+}
+
+inline double fedprox_scale(double num_clients, double clip_norm, double noise_std, double smoothness,
+                            double learning_rate, double prox) {
+    const double value = DriftUnits{clip_norm, noise_std, num_clients, 1.0 / prox}.scale();
+    const bool legal =
+        legal_federation(1.0, 1.0, num_clients, clip_norm, noise_std, smoothness, learning_rate, infinity) &
+        legal_prox(prox, smoothness, learning_rate);
+    return legal ? value : nan;
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::federated

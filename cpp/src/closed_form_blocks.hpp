@@ -1,0 +1,132 @@
+// The closed forms as loops over columns; part of batch_kernels.cpp, once per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <hockeystick/divergence/gaussian_dp.hpp>
+#include <hockeystick/federated/trusted_aggregator.hpp>
+#include <hockeystick/federated/unbounded_drift.hpp>
+#include <hockeystick/hidden_state/projected_sgd.hpp>
+#include <hockeystick/simd/gaussian_inverses.hpp>
+#include <hockeystick/simd/geometric_sums.hpp>
+
+#include "batch_kernels.hpp"
+
+// Inlines all calls: one that GCC finds too large would end the vectorisation of the loop around it.
+#if defined(__GNUC__)
+#define HOCKEYSTICK_FLATTEN __attribute__((flatten))
+#else
+#define HOCKEYSTICK_FLATTEN
+#endif
+
+namespace hockeystick::batch {
+namespace {
+
+bool any_nan(const double* x, std::size_t n) {
+    std::int64_t found = 0;
+    for (std::size_t i = 0; i < n; ++i) found |= x[i] != x[i] ? 1 : 0;
+    return found != 0;
+}
+
+// A loop over `Function`, which has no branches.
+template <auto Function, class Indices> struct Rows;
+
+template <class... Doubles, double (*Function)(Doubles...), std::size_t... K>
+struct Rows<Function, std::index_sequence<K...>> {
+    template <class... Pointers>
+    HOCKEYSTICK_FLATTEN static void loop(double* __restrict out, std::size_t n, const Pointers* __restrict... x) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#elif defined(__GNUC__)
+#pragma GCC ivdep  // too many pairs of addresses to compare: the columns do not overlap the output
+#endif
+        for (std::size_t i = 0; i < n; ++i) out[i] = Function(x[i]...);
+    }
+    static bool run(const double* const* columns, double* out, std::size_t n) {
+        loop(out, n, columns[K]...);
+        return any_nan(out, n);
+    }
+};
+
+template <class... Doubles> constexpr std::size_t arity(double (*)(Doubles...)) { return sizeof...(Doubles); }
+
+template <auto Function> constexpr Block rows = Rows<Function, std::make_index_sequence<arity(Function)>>::run;
+
+bool all_moderate(const double* eps, const double* r, std::size_t n) {
+    std::int64_t special = 0;
+    for (std::size_t i = 0; i < n; ++i) special |= divergence::moderate(eps[i], r[i]) ? 0 : 1;
+    return special == 0;
+}
+
+// The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512
+// and AVX2) and are rarely needed: look first. Columns: eps, r.
+template <auto General, auto Moderate> bool look_first(const double* const* columns, double* out, std::size_t n) {
+    if (!all_moderate(columns[0], columns[1], n)) return rows<General>(columns, out, n);
+    Rows<Moderate, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
+    return false;
+}
+
+// The same for gdp_delta; columns: mu, eps.
+inline double moderate_gdp_delta(double mu, double eps) {
+    return divergence::reported_delta(divergence::theta_moderate(eps, mu), mu, eps);
+}
+
+template <auto General> bool gdp_deltas(const double* const* columns, double* out, std::size_t n) {
+    if (!all_moderate(columns[1], columns[0], n)) return rows<General>(columns, out, n);
+    Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
+    return false;
+}
+
+HOCKEYSTICK_FLATTEN bool gdp_epsilons(const double* const* columns, double* out, std::size_t n) {
+    simd::gdp_epsilons(columns[0], columns[1], out, n);
+    return any_nan(out, n);
+}
+
+// Columns: use, log_eta, eps, num_users, batch_size, suffix.
+HOCKEYSTICK_FLATTEN bool random_stops(const double* const* columns, double* out, std::size_t n) {
+    double stops[block_rows], sums[block_rows];
+    for (std::size_t i = 0; i < n; ++i) {
+        const double suffix = columns[5][i];
+        const double rounds = numeric::floor_positive(columns[3][i] / columns[4][i]);
+        const bool legal = (suffix > 0.0) & (suffix <= 1.0) & (rounds >= 1.0);
+        stops[i] = legal ? federated::stopping_rounds(suffix, rounds) : numeric::nan;
+    }
+    simd::double_geometric_sums(columns[1], stops, sums, n);
+    const double* const all[] = {columns[0], columns[1], sums, stops, columns[2], columns[3], columns[4]};
+    return rows<federated::constant_random_stop>(all, out, n);
+}
+
+constexpr ClosedForms closed_forms = {
+    look_first<divergence::theta, divergence::theta_moderate>,
+    rows<divergence::log_theta>,
+    rows<divergence::laplace_theta>,
+    rows<hidden_state::log_laplace_eta>,
+    gdp_deltas<divergence::gdp_delta>,
+    gdp_deltas<divergence::gdp_dp_delta>,
+    gdp_epsilons,
+    rows<divergence::gdp_trade_off>,
+    rows<divergence::gdp_rdp>,
+    rows<divergence::gdp_advantage>,
+    rows<federated::fedavg_root_cost>,
+    rows<federated::fedprox_root_cost>,
+    rows<federated::fedavg_scale>,
+    rows<federated::fedprox_scale>,
+    rows<federated::drift_parameter>,
+    rows<hidden_state::use_distance>,
+    rows<hidden_state::step_image_diameter>,
+    rows<hidden_state::log_step_lipschitz>,
+    rows<hidden_state::gaussian_descent>,
+    rows<hidden_state::laplace_descent>,
+    rows<hidden_state::gaussian_random_stop>,
+    rows<hidden_state::renyi_descent>,
+    rows<federated::aggregator_use_distance>,
+    rows<federated::aggregator_image_diameter<true>>,
+    rows<federated::aggregator_image_diameter<false>>,
+    rows<federated::constant_aggregator>,
+    random_stops,
+};
+
+}  // namespace
+}  // namespace hockeystick::batch

@@ -1,0 +1,186 @@
+"""Closed forms on grids: the same numbers whatever the layout, and as mpmath has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import high_precision as exact
+import hockeystick as hs
+from hockeystick import federated, last_iterate
+from theorems import log_close
+
+STEP = {"learning_rate": 0.5, "smoothness": 0.5}
+FEDERATION = {
+    "rounds": 20.0, "local_steps": 7.0, "num_clients": 30.0, "clip_norm": 1.0, "noise_std": 1.5, "smoothness": 1.0, "learning_rate": 0.05,
+}  # fmt: skip
+AGGREGATOR = {
+    "num_users": 100.0,
+    "batch_size": 7.0,
+    "learning_rate": 0.5,
+    "noise_std": 1.5,
+    "lipschitz": 1.0,
+    "radius": 1.0,
+}
+DESCENT = {"index": 3.0, "num_records": 40.0, **STEP, "lipschitz": 1.0, "diameter": 1.0}
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "eps": 1.0}),
+    "gdp_epsilon": (hs.gdp_epsilon, {"mu": 1.0, "delta": 1e-5}),
+    "gdp_trade_off": (hs.gdp_trade_off, {"mu": 1.0, "fpr": 0.1}),
+    "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
+    "fedavg_gdp": (federated.fedavg_gdp, FEDERATION),
+    "fedavg_gdp, cyclic": (federated.fedavg_gdp, FEDERATION | {"schedule": "cyclic"}),
+    "fedavg_gdp, diameter": (federated.fedavg_gdp, FEDERATION | {"diameter": 0.3}),
+    "fedavg_delta": (federated.fedavg_delta, {"eps": 0.5} | FEDERATION),
+    "fedavg_delta, stagewise": (federated.fedavg_delta, {"eps": 0.5} | FEDERATION | {"schedule": "stagewise"}),
+    "fedavg_epsilon": (federated.fedavg_epsilon, {"delta": 1e-5} | FEDERATION),
+    "fedprox_gdp": (federated.fedprox_gdp, FEDERATION | {"prox": 2.0}),
+    "fedprox_delta": (federated.fedprox_delta, {"eps": 0.5} | FEDERATION | {"prox": 2.0}),
+    "fedprox_epsilon": (federated.fedprox_epsilon, {"delta": 1e-5} | FEDERATION | {"prox": 2.0, "diameter": 0.1}),
+    "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"eps": 0.5, "noise_std": 2.0, **DESCENT}),
+    "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"eps": 0.2, "noise_scale": 2.0, **DESCENT}),
+    "pnsgd_rdp": (
+        last_iterate.pnsgd_rdp,
+        {"eps": 0.5, "noise_std": 2.0, **{k: v for k, v in DESCENT.items() if k != "diameter"}, "strong_convexity": 0.1},
+    ),
+    "pnsgd_random_stop": (
+        last_iterate.pnsgd_gaussian_random_stop,
+        {"eps": 0.5, "noise_std": 2.0, **{k: v for k, v in DESCENT.items() if k != "index"}},
+    ),
+    "trusted_aggregator": (federated.trusted_aggregator, {"eps": 0.5, **AGGREGATOR, "loss": "convex"}),
+    "trusted_aggregator_random_stop": (
+        federated.trusted_aggregator_random_stop,
+        {"eps": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
+    ),
+}  # fmt: skip
+WHOLE = ("rounds", "local_steps", "num_clients", "num_users", "batch_size", "index", "num_records")
+PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")
+
+
+def values(name: str, like: float, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Draw n legal values of an argument near an ordinary one."""
+    if name in WHOLE:
+        return np.maximum(1.0, np.floor(like * rng.uniform(0.3, 1.0, n)))
+    return like * rng.uniform(0.5, 1.0, n)
+
+
+def drawn(arguments: dict[str, Any], n: int) -> dict[str, np.ndarray]:
+    """Draw n legal cells."""
+    rng = np.random.default_rng(7)
+    numbers = {name: like for name, like in arguments.items() if isinstance(like, float)}
+    result = {name: values(name, like, rng, n) for name, like in numbers.items()}
+    if "index" in result:
+        result["num_records"] += 40.0
+    if "num_users" in result:
+        result["num_users"] += 10.0
+    return result
+
+
+def call(name: str, cells: dict[str, np.ndarray], **more: Any) -> np.ndarray:
+    """Call a function; what may be a schedule gets its axis of rounds."""
+    function, arguments = FUNCTIONS[name]
+    words = {key: value for key, value in arguments.items() if not isinstance(value, float)}
+    wide = {
+        key: value[..., np.newaxis] if "aggregator" in name and key in PER_ROUND else value
+        for key, value in cells.items()
+    }
+    return np.asarray(function(**wide, **words, **more))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_layouts(name: str) -> None:
+    """Alone, strided, transposed, unaligned, or one argument to an axis: the same bits as next to each other."""
+    n = 40 if "stagewise" in name else 2100
+    cells = drawn(FUNCTIONS[name][1], n)
+    plain = call(name, cells)
+    assert np.isfinite(plain).all()
+    for k in (0, 1, n // 2, n - 1):
+        assert call(name, {key: value[k] for key, value in cells.items()}) == plain[k]
+    np.testing.assert_array_equal(call(name, {key: value[::-3] for key, value in cells.items()}), plain[::-3])
+    square = {key: value[: n // 20 * 20].reshape(-1, 20).T for key, value in cells.items()}
+    np.testing.assert_array_equal(call(name, square), plain[: n // 20 * 20].reshape(-1, 20).T)
+    raw = {
+        key: np.frombuffer(b"-" + value.tobytes(), dtype=np.uint8)[1:].view(np.float64) for key, value in cells.items()
+    }
+    np.testing.assert_array_equal(call(name, raw), plain)
+    np.testing.assert_array_equal(call(name, cells, num_threads=3), plain)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_axes(name: str) -> None:
+    """Factors that are computed over their own axes give what a cell gives alone."""
+    if "stagewise" in name:
+        pytest.skip("slow, and not by blocks")
+    cells = drawn(FUNCTIONS[name][1], 60)
+    names = list(cells)
+    first, second = names[0], names[-1]
+    for one, other in ((first, second), (second, first), (names[len(names) // 2], first)):
+        if one == other:
+            continue
+        grid = {key: value[0] for key, value in cells.items()} | {
+            one: cells[one][:60, np.newaxis],
+            other: cells[other][:50],
+        }
+        table = call(name, grid)
+        assert table.shape == (60, 50)
+        for i, j in ((0, 0), (59, 49), (17, 31)):
+            cell = {key: value[0] for key, value in cells.items()} | {one: cells[one][i], other: cells[other][j]}
+            assert call(name, cell) == table[i, j]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "stagewise" not in name])
+def test_bad_cells_alone_are_nan(name: str) -> None:
+    """With on_error="nan" a bad number spoils its own cell only, in any argument."""
+    cells = drawn(FUNCTIONS[name][1], 33)
+    plain = call(name, cells)
+    for key in cells:
+        for bad in (np.nan, -1.0):
+            if key == "eps" and name == "gdp_delta" and bad == -1.0:
+                continue
+            spoiled = {k: v.copy() for k, v in cells.items()}
+            spoiled[key][5] = bad
+            result = call(name, spoiled, on_error="nan")
+            assert np.isnan(result[5]), key
+            np.testing.assert_array_equal(np.delete(result, 5), np.delete(plain, 5))
+
+
+def test_fedprox_parameter() -> None:
+    """Without a diameter mu is sqrt(T) times one round's, to 1e-13, for tiny and for large steps."""
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        rounds, steps, clients = (float(np.ceil(np.exp(rng.uniform(0, 12)))) for _ in range(3))
+        prox = float(np.exp(rng.uniform(-5, 5)))
+        rate = float(np.exp(rng.uniform(-20, 0))) / prox
+        value = federated.fedprox_gdp(
+            rounds=rounds, local_steps=steps, num_clients=clients, clip_norm=1.0, noise_std=1.0,
+            smoothness=0.5 * prox, learning_rate=rate, prox=prox,
+        )  # fmt: skip
+        with mp.workdps(40):
+            forgotten = -mp.expm1(steps * mp.log1p(-mp.mpf(rate) * mp.mpf(prox)))
+            expected = 2 / mp.sqrt(clients) / mp.mpf(prox) * forgotten * mp.sqrt(rounds)
+            assert abs(value / expected - 1) < 1e-13
+
+
+def test_random_stop_sums() -> None:
+    """The double geometric sum by its definition, for few and for many rounds."""
+    for users, suffix, noise in ((50, 1.0, 1.5), (64, 0.5, 0.3), (999, 0.1, 5.0), (30000, 0.7, 20.0)):
+        value = federated.trusted_aggregator_random_stop(
+            0.3, num_users=users, batch_size=3, learning_rate=0.5, noise_std=noise, lipschitz=1.0, radius=1.0,
+            loss="convex", suffix=suffix,
+        )  # fmt: skip
+        rounds = users // 3
+        stops = int(np.ceil(suffix * rounds - 1e-9))
+        with mp.workdps(50):
+            root = mp.sqrt(3)
+            eta = exact.theta(0.3, float(2 * root / (mp.mpf(0.5) * noise)))
+            use = exact.theta(0.3, float(2 / (root * noise)))
+            total = sum(
+                mp.mpf(tau) if eta == 1 else (1 - eta**tau) / (1 - eta) for tau in range(rounds - stops + 1, rounds + 1)
+            )
+            expected = mp.mpf(3) / users * use * total / stops
+        assert log_close(value, expected, 1e-12)
