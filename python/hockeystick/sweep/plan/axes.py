@@ -142,7 +142,8 @@ def _geometric(first: float, last: float, num: int) -> Values:
     """
     powers = np.linspace(math.log10(first), math.log10(last), num)[1:-1]
     between = [10.0 ** min(power, MOST_POWER) for power in powers.tolist()]
-    return np.clip(np.array([first, *between, last][:num]), min(first, last), max(first, last))
+    values: Values = np.array([first, *between, last][:num])
+    return values.clip(min(first, last), max(first, last))
 
 
 def _ends(key: str, given: object) -> tuple[Any, Any]:

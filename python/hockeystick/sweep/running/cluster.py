@@ -15,7 +15,7 @@ import logging
 import queue
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from hockeystick.sweep.errors import ClusterError
 from hockeystick.sweep.running.schedule import Schedule
@@ -124,7 +124,7 @@ def check_client(client: object) -> None:
 
 def parts(
     client: distributed.Client, store: Store, waiting: Schedule, num_threads: int | None, *, strict: bool
-) -> Iterator[Part | Written]:
+) -> Generator[Part | Written]:
     """Compute the shards that wait, and give each part as it arrives, in any order: written, or to be written by the caller."""
     digest = digest_of(store.manifest)
     with marked(store.folder, digest) as mark:

@@ -90,7 +90,8 @@ def _shrunk(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         return means
     chance = np.mean(np.diff(seconds, axis=1) ** 2) / 4
     share = max(0.0, 1.0 - chance / means.var(ddof=1))
-    return means.mean() + share * (means - means.mean())
+    drawn: NDArray[np.float64] = means.mean() + share * (means - means.mean())
+    return drawn
 
 
 def _spread(ordered: list[int]) -> list[int]:
