@@ -260,7 +260,7 @@ def test_interrupted_in_process(
 ) -> None:
     """Ctrl-C gives a hint and the shell's exit code."""
     pytest.importorskip("pyarrow")
-    work = importlib.import_module("hockeystick.sweep.running.runner")
+    work = importlib.import_module("hockeystick.sweep.running.local")
 
     def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
