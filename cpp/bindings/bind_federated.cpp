@@ -194,11 +194,12 @@ grid::Double map_aggregations(const std::vector<grid::Double>& cells, const std:
     return result;
 }
 
-// Constants, through the kernels: columns as in Aggregation's arguments.
+// Constants, through the kernels: columns 0 to 8 as in Aggregation's arguments, then the stages
+// before, in their order.
 grid::Double constant_aggregations(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds,
                                    bool convex, std::size_t threads, grid::Stage last) {
     const Aggregation a(cells, rounds, 5, convex);
-    const auto image_diameter = convex ? &ClosedForms::convex_image_diameter : &ClosedForms::any_image_diameter;
+    const auto image_diameter = convex ? &ClosedForms::convex_image_diameter : &ClosedForms::nonconvex_image_diameter;
     return grid::evaluate(a.arguments, a.shape,
                           {{&ClosedForms::aggregator_use_distance, {2, 5, 6}},
                            {&ClosedForms::theta, {0, 9}},

@@ -105,6 +105,7 @@ std::vector<std::string> hidden_methods() {
 
 // Arguments: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
 // strong_convexity, diameter; without the index for a random stop, without the diameter for Rényi.
+// The columns after them are the stages before, in their order.
 void define_pnsgd(py::module_& m) {
     grid::define(m, "pnsgd_gaussian", 9,
                  {{&ClosedForms::use_distance, {4, 5}},

@@ -23,8 +23,9 @@ namespace grid {
 
 using hockeystick::batch::ClosedForms;
 
-// `kernel` is that of the instruction set which the call uses (active_kernels.hpp). `scalar`, if any, is asked for every row that the kernel leaves as NaN; its argument is the row.
-// Without a kernel it is asked for every row.
+// `kernel` is a member of the table that the call uses (active_kernels.hpp). `scalar`, if any, is
+// asked for every row that the kernel leaves as NaN, or without a kernel for every row; its argument
+// is the row.
 struct Stage {
     hockeystick::batch::Block ClosedForms::* kernel;
     std::vector<std::size_t> columns;  // arguments from 0 on, then the earlier stages

@@ -20,7 +20,8 @@ inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in t
 // and written.
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
-// Closed forms under the names of their scalar functions, whose arguments are the columns.
+// Closed forms under the names of their scalar functions, whose arguments are the columns
+// (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).
 // gdp_epsilon, theta_inverse and gaussian_epsilon leave NaN to the scalar function where
 // simd/gaussian_inverses.hpp does. The columns of constant_random_stop are use, log_eta, eps,
 // num_users, batch_size, suffix.
@@ -30,7 +31,7 @@ struct ClosedForms {
     Block fedavg_root_cost, fedprox_root_cost, fedavg_scale, fedprox_scale, drift_parameter;
     Block use_distance, step_image_diameter, log_step_lipschitz;
     Block gaussian_descent, laplace_descent, gaussian_random_stop, renyi_descent;
-    Block aggregator_use_distance, convex_image_diameter, any_image_diameter, constant_aggregator, constant_random_stop;
+    Block aggregator_use_distance, convex_image_diameter, nonconvex_image_diameter, constant_aggregator, constant_random_stop;
 };
 
 struct Kernels {
@@ -44,12 +45,12 @@ struct Kernels {
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
 
-// The set of that name. Throws std::invalid_argument, with what is named by `argument`, if the name
-// is unknown or this machine cannot run the set.
+// The set of that name. Throws std::invalid_argument, whose message begins with `argument`, if the
+// name is unknown or this machine cannot run the set.
 const Kernels& named(const std::string& name, const char* argument);
 
 // The best set that this machine runs, or the one that the environment variable HOCKEYSTICK_ISA
-// names.
+// names; throws as `named` does.
 const Kernels& choose();
 
 }  // namespace hockeystick::batch

@@ -68,11 +68,11 @@ template <auto General, auto Moderate> bool look_first(const double* const* colu
     return false;
 }
 
-// The same for gdp_delta; columns: mu, eps.
 inline double moderate_gdp_delta(double mu, double eps) {
     return divergence::reported_delta(divergence::theta_moderate(eps, mu), mu, eps);
 }
 
+// As look_first, for gdp_delta; columns: mu, eps.
 template <auto General> bool gdp_deltas(const double* const* columns, double* out, std::size_t n) {
     if (!all_moderate(columns[1], columns[0], n)) return rows<General>(columns, out, n);
     Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);

@@ -55,13 +55,14 @@ const Kernels& named(const std::string& name, const char* argument) {
 #ifdef HOCKEYSTICK_X86_64
     __builtin_cpu_init();
     for (const Candidate& c : candidates) {
-        if (!c.runs()) continue;
-        if (name == c.name) return *c.kernels;
+        if (name == c.name && c.runs()) return *c.kernels;
+        if (name == c.name)
+            throw std::invalid_argument(std::string(argument) + " must be an instruction set of this machine, not '" +
+                                        name + "': it cannot run that");
         known += std::string(", ") + c.name;
     }
 #endif
-    throw std::invalid_argument(std::string(argument) + " must be an instruction set that this machine runs (" + known +
-                                "), not '" + name + "'");
+    throw std::invalid_argument(std::string(argument) + " must be one of " + known + ", not '" + name + "'");
 }
 
 const Kernels& choose() {

@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 import processes
+from hockeystick import last_iterate
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "tests" / "embed"
@@ -27,6 +28,17 @@ def run(*command, **options):
     return processes.run(command, limit=900, **options).stdout
 
 
+def last_iterate_cells():
+    """Return what the program prints of the last iterate, by the package, which computes it by other code."""
+    cell = {"num_records": 100, "learning_rate": 0.8, "lipschitz": 1.0, "smoothness": 1.0, "strong_convexity": 0.3}
+    return [
+        last_iterate.pnsgd_gaussian(0.5, index=95, noise_std=2.0, diameter=1.0, **cell),
+        last_iterate.pnsgd_laplace(0.5, index=95, noise_scale=2.0, diameter=1.0, **cell),
+        last_iterate.pnsgd_gaussian_random_stop(0.5, noise_std=2.0, diameter=1.0, **cell),
+        last_iterate.pnsgd_rdp(3.0, index=95, noise_std=2.0, **cell),
+    ]
+
+
 def build(folder, config, *options):
     """Configure and build the downstream project."""
     run(CMAKE, "-S", PROJECT, "-B", folder, f"-Dhockeystick_DIR={config}", "-DCMAKE_BUILD_TYPE=Release", *options)
@@ -36,7 +48,8 @@ def build(folder, config, *options):
 
 def check_output(folder):
     """Check what is printed: theta(1, 1), an inverse, brackets that overlap those of the Python package, and the C error."""
-    theta, eps = map(float, run(folder / "kernels").split())
+    theta, eps, *cells = map(float, run(folder / "kernels").split())
+    assert cells == pytest.approx(last_iterate_cells(), rel=1e-12)
     assert theta == pytest.approx(0.1269367375066439458, rel=1e-14)
     assert eps == pytest.approx(1.0, rel=1e-13)
     training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).compose(hs.Laplace(20.0))

@@ -22,6 +22,9 @@ HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "numeri
 SHIFT = 5
 REACH = mp.mpf("0.25")
 
+# Q^{-1}: one rational function where |p - 1/2| <= CENTRE, another in the tails.
+CENTRE = mp.mpf("0.425")
+
 
 def chebyshev_interpolant(function: Callable, degree: int, lower=-1, upper=1) -> list:
     """Return monomial coefficients, lowest first, of the interpolant on [lower, upper]."""
@@ -130,28 +133,48 @@ def quantile(p) -> mp.mpf:
     raise ArithmeticError(msg)
 
 
-def quantile_centre(degree: int = 15) -> list:
-    """Fit C in Q^{-1}(1/2 - y) = y C(y^2), |y| <= 1/4."""
+def rational_interpolant(function: Callable, nodes: list, degree: int) -> tuple[list, list]:
+    """Return numerator and denominator, lowest power first, of the rational function through the points at the nodes.
 
-    def quotient(z):
-        if z < mp.mpf("1e-30"):
-            return mp.sqrt(2 * mp.pi)
-        y = mp.sqrt(z)
+    The denominator has this degree and begins with 1; the numerator has as many coefficients as that leaves unknown.
+    """
+    size = len(nodes) - degree
+    values = [function(x) for x in nodes]
+    rows = [
+        [*(x**k for k in range(size)), *(-v * x**k for k in range(1, degree + 1))]
+        for x, v in zip(nodes, values, strict=True)
+    ]
+    solution = list(mp.lu_solve(mp.matrix(rows), mp.matrix(values)))
+    return solution[:size], [mp.mpf(1), *solution[size:]]
+
+
+def chebyshev_nodes(count: int, lower, upper) -> list:
+    """Return the nodes on [lower, upper]."""
+    middle, half = (mp.mpf(upper) + lower) / 2, (mp.mpf(upper) - lower) / 2
+    return [middle + half * mp.cos((2 * j + 1) * mp.pi / (2 * count)) for j in range(count)]
+
+
+def quantile_centre() -> tuple[list, list]:
+    """Fit Q^{-1}(1/2 - y)/y, |y| <= CENTRE, in t = CENTRE^2 - y^2."""
+
+    def quotient(t):
+        y = mp.sqrt(CENTRE**2 - t)
         return quantile(mp.mpf(1) / 2 - y) / y
 
-    return chebyshev_interpolant(quotient, degree, 0, mp.mpf(1) / 16)
+    return rational_interpolant(quotient, chebyshev_nodes(17, 0, CENTRE**2), 8)
 
 
-def quantile_tail(degree: int = 11) -> list:
-    """Fit G in Q^{-1}(p) = s - G(w), s = sqrt(-2 log p), w = 1/(s + 1), 2^-1075 <= p <= 1/4: a start for Halley's iteration."""
+def quantile_tail() -> tuple[list, list]:
+    """Fit s - Q^{-1}(p), 2^-1075 <= p <= 1/2 - CENTRE, s = sqrt(-2 log p), in t = s - s_0, at Chebyshev nodes in 1/(s + 5)."""
+    start = tail_start()
+    last = mp.sqrt(2 * 1075 * mp.log(2)) * mp.mpf("1.001")
+    nodes = [1 / w - 5 - start for w in chebyshev_nodes(21, 1 / (last + 5), 1 / (start * mp.mpf("0.999") + 5))]
+    return rational_interpolant(lambda t: t + start - quantile(mp.exp(-((t + start) ** 2) / 2)), nodes, 10)
 
-    def gap(w):
-        s = 1 / w - 1
-        return s - quantile(mp.exp(-s * s / 2))
 
-    s_low = mp.sqrt(2 * mp.log(4)) * mp.mpf("0.999")
-    s_high = mp.sqrt(2 * 1075 * mp.log(2)) * mp.mpf("1.001")
-    return chebyshev_interpolant(gap, degree, 1 / (s_high + 1), 1 / (s_low + 1))
+def tail_start() -> mp.mpf:
+    """Return s where the tail begins, as a double."""
+    return mp.mpf(float(mp.sqrt(-2 * mp.log(mp.mpf(1) / 2 - CENTRE))))
 
 
 def array(name: str, meaning: str, coefficients: list) -> str:
@@ -173,6 +196,8 @@ def header() -> str:
     scalars = {
         "mills_shift": (mp.mpf(SHIFT), "u = 1/(x + mills_shift)"),
         "mills_reach": (REACH, "the polynomial holds for x >= -mills_reach"),
+        "quantile_centre": (CENTRE, "the centre of Q^{-1} is |p - 1/2| <= quantile_centre"),
+        "quantile_tail_start": (tail_start(), "sqrt(-2 log(1/2 - quantile_centre))"),
         "mills_scale": (2 * (SHIFT - REACH), "t = 1 - mills_scale u"),
         "inv_sqrt_2pi": (1 / mp.sqrt(2 * mp.pi), "1/sqrt(2 pi)"),
         "half_log_2pi": (mp.log(2 * mp.pi) / 2, "log(2 pi)/2"),
@@ -182,6 +207,13 @@ def header() -> str:
         "sqrt_half": (mp.sqrt(mp.mpf(1) / 2), "sqrt(1/2)"),
     }
     constants = "\n".join(f"inline constexpr double {n} = {float(v)!r};  // {why}" for n, (v, why) in scalars.items())
+    centre, tail = quantile_centre(), quantile_tail()
+    centre_meaning = (
+        "for |y| <= quantile_centre, in t = quantile_centre^2 - y^2: the numerator. All terms are positive."
+    )
+    tail_meaning = (
+        "beyond it, s = sqrt(-2 log p), in t = s - quantile_tail_start: the numerator. All terms are positive."
+    )
     tables = "\n".join(
         [
             array(
@@ -196,12 +228,10 @@ def header() -> str:
                 "p(z): log(1 + f) = f - f^2/2 + s (f^2/2 + z p(z)), s = f/(2 + f), z = s^2.",
                 log_polynomial(),
             ),
-            array("quantile_centre_coefficients", "C(z): Q^{-1}(1/2 - y) = y C(y^2), |y| <= 1/4.", quantile_centre()),
-            array(
-                "quantile_tail_coefficients",
-                "G(w): Q^{-1}(p) = s - G(w) to 1e-5, s = sqrt(-2 log p), w = 1/(s + 1), p <= 1/4.",
-                quantile_tail(),
-            ),
+            array("quantile_centre_numerator", f"Q^{{-1}}(1/2 - y)/y {centre_meaning}", centre[0]),
+            array("quantile_centre_denominator", "Its denominator.", centre[1]),
+            array("quantile_tail_numerator", f"s - Q^{{-1}}(p) {tail_meaning}", tail[0]),
+            array("quantile_tail_denominator", "Its denominator.", tail[1]),
         ]
     )
     return (

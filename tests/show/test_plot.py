@@ -42,7 +42,7 @@ def check_picture(path: Path) -> None:
 
 
 def test_a_picture_for_each_output(tmp_path: Path) -> None:
-    """By default every output gets a heat map, beside the table."""
+    """By default every output gets a heat map, in `_views`."""
     run(THETA, tmp_path / "out")
     pictures = plot_sweep(tmp_path / "out")
     assert [path.relative_to(tmp_path / "out").as_posix() for path in pictures] == [

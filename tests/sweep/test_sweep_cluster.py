@@ -133,7 +133,7 @@ def test_worker_with_another_library(client: Any, key: str) -> None:
     """A worker whose numbers or bytes might differ is refused, and the message says in what."""
     identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
     errand = worker.Errand("memory://nowhere", "mark", digest_of(identity), None, strict=False)
-    remedy = r'.*; name the best set .* instruction_set = "v3"$' if key == "instruction_set" else ""
+    remedy = r'.*; in the plan, name the best set .* instruction_set = "v3"$' if key == "instruction_set" else ""
     with pytest.raises(
         ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to{remedy}"
     ):

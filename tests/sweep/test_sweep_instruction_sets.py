@@ -80,7 +80,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refused(name: str) -> str:
         if name == "v4":
-            message = "instruction_set must be one that this machine runs (portable, v2, v3), not 'v4'"
+            message = "instruction_set must be an instruction set of this machine, not 'v4': it cannot run that"
             raise ValueError(message)
         return use(name)
 
@@ -90,7 +90,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_machine_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has not the plan's set refuses the run before anything is written."""
     without(monkeypatch)
-    with pytest.raises(ValueError, match="instruction_set must be one that this machine runs"):
+    with pytest.raises(ValueError, match="instruction_set must be an instruction set of this machine"):
         run({**PLAN, "instruction_set": "v4"}, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -104,7 +104,8 @@ def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="inproc://") as made,
         distributed.Client(made, set_as_default=False) as client,
         pytest.raises(
-            ClusterError, match=r'on inproc://.* not \'v4\'; name the best set .* instruction_set = "v3"; 0 '
+            ClusterError,
+            match=r'on inproc://.* not \'v4\': it cannot run that; in the plan, name the best set .* instruction_set = "v3"; 0 ',
         ),
     ):
         run({**PLAN, "instruction_set": "v4"}, tmp_path / "out", client=client)

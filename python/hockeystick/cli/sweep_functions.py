@@ -25,7 +25,7 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``init``."""
-    parser.description = "Writes a small plan that runs as it is, with a comment at every line."
+    parser.description = "Writes a small plan that runs as it is, with a comment above every value."
     parser.add_argument(
         "file",
         type=Path,

@@ -6,7 +6,7 @@ A plan is a TOML file (or a mapping of the same form). It is data: it names regi
 
     title = "Noisy-FedAvg"             # optional; on top of the pictures
     shard_rows = 65536                 # optional; cells in a part of the table, by default 2048 of costly functions
-    instruction_set = "v3"             # optional; what all machines compute with, by default the best of the first
+    instruction_set = "v3"             # optional; what all machines compute with, by default the best of the machine that begins
 
     [outputs]                          # column = function, or a table with arguments that only this output takes
     certified = "federated.fedavg_gdp"

@@ -49,14 +49,8 @@ inline LogTargets log_targets(double delta) {
     return {delta > 0.5 ? high : low, delta > 0.5 ? low : high};
 }
 
-// Q^{-1}(delta) to 1e-5, by the polynomials of numeric/gaussian_tail.hpp alone.
-inline double rough_quantile(double delta, const LogTargets& logs) {
-    const double y = 0.5 - delta;
-    const double s = std::sqrt(-2.0 * (delta > 0.5 ? logs.log_rest : logs.log_delta));
-    const double tail = s - polynomial(quantile_tail_coefficients, 1.0 / (s + 1.0));
-    const double centre = y * polynomial(quantile_centre_coefficients, y * y);
-    const double signed_tail = delta > 0.5 ? -tail : tail;
-    return 0.25 - (y < 0.0 ? -y : y) >= 0.0 ? centre : signed_tail;
+inline double quantile(double delta, const LogTargets& logs) {
+    return numeric::quantile(delta, delta > 0.5 ? logs.log_rest : logs.log_delta);
 }
 
 // A step, Newton's step, and the length over which F bends.
@@ -82,7 +76,7 @@ inline double log_excess(const GaussianPair& g, const LogTargets& logs) {
 
 // theta <= Q(a): the root, where it is positive, lies below.
 inline double epsilon_start(double r, double delta, const LogTargets& logs) {
-    const double start = r * (rough_quantile(delta, logs) + 0.5 * r);
+    const double start = r * (quantile(delta, logs) + 0.5 * r);
     return start > 0.0 ? start : 0.0;
 }
 
@@ -105,9 +99,9 @@ inline RootStep epsilon_step(double eps, double r, const LogTargets& logs) {
 
 // theta <= Q(a) and theta <= r/sqrt(2 pi): the root in r lies above both.
 inline double distance_start(double eps, double delta, const LogTargets& logs) {
-    const double quantile = rough_quantile(delta, logs);
-    const double root = std::sqrt(quantile * quantile + 2.0 * eps);
-    const double from_tail = quantile > 0.0 ? 2.0 * eps / (quantile + root) : root - quantile;
+    const double z = quantile(delta, logs);
+    const double root = std::sqrt(z * z + 2.0 * eps);
+    const double from_tail = z > 0.0 ? 2.0 * eps / (z + root) : root - z;
     return max(from_tail, delta / inv_sqrt_2pi);
 }
 

@@ -9,6 +9,8 @@ inline namespace HOCKEYSTICK_ISA {
 
 inline constexpr double mills_shift = 5.0;  // u = 1/(x + mills_shift)
 inline constexpr double mills_reach = 0.25;  // the polynomial holds for x >= -mills_reach
+inline constexpr double quantile_centre = 0.425;  // the centre of Q^{-1} is |p - 1/2| <= quantile_centre
+inline constexpr double quantile_tail_start = 2.276078718078892;  // sqrt(-2 log(1/2 - quantile_centre))
 inline constexpr double mills_scale = 9.5;  // t = 1 - mills_scale u
 inline constexpr double inv_sqrt_2pi = 0.3989422804014327;  // 1/sqrt(2 pi)
 inline constexpr double half_log_2pi = 0.9189385332046728;  // log(2 pi)/2
@@ -86,40 +88,60 @@ inline constexpr double log_coefficients[] = {
     0.1461645097955211,
 };
 
-// C(z): Q^{-1}(1/2 - y) = y C(y^2), |y| <= 1/4.
-inline constexpr double quantile_centre_coefficients[] = {
-    2.5066282746310007,
-    2.624934990953737,
-    5.772533538611324,
-    15.667608963504927,
-    47.035787418473895,
-    149.82980745973217,
-    496.2724279019015,
-    1689.953824085602,
-    5869.227513601314,
-    20933.156498444874,
-    68881.41982294979,
-    378530.97753726,
-    -647237.9114093466,
-    19970374.669357263,
-    -90737661.35295823,
-    388869770.7056574,
+// Q^{-1}(1/2 - y)/y for |y| <= quantile_centre, in t = quantile_centre^2 - y^2: the numerator. All terms are positive.
+inline constexpr double quantile_centre_numerator[] = {
+    3.3871328727963665,
+    148.7565407706315,
+    2548.224857302262,
+    21627.48116049055,
+    95692.73551269755,
+    213550.16248438202,
+    214247.3801984237,
+    74060.81462563897,
+    3907.007639023813,
 };
 
-// G(w): Q^{-1}(p) = s - G(w) to 1e-5, s = sqrt(-2 log p), w = 1/(s + 1), p <= 1/4.
-inline constexpr double quantile_tail_coefficients[] = {
-    0.009470290277963185,
-    5.07062602701491,
-    -39.5320550741423,
-    491.0717218730366,
-    -4781.976671213324,
-    33954.75116632743,
-    -172002.5335774151,
-    611983.6160444597,
-    -1489854.116741601,
-    2359079.1758436016,
-    -2186605.698274866,
-    899535.6405361089,
+// Its denominator.
+inline constexpr double quantile_centre_denominator[] = {
+    1.0,
+    46.92338689522055,
+    871.2838940641984,
+    8176.878340636069,
+    41169.98166790855,
+    109244.70555458812,
+    140376.82723612536,
+    72342.69749284584,
+    9398.464517206585,
+};
+
+// s - Q^{-1}(p) beyond it, s = sqrt(-2 log p), in t = s - quantile_tail_start: the numerator. All terms are positive.
+inline constexpr double quantile_tail_numerator[] = {
+    0.8365472471404363,
+    1.1099480342251826,
+    0.5975859903580538,
+    0.17063600408341456,
+    0.028104228944604227,
+    0.002666239916764358,
+    0.00013714292647587685,
+    3.436878901088548e-06,
+    3.52292369905322e-08,
+    1.0261332403669974e-10,
+    1.189265178356043e-14,
+};
+
+// Its denominator.
+inline constexpr double quantile_tail_denominator[] = {
+    1.0,
+    1.5729868821860242,
+    1.028944332558452,
+    0.3662182781930793,
+    0.07770465680202723,
+    0.010046050229933627,
+    0.0007691565489831528,
+    3.2468265556596984e-05,
+    6.733460382040655e-07,
+    5.671869412991399e-09,
+    1.2897723855484917e-11,
 };
 
 }  // namespace HOCKEYSTICK_ISA

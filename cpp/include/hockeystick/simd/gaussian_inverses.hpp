@@ -41,12 +41,12 @@ struct RootLanes {
     }
 
     std::size_t pad() {
-        const std::size_t whole = (count + lanes - 1) / lanes * lanes;  // padded_to_lanes has no instruction set
+        const std::size_t whole = (count + lanes - 1) / lanes * lanes;  // padded_to_lanes is one symbol for all sets
         for (std::size_t i = count; i < whole; ++i) copy(count - 1, i);
         return whole;
     }
 
-    // Writes the lanes that have settled; the others close ranks.
+    // Writes what every lane has reached; those that have not settled close ranks.
     void retire(double* out) {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < count; ++i) {

@@ -2,8 +2,9 @@
 // sum_{k < tau} eta^k from log eta <= 0, by the same doubling.
 //
 // A lane's leading zero bits change nothing, so that lanes with different n go together. Error: 1
-// ulp for each bit of n, up to 2^53 below; all terms are positive. NaN gives NaN. Cost: an
-// exponential for each bit of the largest n among 256 lanes.
+// ulp for each bit of n, up to 2^53 below; all terms are positive. A NaN log eta gives NaN
+// where n >= 1; a NaN n gives 0, so that the caller refuses it. Cost: an exponential for each bit
+// of the largest n among 256 lanes.
 #pragma once
 
 #include <cstddef>

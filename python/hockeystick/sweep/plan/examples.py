@@ -1,4 +1,4 @@
-"""Plans to begin with: for any registered functions a small one that runs as it is, with a comment at every line."""
+"""Plans to begin with: for any registered functions a small one that runs as it is, with a comment above every value."""
 
 from __future__ import annotations
 

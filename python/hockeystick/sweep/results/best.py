@@ -39,9 +39,10 @@ def best_row(
     condition = None if tree is None else expression(tree, schema)
     needed = {"cell", name} | (set() if tree is None else columns_of(tree))
     if missing:
+        remedy = "merge all shares" if store.share else "run the sweep to its end"
         message = (
             f"out must hold all cells of the plan, not {store.folder} without {missing:,} of {store.plan.num_cells:,}: "
-            "the best may be among those; run the sweep to its end, or ask for the best of a partial table"
+            f"the best may be among those; {remedy}, or ask for the best of a partial table"
         )
         raise OutputError(message)
     _warn_of_unsound(store.plan, needed)

@@ -26,7 +26,7 @@ STATED = ("plan_sha256", "version", "instruction_set", "pyarrow")  # of the mani
 def cube(plan: Plan, stored: Mapping[str, Any], missing: int, parts: Iterator[tuple[range, Any]]) -> xarray.Dataset:
     """Return the outputs of all cells, of which the parts have some."""
     told = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
-    if told:  # another NumPy may round a logspace in another way
+    if told:  # another C library may round a logspace in another way
         message = f"out must have axes whose values this machine computes alike: {told[0]}; read its columns instead"
         raise OutputError(message)
     values = {output.column: np.full(plan.num_cells, np.nan) for output in plan.outputs}

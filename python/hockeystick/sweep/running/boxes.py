@@ -1,7 +1,7 @@
 """The cells of a shard as boxes of the plan's grid, so that an argument is given along its own axis and not once a cell.
 
-Consecutive cells of a grid are at most two boxes an axis: the whole rows of an axis, and before and after them what is left of a row,
-in which that axis stands still. Small boxes are put together into one list of cells, since a call costs as much as many cells.
+At each axis a range of cells is whole rows, which are one box, and an incomplete row before and after them, which the next axis
+splits in turn. Small boxes are put together into one list of cells, since a call costs as much as many cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hockeystick.sweep.plan.plan import Plan
 Column = NDArray[Any]
 Rows: TypeAlias = slice | NDArray[np.intp]
 
-SMALL = 8  # a box is small if so many of it would not fill the shard
+SMALL = 8  # a box with less than an eighth of the shard's cells is small
 
 
 @dataclass(frozen=True, eq=False)

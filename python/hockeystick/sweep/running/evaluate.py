@@ -120,7 +120,7 @@ class _Call:
         return np.array(np.broadcast_to(values, shape), dtype=np.float64)
 
     def refuses_all(self, constant: Mapping[str, Value], numbers: Along, text: str) -> bool:
-        """Say whether the function says the same whatever the cells are: of constants alone, and of no cell at all."""
+        """Say whether the constants alone are refused: a call with no cells then says the same."""
         none = {name: column[:0] for along in numbers for name, column in along.items()}
         if not none:
             return True

@@ -1,6 +1,6 @@
 """Shards on the threads of this process: each thread computes, encodes and writes whole shards.
 
-NumPy, Arrow, SHA-256 and the compiled functions release the interpreter's lock, so that threads share cells evenly. A plan of costly
+NumPy, Arrow, SHA-256 and the compiled functions release the interpreter's lock, so that threads run side by side. A plan of costly
 functions, or of fewer shards than threads, runs one shard at a time and gives the functions the threads: the last shard, or
 Ctrl-C, then need not wait for one thread that has many cells left.
 """
@@ -21,7 +21,7 @@ from hockeystick.sweep.store.folder import LocalFolder
 from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import Store
 
-Written = tuple[Part, float]  # the part and how long encoding and writing took
+Finished = tuple[Part, float]  # the part and how long encoding and writing took
 
 
 class Shards:
@@ -44,7 +44,7 @@ class Shards:
         # A signal's exception may come at any moment, also with a lock of Python's executors held, or between taking from a
         # queue and counting that. So these queues are one step each, and the end waits for threads and not for counts.
         self.given: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self.landed: queue.SimpleQueue[Written | BaseException | None] = queue.SimpleQueue()
+        self.landed: queue.SimpleQueue[Finished | BaseException | None] = queue.SimpleQueue()
         self.flying = 0  # given and not landed
 
     def go(self, written: Callable[[Part, float], None]) -> None:
@@ -73,7 +73,7 @@ class Shards:
             self.given.put(index)
         return self.flying > 0
 
-    def _count(self, done: Written | BaseException | None, written: Callable[[Part, float], None]) -> None:
+    def _count(self, done: Finished | BaseException | None, written: Callable[[Part, float], None]) -> None:
         """Take note of a shard; raise what its thread raised."""
         self.flying -= 1
         if isinstance(done, BaseException):
@@ -87,14 +87,14 @@ class Shards:
         while (index := self.given.get()) is not None:
             self.landed.put(self._result(index))
 
-    def _result(self, index: int) -> Written | BaseException | None:
+    def _result(self, index: int) -> Finished | BaseException | None:
         """Return what became of a shard."""
         try:
             return self._one(index)
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             return error
 
-    def _one(self, index: int) -> Written | None:
+    def _one(self, index: int) -> Finished | None:
         """Compute and write a shard, unless the run ends before it is written."""
         if self.ending.is_set():
             return None

@@ -85,7 +85,7 @@ def _texts(refusal: Refusal) -> tuple[Codes, list[str]]:
     for column in columns:
         values, place = np.unique(column, return_inverse=True)
         member = np.unique(member * len(values) + place, return_inverse=True)[1]
-    first = np.zeros(member.max() + 1, np.intp)
+    first = np.zeros(member.max() + 1, np.intp)  # element of each combination
     first[member[::-1]] = np.arange(len(member))[::-1]
     codes = np.full(bad.shape, -1, np.int32)
     codes[bad] = member

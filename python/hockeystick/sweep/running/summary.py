@@ -19,7 +19,7 @@ class Summary:
     computed_rows: int  # by this run; the others were there
     seconds: float
     compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
-    write_seconds: float  # beside the computation, encoding included, of all threads together
+    write_seconds: float  # of all threads together, encoding included; of workers that write, without encoding
     rows_per_second: float  # computed rows per second of the run
     ranges: dict[str, tuple[float, float]]  # of the finite values of each output
     non_finite: dict[str, int]  # NaN and infinite values of each output
@@ -38,7 +38,7 @@ class Summary:
         share = f"share {self.share}: " if self.share else ""
         lines = [f"{share}{self.rows:,} cells" + (f", {reused:,} of them from an earlier run" if reused else "")]
         if self.computed_rows:
-            shares = f"computing {self.compute_seconds:.2f} s, beside it writing {self.write_seconds:.2f} s"
+            shares = f"of all threads: computing {self.compute_seconds:.2f} s, writing {self.write_seconds:.2f} s"
             lines.append(f"{self.seconds:.2f} s ({shares}), {self.rows_per_second:,.0f} rows/s")
         lines += [self.writers] if self.writers else []
         for name, (least, greatest) in self.ranges.items():

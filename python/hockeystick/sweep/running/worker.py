@@ -20,7 +20,6 @@ from typing import Any
 import distributed
 from dask.system import CPU_COUNT
 
-import hockeystick._core as core
 from hockeystick.sweep.errors import ClusterError
 from hockeystick.sweep.plan.plan import Plan, parse
 from hockeystick.sweep.running.evaluate import evaluate
@@ -32,7 +31,7 @@ from hockeystick.sweep.store.parquet_part import Part, encode
 from hockeystick.sweep.store.store import Store, changes, digest_of, manifest, stored_manifest
 
 MOST_PLANS = 4  # of which a worker keeps what it has learnt
-REMEDY = 'name the best set that all of them have in the plan, such as instruction_set = "v3"'
+REMEDY = 'in the plan, name the best set that all of them have, such as instruction_set = "v3"'
 
 
 @dataclass(frozen=True)
@@ -141,9 +140,10 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
     except ValueError as error:
         message = f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}"
         raise ClusterError(message) from error
-    told = changes(wanted, json.loads(json.dumps(manifest(plan))))
+    own = json.loads(json.dumps(manifest(plan)))
+    told = changes(wanted, own)
     if told:
-        remedy = f"; {REMEDY}" if wanted["instruction_set"] != core.instruction_set else ""
+        remedy = f"; {REMEDY}" if wanted["instruction_set"] != own["instruction_set"] else ""
         message = f"workers must run what the client runs; on {address} {'; '.join(told)}{remedy}"
         raise ClusterError(message)
     return plan

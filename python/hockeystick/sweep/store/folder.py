@@ -43,7 +43,7 @@ class Folder(Protocol):
         """Publish a file unless one of that name is there. Not every store can; read it back to see whose it is."""
 
     def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
-        """Publish a file, beside other writers of the same bytes, if `still` holds when its content has arrived.
+        """Publish a file, beside other writers of the same bytes, if `still` holds just before (of object stores, before the upload).
 
         Say whether the file is there now, with these bytes.
         """
