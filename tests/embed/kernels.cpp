@@ -9,7 +9,7 @@ double other_unit();
 void print_last_iterate() {
     using namespace hockeystick;
     const double gaussian = pnsgd_gaussian(0.5, 95.0, 100.0, 0.8, 2.0, 1.0, 1.0, 0.3, 1.0);
-    const double laplace = pnsgd_laplace(0.5, 95.0, 100.0, 0.8, 2.0, 1.0, 1.0, 0.3, 1.0);
+    const double laplace = pnsgd_laplace(0.2, 95.0, 100.0, 0.8, 2.0, 1.0, 1.0, 0.3, 1.0);
     const double random_stop = pnsgd_gaussian_random_stop(0.5, 100.0, 0.8, 2.0, 1.0, 1.0, 0.3, 1.0);
     const double renyi = pnsgd_rdp(3.0, 95.0, 100.0, 0.8, 2.0, 1.0, 1.0, 0.3);
     std::printf("%.17g %.17g %.17g %.17g\n", gaussian, laplace, random_stop, renyi);

@@ -33,7 +33,7 @@ def last_iterate_cells():
     cell = {"num_records": 100, "learning_rate": 0.8, "lipschitz": 1.0, "smoothness": 1.0, "strong_convexity": 0.3}
     return [
         last_iterate.pnsgd_gaussian(0.5, index=95, noise_std=2.0, diameter=1.0, **cell),
-        last_iterate.pnsgd_laplace(0.5, index=95, noise_scale=2.0, diameter=1.0, **cell),
+        last_iterate.pnsgd_laplace(0.2, index=95, noise_scale=2.0, diameter=1.0, **cell),
         last_iterate.pnsgd_gaussian_random_stop(0.5, noise_std=2.0, diameter=1.0, **cell),
         last_iterate.pnsgd_rdp(3.0, index=95, noise_std=2.0, **cell),
     ]
