@@ -31,7 +31,8 @@ struct ClosedForms {
     Block fedavg_root_cost, fedprox_root_cost, fedavg_scale, fedprox_scale, drift_parameter;
     Block use_distance, step_image_diameter, log_step_lipschitz;
     Block gaussian_descent, laplace_descent, gaussian_random_stop, renyi_descent;
-    Block aggregator_use_distance, convex_image_diameter, nonconvex_image_diameter, constant_aggregator, constant_random_stop;
+    Block aggregator_use_distance, convex_image_diameter, nonconvex_image_diameter, constant_aggregator,
+        constant_random_stop;
 };
 
 struct Kernels {

@@ -166,6 +166,14 @@ def test_fedprox_parameter() -> None:
             assert abs(value / expected - 1) < 1e-13
 
 
+@pytest.mark.parametrize("prox", [1e-9, 1e-150, 1e-170, 1e-300, 5e-324])
+@pytest.mark.parametrize("diameter", [None, 1e3, 0.2])
+def test_fedprox_that_hardly_pulls(prox: float, diameter: float | None) -> None:
+    """As prox tends to 0, FedProx of linear losses tends to FedAvg, with 1 - (1 - lr prox)^K ~ K lr prox."""
+    linear = FEDERATION | {"smoothness": 0.0, "diameter": diameter}
+    assert federated.fedprox_gdp(prox=prox, **linear) == pytest.approx(federated.fedavg_gdp(**linear), rel=1e-8)
+
+
 def test_random_stop_sums() -> None:
     """The double geometric sum by its definition, for few and for many rounds."""
     for users, suffix, noise in ((50, 1.0, 1.5), (64, 0.5, 0.3), (999, 0.1, 5.0), (30000, 0.7, 20.0)):

@@ -6,7 +6,6 @@ which warns of the first: at most once a call, and only where the caller is the 
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from pathlib import Path
@@ -98,7 +97,7 @@ def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
     """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
-    if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0 or not 1 <= steps < math.floor(1 / sampling_rate):
+    if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0 or not 1 <= steps <= 1 / sampling_rate - 1:
         return None
     return (
         f"steps = {float(steps):g} are less than one pass over the data, which takes 1/sampling_rate = {1 / sampling_rate:.6g}; "

@@ -44,7 +44,8 @@ class Engine {
     // `kernels` are the loops of one instruction set. A program that is compiled for one only uses
     // the default, `own_kernels`. Queries throw Stopped soon after `*stop` becomes true. A
     // `long_job`, if given, runs the discretised losses, with a flag of its own in place of `stop`.
-    // `before_question`, if given, is called after the look at `*stop`; what it throws ends the query.
+    // `before_question`, if given, is called after the look at `*stop`; what it throws ends the
+    // query.
     explicit Engine(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
                     const std::atomic<bool>* stop = nullptr, LongJob long_job = {},
                     std::function<void()> before_question = {})

@@ -15,8 +15,8 @@
 // hidden_state/shifted_interpolation.hpp. docs/core/federated.md says where this differs from the
 // paper.
 //
-// gamma is kept in units of 2V lr/m (FedProx: 2V/(m a)) and mu is put together from ratios, so that
-// squares neither overflow nor underflow.
+// gamma is kept in units of 2V lr/m, where that of equal steps lies between 1 and K, and mu is put
+// together from ratios, so that squares neither overflow nor underflow.
 //
 // Error: 1e-12 relative in mu. Cost: O(1) in T and K for constant and cyclic steps and FedProx;
 // otherwise O(T), or O(T log T) with a diameter, whatever K. NaN outside the domain.
@@ -41,7 +41,7 @@ inline bool constant_over_rounds(StepSchedule schedule) {
     return schedule == StepSchedule::constant || schedule == StepSchedule::cyclic;
 }
 
-// rho and gamma of one round; gamma in units of 2V lr/m for FedAvg, 2V/(m prox) for FedProx.
+// rho and gamma of one round; gamma in units of 2V lr/m.
 struct RoundDrift {
     double log_rho, gamma;
 };
@@ -116,7 +116,7 @@ inline RoundDrift fedavg_drift(StepSchedule schedule, double t, double local_ste
 inline RoundDrift fedprox_drift(double local_steps, double learning_rate, double smoothness, double prox) {
     const double pull = prox - smoothness;
     const double forgotten = complement_of_power(learning_rate * pull, local_steps);
-    return {std::log1p(smoothness / pull * forgotten), complement_of_power(learning_rate * prox, local_steps)};
+    return {std::log1p(smoothness / pull * forgotten), pulled_steps(learning_rate * prox, local_steps)};
 }
 
 // The Gaussian-DP parameter of Noisy-FedAvg; diameter = inf for an unbounded domain. `blocks` is
@@ -150,7 +150,7 @@ inline double fedprox_gdp(double rounds, double local_steps, double num_clients,
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
     if (!legal_prox(prox, smoothness, learning_rate)) return nan;
-    const DriftUnits units{clip_norm, noise_std, num_clients, 1.0 / prox};
+    const DriftUnits units{clip_norm, noise_std, num_clients, learning_rate};
     const RoundDrift d = fedprox_drift(local_steps, learning_rate, smoothness, prox);
     return drift_parameter(
         units.scale(), std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost));

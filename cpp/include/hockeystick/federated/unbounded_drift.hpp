@@ -7,7 +7,7 @@
 //   mu = sqrt(m)/sigma sqrt(T) gamma,
 //
 // with gamma = (2V lr/m) K for constant steps, (2V lr/m) sum_{k <= K} 1/k for cyclic ones, and
-// (2V/(m prox)) (1 - (1 - lr prox)^K) for FedProx. federated/fedavg.hpp has the model and the
+// (2V lr/m) (1 - (1 - lr prox)^K)/(lr prox) for FedProx. federated/fedavg.hpp has the model and the
 // general case.
 //
 // Error: 1e-12 relative. NaN outside the domain.
@@ -33,13 +33,13 @@ inline bool legal_prox(double prox, double smoothness, double learning_rate) {
     return (prox > smoothness) & (prox < infinity) & (learning_rate * prox <= 1.0);
 }
 
-// The unit in which gamma is given, 2V unit/m with unit = lr or 1/prox.
+// gamma is given in units of 2V lr/m.
 struct DriftUnits {
-    double clip_norm, noise_std, num_clients, unit;
+    double clip_norm, noise_std, num_clients, learning_rate;
 
     // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much.
-    double scale() const { return 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * unit; }
-    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / unit; }
+    double scale() const { return 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * learning_rate; }
+    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / learning_rate; }
 };
 
 // Never the 0 of perfect privacy; NaN passes.
@@ -48,19 +48,23 @@ inline double drift_parameter(double scale, double root_cost) {
     return value < smallest_positive ? smallest_positive : value;
 }
 
-// 1 - (1 - x)^n for 0 <= x <= 1: FedProx's gamma, and what it forgets. The select keeps the
+// 1 - (1 - x)^n for 0 <= x <= 1: what FedProx forgets. The select keeps the
 // compiler from fusing a product x with the subtraction 1 - x, which may then be negative.
 inline double complement_of_power(double x, double n) { return 0.0 - expm1_bounded(n * log1m(x > 1.0 ? 1.0 : x)); }
 
+// FedProx's gamma in its units: (1 - (1 - x)^n)/x for x = lr prox. Below 1e-290, where x may have
+// lost its digits, it is n up to a relative n x.
+inline double pulled_steps(double x, double n) { return x > 1e-290 ? complement_of_power(x, n) / x : n; }
+
 // sqrt(H) and its scale, without branches: a grid evaluates each over its own axes. `rise` is
-// gamma in units of 2V lr/m.
+// gamma.
 inline double fedavg_root_cost(double rise, double rounds, double local_steps) {
     const double value = std::sqrt(rounds * rise * rise);
     return count(rounds) & count(local_steps) ? value : nan;
 }
 
 inline double fedprox_root_cost(double rounds, double local_steps, double learning_rate, double prox) {
-    return fedavg_root_cost(complement_of_power(learning_rate * prox, local_steps), rounds, local_steps);
+    return fedavg_root_cost(pulled_steps(learning_rate * prox, local_steps), rounds, local_steps);
 }
 
 inline double fedavg_scale(double num_clients, double clip_norm, double noise_std, double smoothness,
@@ -73,11 +77,8 @@ inline double fedavg_scale(double num_clients, double clip_norm, double noise_st
 
 inline double fedprox_scale(double num_clients, double clip_norm, double noise_std, double smoothness,
                             double learning_rate, double prox) {
-    const double value = DriftUnits{clip_norm, noise_std, num_clients, 1.0 / prox}.scale();
-    const bool legal =
-        legal_federation(1.0, 1.0, num_clients, clip_norm, noise_std, smoothness, learning_rate, infinity) &
-        legal_prox(prox, smoothness, learning_rate);
-    return legal ? value : nan;
+    const double value = fedavg_scale(num_clients, clip_norm, noise_std, smoothness, learning_rate);
+    return legal_prox(prox, smoothness, learning_rate) ? value : nan;
 }
 
 }  // namespace HOCKEYSTICK_ISA
