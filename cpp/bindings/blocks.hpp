@@ -180,7 +180,8 @@ inline void define(py::module_& m, const char* name, std::size_t count, std::vec
     m.def(
         name,
         [count, stages = std::move(stages)](const std::vector<Double>& arguments, std::size_t threads) {
-            return evaluate(require_size(arguments, "arguments", count), shape_of(arguments[0]), stages, threads);
+            require_size(arguments, "arguments", count);
+            return evaluate(arguments, shape_of(arguments[0]), stages, threads);
         },
         py::arg("arguments"), py::arg("threads"));
 }
