@@ -13,6 +13,7 @@ from pyarrow import dataset as data_sets
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.store.parquet_part import DamagedPartError, decode, schema_of, whole_table
 from hockeystick.sweep.store.store import Store
+from hockeystick.sweep.store.stored import part_content
 
 
 def data_set(store: Store, shards: Sequence[int]) -> data_sets.Dataset:
@@ -32,11 +33,8 @@ def data_set(store: Store, shards: Sequence[int]) -> data_sets.Dataset:
 def parts(store: Store, shards: Sequence[int]) -> Iterator[tuple[range, pa.Table]]:
     """Yield the cells and the rows of each of these parts, once its digest is right."""
     for index in shards:
-        content = store.content(index)
         try:
-            if content is None:
-                raise DamagedPartError("it cannot be read")  # noqa: EM101 - told below
-            table = whole_table(store.plan, store.manifest, index, content)
+            table = whole_table(store.plan, store.manifest, index, part_content(store, index))
         except DamagedPartError as error:
             message = (
                 f"out must hold whole parts, not {store.folder}/cells/{store.name(index)}: {error}; "
@@ -48,15 +46,15 @@ def parts(store: Store, shards: Sequence[int]) -> Iterator[tuple[range, pa.Table
 
 def faults(store: Store, shards: Sequence[int]) -> Iterator[str]:
     """Read these parts, and yield what is wrong with each that is not as its run wrote it."""
-    for index in shards:
-        content = store.content(index)
-        try:
-            if content is None:
-                yield f"{store.name(index)}: it cannot be read"
-            else:
-                decode(store.plan, store.manifest, index, content)
-        except DamagedPartError as error:
-            yield f"{store.name(index)}: {error}"
+    yield from filter(None, (_fault(store, index) for index in shards))
+
+
+def _fault(store: Store, index: int) -> str:
+    try:
+        decode(store.plan, store.manifest, index, part_content(store, index))
+    except DamagedPartError as error:
+        return f"{store.name(index)}: {error}"
+    return ""
 
 
 def readable(schema: pa.Schema) -> pa.Schema:

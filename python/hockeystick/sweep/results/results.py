@@ -25,7 +25,7 @@ class Results:
     num_cells : int
         Cells of the plan.
     missing_cells : int
-        Cells whose part is not there, or is an empty file.
+        Cells whose part is not there, or has fewer than the 12 bytes of the shortest Parquet file.
     damaged : tuple of str
         The parts that are too small to be one, by name.
     """

@@ -9,7 +9,7 @@ from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.plan.axes import shorten
 from hockeystick.sweep.store.parquet_part import DamagedPartError, Part, decode
 from hockeystick.sweep.store.store import Store, changes, open_store
-from hockeystick.sweep.store.stored import stored_sweep
+from hockeystick.sweep.store.stored import part_content, stored_sweep
 
 
 def merge_into(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> None:
@@ -63,10 +63,8 @@ def _check_complete(stores: list[Store], holders: list[list[Store]]) -> None:
 def _copy(index: int, holders: list[Store], merged: Store) -> None:
     """Publish a part, unless its bytes are there; every copy of it must be whole and the same."""
     source = holders[0]
-    content = source.content(index)
     try:
-        if content is None:
-            raise DamagedPartError("it cannot be read")  # noqa: EM101 - told below
+        content = part_content(source, index)
         counts = decode(source.plan, source.manifest, index, content)
     except DamagedPartError as error:
         message = f"outs must hold whole parts, not {source.folder}/cells/{source.name(index)}: {error}; run it again to repair it"

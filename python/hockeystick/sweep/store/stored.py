@@ -1,4 +1,4 @@
-"""A sweep that is there already: its plan and its manifest, once these agree."""
+"""A sweep that is there already: its plan and its manifest, once these agree, and the bytes of its parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hockeystick.sweep.errors import OutputError, PlanError
 from hockeystick.sweep.plan.plan import Plan, parse
 from hockeystick.sweep.plan.shares import stored_share
 from hockeystick.sweep.store.folder import open_folder
-from hockeystick.sweep.store.parquet_part import IDENTITY
+from hockeystick.sweep.store.parquet_part import IDENTITY, DamagedPartError
 from hockeystick.sweep.store.store import Store, changes, manifest, read_manifest
 
 # Of the manifest's entries those that any version computes alike from the plan; IDENTITY says who computed the parts.
@@ -27,6 +27,14 @@ def stored_sweep(out: str | os.PathLike[str]) -> Store:
     _check_agrees(plan, found, out)
     share = stored_share(found.pop("share", None), out)
     return Store(open_folder(out), plan, found, share)
+
+
+def part_content(store: Store, index: int) -> bytes:
+    """Return the bytes of a part that was there a moment ago; refuse one that cannot be read."""
+    content = store.content(index)
+    if content is None:
+        raise DamagedPartError("it cannot be read")  # noqa: EM101 - told by the caller
+    return content
 
 
 def _check_agrees(plan: Plan, found: dict[str, Any], out: str | os.PathLike[str]) -> None:
