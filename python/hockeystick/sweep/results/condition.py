@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import operator
 import re
 import warnings
 from typing import Any
@@ -27,8 +28,16 @@ _SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
 MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
 MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
 _INT64 = np.iinfo(np.int64)
-_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_COMPARE = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not, parentheses"
 
 
@@ -87,17 +96,17 @@ def expression(tree: ast.expr, schema: pa.Schema) -> pc.Expression:
     if isinstance(tree, ast.Compare):
         operands = [tree.left, *tree.comparators]
         combined = None
-        for left, operator, right in zip(operands, tree.ops, operands[1:], strict=False):
-            compared = _comparison(left, operator, right, schema)
+        for left, sign, right in zip(operands, tree.ops, operands[1:], strict=False):
+            compared = _comparison(left, sign, right, schema)
             combined = compared if combined is None else combined & compared
         return combined
     raise _refused(tree)
 
 
-def _comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, schema: pa.Schema) -> pc.Expression:
-    symbol = _OPERATORS.get(type(operator))
+def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, schema: pa.Schema) -> pc.Expression:
+    symbol = _SYMBOLS.get(type(sign))
     if symbol is None or isinstance(left, ast.Name) == isinstance(right, ast.Name):
-        raise _refused(ast.Compare(left, [operator], [right]))
+        raise _refused(ast.Compare(left, [sign], [right]))
     if isinstance(right, ast.Name):
         left, right, symbol = right, left, _MIRRORED[symbol]
     assert isinstance(left, ast.Name)
@@ -111,21 +120,11 @@ def _comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, schema: pa
         if symbol not in ("==", "!="):
             message = f"where must compare the words of {left.id} by == or !=, not {symbol}"
             raise ValueError(message)
-        return field == value if symbol == "==" else field != value
+        return _COMPARE[symbol](field, value)
     if pa.types.is_integer(kind):
         return _whole(field, symbol, value)
     compared = _COMPARE[symbol](field, float(value))
     return pc.if_else(pc.is_nan(field), pa.scalar(None, pa.bool_()), compared)
-
-
-_COMPARE = {
-    "<": lambda field, value: field < value,
-    "<=": lambda field, value: field <= value,
-    ">": lambda field, value: field > value,
-    ">=": lambda field, value: field >= value,
-    "==": lambda field, value: field == value,
-    "!=": lambda field, value: field != value,
-}
 
 
 def _whole(field: pc.Expression, symbol: str, value: float) -> pc.Expression:
