@@ -16,6 +16,7 @@ from hockeystick import federated, published
 from hockeystick.sweep import run
 from hockeystick.sweep.plan import functions
 from hockeystick.sweep.plan.plan import load, parse
+from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -36,11 +37,6 @@ def table(out: Path) -> Any:
 def column(out: Path, name: str) -> Any:
     """Return one column as an array."""
     return table(out)[name].to_numpy()
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from hockeystick.cli import main
 from hockeystick.sweep import ClusterError, run
 from hockeystick.sweep.plan.plan import parse
 from processes import seconds
+from written_files import content
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -43,11 +44,6 @@ DPSGD = {
     "fixed": {"delta": 1e-5},
     "axes": {"noise_multiplier": [0.8, 1.0, 4.0], "sampling_rate": [0.01, 0.1], "steps": [1, 100, 1000]},
 }
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from hockeystick.sweep import run
 from hockeystick.sweep.plan.plan import parse
 from hockeystick.sweep.running.boxes import boxes
 from hockeystick.sweep.running.schedule import Schedule
+from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -38,11 +39,6 @@ PLAN: dict[str, Any] = {
         "local_steps": {"range": [1, 12]},
     },
 }
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def expected(plan: dict[str, Any]) -> dict[str, list[Any]]:

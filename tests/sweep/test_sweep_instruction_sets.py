@@ -16,6 +16,7 @@ import processes
 from hockeystick.sweep import ClusterError, PlanError, run
 from hockeystick.sweep.plan import functions
 from hockeystick.sweep.plan.plan import parse
+from written_files import content
 
 pytest.importorskip("pyarrow")
 
@@ -44,11 +45,6 @@ def runs(name: str) -> bool:
 
 SETS = [name for name in ("portable", "v2", "v3", "v4") if runs(name)]
 needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do without it")
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -18,17 +18,13 @@ import pytest
 import processes
 from hockeystick.cli import main
 from hockeystick.sweep import run
+from written_files import content
 
 pytest.importorskip("pyarrow")
 
 DOCS = Path(__file__).parents[2] / "docs" / "sweep"
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 SCRIPT = re.compile(r"<!-- slurm -->\n```sh\n(.*?)```", re.DOTALL)
-
-
-def files(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,4 +76,4 @@ def test_job_array(tmp_path: Path) -> None:
         == 0
     )
     run(tmp_path / "plan.toml", tmp_path / "alone")
-    assert files(tmp_path / "out/whole") == files(tmp_path / "alone")
+    assert content(tmp_path / "out/whole") == content(tmp_path / "alone")

@@ -16,6 +16,7 @@ import hockeystick as hs
 import processes
 from hockeystick.sweep import OutputError, run
 from hockeystick.sweep.plan.plan import parse
+from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
@@ -36,11 +37,6 @@ PLAN = {
     "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "local_steps": 5},
     "axes": {"rounds": [10, 20, 30], "noise_std": [0.5, 1.0, 2.0, 4.0]},
 }
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hockeystick.sweep import OutputError, run
+from written_files import content
 
 pytest.importorskip("pyarrow")
 fsspec = pytest.importorskip("fsspec")
@@ -69,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Return what a run leaves on a disk."""
     out = tmp_path_factory.mktemp("whole")
     run(THETA, out)
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    return content(out)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 import processes
 from hockeystick.sweep import OutputError, PlanError, merge, run
 from hockeystick.sweep.plan.shares import Share
+from written_files import content
 
 pytest.importorskip("pyarrow")
 
@@ -26,11 +27,6 @@ PLAN = {
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {"eps": {"linspace": [0.0, 4.0], "num": 7}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }  # ten parts
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def shares(folder: Path, jobs: int) -> list[Path]:

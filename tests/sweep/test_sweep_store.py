@@ -20,6 +20,7 @@ import pytest
 import hockeystick as hs
 import processes
 from hockeystick.sweep import OutputError, run
+from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -39,11 +40,6 @@ epsilon = { function = "gaussian_epsilon", arguments = { delta = 1e-5 } }
 eps = { linspace = [0.0, 8.0], num = 250 }
 r = { logspace = [1e-3, 10.0], num = 400 }
 """
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 
 from hockeystick.sweep import CellError, run
 from hockeystick.sweep.plan.plan import parse
+from written_files import content
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -30,11 +31,6 @@ THETA = {
     "axes": {"eps": {"linspace": [0.0, 4.0], "num": 20}},
 }
 PARTS = 10
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every file below a directory."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")

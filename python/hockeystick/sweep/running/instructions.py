@@ -19,3 +19,15 @@ def computing_with(instruction_set: str) -> Iterator[None]:
         yield
     finally:
         core.use_instruction_set(before)
+
+
+def check(instruction_set: str) -> None:
+    """Refuse a set of instructions that this machine has not.
+
+    Raises
+    ------
+    ValueError
+        The set and those that the machine has.
+    """
+    with computing_with(instruction_set):
+        pass

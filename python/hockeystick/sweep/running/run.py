@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks import thread_count
 from hockeystick.sweep.plan.plan import load
 from hockeystick.sweep.plan.shares import share_of
-from hockeystick.sweep.running.instructions import computing_with
+from hockeystick.sweep.running import instructions
 
 if TYPE_CHECKING:
     import distributed
@@ -95,8 +95,7 @@ def run(
         check_client(client)
     checked = load(plan)
     if client is None:
-        with computing_with(checked.instruction_set):  # before anything is written
-            pass
+        instructions.check(checked.instruction_set)  # before anything is written
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:

@@ -22,8 +22,8 @@ from dask.system import CPU_COUNT
 
 from hockeystick.sweep.errors import ClusterError
 from hockeystick.sweep.plan.plan import Plan, parse
+from hockeystick.sweep.running import instructions
 from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.running.instructions import computing_with
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.ledger import Written
 from hockeystick.sweep.store.marks import is_marked
@@ -135,8 +135,7 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
     address = distributed.get_worker().address
     plan = parse(wanted["plan"])
     try:
-        with computing_with(plan.instruction_set):
-            pass
+        instructions.check(plan.instruction_set)
     except ValueError as error:
         message = f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}"
         raise ClusterError(message) from error
