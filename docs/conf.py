@@ -23,11 +23,12 @@ extensions = [
     "executed",  # the rest are in docs/extensions
     "gallery",
     "mathml",
+    "papers",
     "reference",
     "sources",
     "support",
 ]
-exclude_patterns = ["_build", "figures", "tables", "extensions"]
+exclude_patterns = ["_build", "figures", "tables", "extensions", "generated/papers"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3

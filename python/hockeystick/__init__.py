@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
 from hockeystick._checks.implausible import ImplausibleSettingWarning
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick._hidden_states.finite_kernels import contraction_coefficient, nonlinear_contraction
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
@@ -115,6 +116,7 @@ __all__ = [
     "__version__",
     "audit",
     "calibrate",
+    "contraction_coefficient",
     "contraction_sum",
     "correlated_noise",
     "distortion",
@@ -143,6 +145,7 @@ __all__ = [
     "last_iterate",
     "log_q",
     "log_theta",
+    "nonlinear_contraction",
     "published",
     "q",
     "q_inv",

@@ -8,6 +8,8 @@ the mechanism. The way from a guarantee to a leakage is `ldp_epsilon_for_leakage
 from __future__ import annotations
 
 from hockeystick.distortion.divergences import (
+    chi_squared_divergence,
+    hockey_stick_divergence,
     jensen_shannon_distance,
     jensen_shannon_divergence,
     kl_divergence,
@@ -82,6 +84,7 @@ __all__ = [
     "bias_gap_bound",
     "bias_norm",
     "bounded_function_gap",
+    "chi_squared_divergence",
     "distort_parameters",
     "distortion_ratio",
     "expected_gap",
@@ -91,6 +94,7 @@ __all__ = [
     "federated_utility_loss",
     "fedsgd_local_step",
     "gaussian_tv_isotropic",
+    "hockey_stick_divergence",
     "jensen_shannon_distance",
     "jensen_shannon_divergence",
     "kl_divergence",

@@ -7,9 +7,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, Result, broadcast, pmf
+from hockeystick._checks import STRICT, Array, Result, broadcast, pmf
 
-__all__ = ["jensen_shannon_distance", "jensen_shannon_divergence", "kl_divergence", "total_variation_distance"]
+__all__ = [
+    "chi_squared_divergence",
+    "hockey_stick_divergence",
+    "jensen_shannon_distance",
+    "jensen_shannon_divergence",
+    "kl_divergence",
+    "total_variation_distance",
+]
 
 LOG_2 = math.log(2.0)
 
@@ -87,6 +94,69 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> Result:
     with np.errstate(invalid="ignore"):
         terms = np.where(p > 0, p * log_ratio(p, q), 0.0)
     return terms.sum(axis=-1)[()]
+
+
+def chi_squared_divergence(p: ArrayLike, q: ArrayLike) -> Result:
+    """Return the chi-squared divergence of p from q.
+
+    Parameters
+    ----------
+    p, q : array_like of shape (..., k)
+        Probabilities, which sum to 1 within 1e-9 along the last axis.
+
+    Returns
+    -------
+    ndarray or float
+        The sum of (p - q)^2/q, infinite where q = 0 < p; of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the shapes differ.
+
+    Examples
+    --------
+    >>> from hockeystick import distortion
+    >>> print(f"{distortion.chi_squared_divergence([0.5, 0.5], [0.9, 0.1]):.6f}")
+    1.777778
+    """
+    p, q = pair("p", p, "q", q)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        terms = np.where(p == q, 0.0, np.abs(p - q) * (np.abs(p - q) / q))
+    return terms.sum(axis=-1)[()]
+
+
+def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, eps: ArrayLike) -> Result:
+    """Return the hockey-stick divergence of p from q.
+
+    Parameters
+    ----------
+    p, q : array_like of shape (..., k)
+        Probabilities, which sum to 1 within 1e-9 along the last axis.
+    eps : array_like
+        Logarithm of gamma, >= 0; 0 gives the total variation distance. Shape (...).
+
+    Returns
+    -------
+    ndarray or float
+        The sum of the positive parts of p - e^eps q, in [0, 1]; of shape (...). The formula itself, not rounded up: for a guarantee
+        ask `hockeystick.Accountant` for a `hockeystick.Discrete` step.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the shapes differ.
+
+    Examples
+    --------
+    >>> from hockeystick import distortion
+    >>> print(f"{distortion.hockey_stick_divergence([0.9, 0.1], [0.5, 0.5], 0.2):.6f}")
+    0.289299
+    """
+    p, q = pair("p", p, "q", q)
+    root = np.exp(np.minimum(STRICT.non_negative_or_infinite("eps", eps), 1400.0) / 2.0)[..., np.newaxis]
+    with np.errstate(over="ignore"):
+        return np.maximum(p - root * (root * q), 0.0).sum(axis=-1)[()]
 
 
 def spread(r: Array) -> Array:

@@ -14,6 +14,7 @@ round draws its own batch.
 
 from __future__ import annotations
 
+from hockeystick.federated.batches import trusted_aggregator_batches
 from hockeystick.federated.best import best
 from hockeystick.federated.best_sampled import best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
@@ -30,5 +31,6 @@ __all__ = [
     "fedprox_epsilon",
     "fedprox_gdp",
     "trusted_aggregator",
+    "trusted_aggregator_batches",
     "trusted_aggregator_random_stop",
 ]

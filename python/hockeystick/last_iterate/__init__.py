@@ -11,6 +11,7 @@ from __future__ import annotations
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_random_stop
 from hockeystick.last_iterate.chain import chain_delta
+from hockeystick.last_iterate.iteration import iteration_rdp, pnsgd_lipschitz
 from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_rdp
 from hockeystick.last_iterate.pnsgd_laplace import pnsgd_laplace
 from hockeystick.last_iterate.projection import ball_contraction, projected_contraction
@@ -24,9 +25,11 @@ __all__ = [
     "best_random_stop",
     "best_sampled",
     "chain_delta",
+    "iteration_rdp",
     "pnsgd_gaussian",
     "pnsgd_gaussian_random_stop",
     "pnsgd_laplace",
+    "pnsgd_lipschitz",
     "pnsgd_rdp",
     "projected_contraction",
 ]

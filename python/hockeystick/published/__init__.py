@@ -1,8 +1,8 @@
 """Formulas exactly as printed in papers, kept for comparison. Never plan or report privacy with these.
 
 Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and
-say so. What holds, under the same names, is in `hockeystick.federated`, `hockeystick.isrl`, `hockeystick.distortion` and
-`hockeystick.utility`. Nothing outside this package calls it.
+say so. What holds, under the same names, is in `hockeystick.last_iterate`, `hockeystick.federated`, `hockeystick.isrl`,
+`hockeystick.distortion` and `hockeystick.utility`. Nothing outside this package calls it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ from hockeystick.published.isrl.rounds import (
 )
 from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, xi_aggregate
 from hockeystick.published.isrl.theorems import min_batch_size, noisy_mb_sgd_sigma, one_pass_sigma, step_size_convex
+from hockeystick.published.pnsgd import pnsgd_gaussian_random_stop, pnsgd_rdp
+from hockeystick.published.random_stop import random_stop_excess_risk_rate
 from hockeystick.published.trusted_aggregator import (
+    trusted_aggregator,
     trusted_aggregator_delta,
     trusted_aggregator_excess_risk,
 )
@@ -85,8 +88,11 @@ __all__ = [
     "noisy_mb_sgd_sigma",
     "one_pass_sigma",
     "optimal_tradeoff_conditions",
+    "pnsgd_gaussian_random_stop",
+    "pnsgd_rdp",
     "privacy_leakage",
     "privacy_leakage_upper_bound",
+    "random_stop_excess_risk_rate",
     "run_near_optimal_utility_fl",
     "sampled_update_variance",
     "sampling_probability",
@@ -97,6 +103,7 @@ __all__ = [
     "step_size_convex",
     "subsampling_amplification",
     "tradeoff_upper_bound",
+    "trusted_aggregator",
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
     "user_level_to_isrl",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from hockeystick.utility.planning import Plan, Setting, plan
 from hockeystick.utility.random_stop import random_stop_excess_risk_rate
+from hockeystick.utility.random_stop_convex import random_stop_excess_risk_convex
 from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
     "Plan",
     "Setting",
     "plan",
+    "random_stop_excess_risk_convex",
     "random_stop_excess_risk_rate",
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
