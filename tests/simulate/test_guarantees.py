@@ -13,7 +13,7 @@ from small_runs import FEDAVG, SGD, SILOS, run
 pytest.importorskip("numba")
 
 import hockeystick as hs
-from hockeystick import federated, simulate
+from hockeystick import federated, isrl, simulate
 from hockeystick.simulate.algorithms import ftrl
 
 
@@ -185,13 +185,30 @@ def test_tree_sensitivity_counts_nodes(rounds, period):
             SILOS,
         ),
         (
-            simulate.NoisyMinibatchSGD(
-                learning_rate=0.5, clip_norm=1.0, noise_std=1.0, records=simulate.WithReplacement(5)
+            simulate.ShuffledMinibatchSGD(
+                learning_rate=0.1,
+                clip_norm=1.0,
+                protocol=simulate.BinomialNoise(2, 3, 0.5),
+                records=simulate.Poisson(0.1),
             ),
             SILOS,
         ),
         (
-            simulate.ShuffledMinibatchSGD(learning_rate=0.1, clip_norm=1.0, protocol=simulate.BinomialNoise(2, 3, 0.5)),
+            simulate.ShuffledMinibatchSGD(
+                learning_rate=0.1,
+                clip_norm=1.0,
+                protocol=simulate.BinomialNoise(2, 3, 0.5),
+                records=simulate.WithReplacement(2),
+            ),
+            SILOS,
+        ),
+        (
+            simulate.ShuffledMinibatchSGD(
+                learning_rate=0.1,
+                clip_norm=1.0,
+                protocol=simulate.BinomialNoise(2, 3, 0.5),
+                records=simulate.EveryRound(),
+            ),
             SILOS,
         ),
         (simulate.NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=2.0), SILOS),
@@ -211,8 +228,9 @@ def test_tree_sensitivity_counts_nodes(rounds, period):
     ids=[
         "no noise",
         "no clipping",
-        "with replacement",
-        "binomial",
+        "a random number of messages",
+        "messages that may be those of one record",
+        "messages of different weights",
         "steps too long for prox",
         "prox below smoothness",
         "Poisson batches clipped by record",
@@ -226,14 +244,45 @@ def test_nothing_is_certified_without_a_proof(algorithm, problem):
         run(algorithm, problem, budget=(1.0, 1e-5))
 
 
-def test_binomial_noise_of_accelerated_sgd_is_not_certified():
-    """A protocol in place of Gaussian noise has no guarantee either."""
-    protocol = simulate.BinomialNoise(2, 3, 0.5)
-    algorithm = simulate.AcceleratedMinibatchSGD(
-        scale=2.0, clip_norm=1.0, records=simulate.FixedSize(1), protocol=protocol
+def test_binomial_noise_is_certified_for_the_shuffled_sums():
+    """The bits of all messages of a round hide one, in every round in which its record can take part; one pass is one round."""
+    protocol = simulate.BinomialNoise(levels=8, bits=60, probability=0.25)
+    fresh = simulate.ShuffledMinibatchSGD(
+        learning_rate=0.1,
+        clip_norm=1.0,
+        protocol=protocol,
+        records=simulate.FixedSize(5),
+        clients=simulate.FixedSize(3),
     )
-    with pytest.raises(simulate.NoGuaranteeError):
-        algorithm.guarantee(SILOS, rounds=3)
+    setting = {"num_messages": 15, "levels": 8, "noise_bits": 60, "probability": 0.25, "dimension": SILOS.dimension}
+    guarantee = fresh.guarantee(SILOS, rounds=4)
+    assert guarantee.adjacency == "replace"
+    assert guarantee.epsilon(0, 1e-5) == 0.0
+    assert guarantee.epsilon(4, 1e-5) == isrl.vector_sum_epsilon(**setting, delta=1e-5, rounds=4)
+    assert guarantee.epsilon(4, 0.0) == math.inf
+    one_pass = simulate.AcceleratedMinibatchSGD(
+        scale=2.0, clip_norm=1.0, records=simulate.Cyclic(5), clients=simulate.FixedSize(3), protocol=protocol
+    )
+    once = isrl.vector_sum_epsilon(**setting, delta=1e-5)
+    assert one_pass.guarantee(SILOS, rounds=3).epsilon(3, 1e-5) == once
+    assert one_pass.guarantee(SILOS, rounds=4).epsilon(4, 1e-5) > once  # the silo of 15 records is in its second pass
+    result = run(one_pass, SILOS, rounds=3)
+    assert result.epsilon(1e-5) == [once]
+    assert result.accountant(1e-5) is None
+
+
+def test_draws_with_replacement_have_their_mechanism():
+    """Algorithm 2 as printed draws with replacement; its guarantee is that of such batches, and of `isrl`."""
+    algorithm = simulate.NoisyMinibatchSGD(
+        learning_rate=0.5, clip_norm=1.0, noise_std=2.0, records=simulate.WithReplacement(5)
+    )
+    problem = simulate.synthetic("logistic", sizes=[50], num_features=3, seed=1)
+    step = hs.FixedSizeSampled(hs.Gaussian(10.0), 50, 5, replacement=True)
+    expected = hs.Accountant("replace").compose(step, 6).epsilon(1e-5)
+    assert algorithm.guarantee(problem, rounds=6).epsilon(6, 1e-5) == pytest.approx(expected, rel=1e-12)
+    silo = {"noise_std": 2.0, "lipschitz": 1.0, "num_records": 50, "batch_size": 5, "rounds": 6, "delta": 1e-5}
+    assert isrl.noisy_mb_sgd_epsilon(**silo, replacement=True) == pytest.approx(expected, rel=1e-12)
+    assert expected > isrl.noisy_mb_sgd_epsilon(**silo)
 
 
 def test_budget_stops_before_it_is_exceeded():

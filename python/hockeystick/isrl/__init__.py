@@ -35,8 +35,9 @@ from hockeystick.isrl.composition import (
     subsampling_amplification,
 )
 from hockeystick.isrl.heterogeneity import Heterogeneity, heterogeneity, noisy_gradient_variance
-from hockeystick.isrl.noise import noisy_mb_sgd_accountant, noisy_mb_sgd_epsilon, noisy_mb_sgd_sigma, one_pass_sigma
+from hockeystick.isrl.noise import noisy_mb_sgd_accountant, noisy_mb_sgd_epsilon, noisy_mb_sgd_sigma
 from hockeystick.isrl.noise_of_silos import silo_noise_sigmas
+from hockeystick.isrl.one_pass_noise import one_pass_sigma
 from hockeystick.isrl.one_pass_rates import (
     one_pass_rate,
     one_pass_rate_sc,
@@ -74,6 +75,8 @@ from hockeystick.isrl.steps import (
     step_size_convex,
     step_size_stich,
 )
+from hockeystick.isrl.vector_bits import calibrate_vector_bits, vector_sum_mse
+from hockeystick.isrl.vector_noise import vector_sum_delta, vector_sum_epsilon
 
 __all__ = [
     "Budget",
@@ -90,6 +93,7 @@ __all__ = [
     "balanced_batch_sizes",
     "binomial_mechanism_delta",
     "calibrate_binomial_b",
+    "calibrate_vector_bits",
     "clone_bound",
     "compositionality_constant",
     "erm_rate",
@@ -138,4 +142,7 @@ __all__ = [
     "tv_transfer",
     "uniform_stability",
     "user_level_to_isrl",
+    "vector_sum_delta",
+    "vector_sum_epsilon",
+    "vector_sum_mse",
 ]

@@ -7,12 +7,12 @@ noise_multiplier sigma K/L for clip norm L, and one record replaced moves the me
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import (
-    STRICT,
     Array,
     Grid,
     OnError,
@@ -25,11 +25,10 @@ from hockeystick._checks import (
 )
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
-from hockeystick.kernels import theta_inverse
+from hockeystick.isrl.one_pass_noise import one_pass_sigma
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
-__all__ = ["noisy_mb_sgd_accountant", "noisy_mb_sgd_epsilon", "noisy_mb_sgd_sigma", "one_pass_sigma"]
-MARGIN = 1e-9  # more noise than the closed form, to cover its rounding
+__all__ = ["noisy_mb_sgd_accountant", "noisy_mb_sgd_epsilon", "noisy_mb_sgd_sigma"]
 SMALLEST = 1e-9  # share of the noise that a full batch would need, below which it is not sought
 
 
@@ -100,6 +99,7 @@ def noisy_mb_sgd_epsilon(
     batch_size: ArrayLike,
     rounds: ArrayLike,
     delta: ArrayLike,
+    replacement: bool = False,
     num_threads: int | None = None,
     on_error: OnError = "raise",
 ) -> Result:
@@ -111,6 +111,8 @@ def noisy_mb_sgd_epsilon(
         As in `noisy_mb_sgd_accountant`; they broadcast.
     delta : array_like
         In (0, 1).
+    replacement : bool
+        As in `noisy_mb_sgd_accountant`.
     num_threads : int, optional
         Threads to use; all cores by default.
     on_error : {"raise", "nan"}
@@ -144,31 +146,47 @@ def noisy_mb_sgd_epsilon(
         grid.count("rounds", rounds),
         grid.within("delta", delta, (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")),
     ]
-    grid.require(
-        lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
-    )
+    if not replacement:
+        grid.require(
+            lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
+        )
 
-    def epsilon(cell: Array) -> float:
-        noise, clip, *counts, delta = cell.tolist()
-        records, batch, steps = (int(count) if count.is_integer() else 0 for count in counts)
-        try:
-            silo = noisy_mb_sgd_accountant(
-                noise_std=noise, lipschitz=clip, num_records=records, batch_size=batch, rounds=steps
-            )
-            return float(silo.epsilon(delta)) if delta > 0 else np.nan
-        except ValueError:
-            if grid.strict:
-                raise
-            return np.nan
-
+    one = partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
-        values = list(pool.map(epsilon, wide.reshape(len(cells), -1).T))
+        values = list(pool.map(one, wide.reshape(len(cells), -1).T))
     return grid.finish(np.array(values, dtype=np.float64).reshape(wide.shape[1:]))
 
 
+def _epsilon_of_cell(cell: Array, *, replacement: bool, strict: bool) -> float:
+    """Return epsilon of one setting; NaN where it is refused, unless that is to be told."""
+    noise, clip, *counts, delta = cell.tolist()
+    records, batch, steps = (int(count) if count.is_integer() else 0 for count in counts)
+    try:
+        silo = noisy_mb_sgd_accountant(
+            noise_std=noise,
+            lipschitz=clip,
+            num_records=records,
+            batch_size=batch,
+            rounds=steps,
+            replacement=replacement,
+        )
+        return float(silo.epsilon(delta)) if delta > 0 else np.nan
+    except ValueError:
+        if strict:
+            raise
+        return np.nan
+
+
 def noisy_mb_sgd_sigma(
-    *, lipschitz: float, num_records: int, batch_size: int, rounds: int, epsilon: float, delta: float
+    *,
+    lipschitz: float,
+    num_records: int,
+    batch_size: int,
+    rounds: int,
+    epsilon: float,
+    delta: float,
+    replacement: bool = False,
 ) -> float:
     """Return the least noise of noisy mini-batch SGD that keeps one silo's transcript within a budget.
 
@@ -179,13 +197,15 @@ def noisy_mb_sgd_sigma(
     num_records : int
         Records of the silo, n.
     batch_size : int
-        Records drawn without replacement, afresh in each round, K; at most num_records.
+        Records drawn afresh in each round, K; without replacement at most num_records.
     rounds : int
         Rounds in which the silo answers, R.
     epsilon : float
         Budget for one record replaced, positive and finite.
     delta : float
         Budget, in (0, 1).
+    replacement : bool
+        As in `noisy_mb_sgd_accountant`.
 
     Returns
     -------
@@ -216,65 +236,27 @@ def noisy_mb_sgd_sigma(
     lipschitz = positive_scalar("lipschitz", lipschitz)
     num_records = count_scalar("num_records", num_records)
     batch_size = count_scalar("batch_size", batch_size)
-    at_most("batch_size", batch_size, "num_records", num_records)
+    if not replacement:
+        at_most("batch_size", batch_size, "num_records", num_records)
     rounds = count_scalar("rounds", rounds)
     epsilon = positive_scalar("epsilon", epsilon)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
 
     def silo(noise_std: float) -> Accountant:
         return noisy_mb_sgd_accountant(
-            noise_std=noise_std, lipschitz=lipschitz, num_records=num_records, batch_size=batch_size, rounds=rounds
+            noise_std=noise_std,
+            lipschitz=lipschitz,
+            num_records=num_records,
+            batch_size=batch_size,
+            rounds=rounds,
+            replacement=replacement,
         )
 
-    # Sampling only helps: a batch of everything needs the most noise. The rest is for the engine's error. From there down by halves,
-    # since far below the answer an evaluation is slow.
-    full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=batch_size, epsilon=epsilon, delta=delta) * rounds**0.5
+    # Sampling only helps: a batch of everything, or of one record K times, needs the most noise. The rest is for the engine's error.
+    # From there down by halves, since far below the answer an evaluation is slow.
+    weight = 1 if replacement else batch_size
+    full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=weight, epsilon=epsilon, delta=delta) * rounds**0.5
     feasible = full
     while feasible > SMALLEST * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
         feasible /= 2.0
     return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(feasible / 2.0, feasible)))
-
-
-def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: ArrayLike, delta: ArrayLike) -> Result:
-    """Return the noise of a single pass over disjoint batches that keeps one silo's transcript within a budget.
-
-    Parameters
-    ----------
-    lipschitz : array_like
-        Clip norm of each record's gradient, L, positive.
-    batch_size : array_like
-        Records in each batch, K; a record is in one batch only.
-    epsilon : array_like
-        Budget for one record replaced, positive and finite.
-    delta : array_like
-        Budget, in (0, 1).
-
-    Returns
-    -------
-    ndarray or float
-        Standard deviation per coordinate of the noise on the mean of the batch's gradients, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    The analytic Gaussian mechanism (Balle and Wang 2018) of sensitivity 2L/K: no composition, since batches are disjoint.
-    Theorem E.1 of Lowy and Razaviyayn 2023 prints up to 2.8 times as much (`hockeystick.published.one_pass_sigma`).
-
-    Examples
-    --------
-    >>> from hockeystick import format_upper, isrl
-    >>> print(format_upper(isrl.one_pass_sigma(lipschitz=1.0, batch_size=10, epsilon=1.0, delta=1e-5), ".6f"))
-    0.746127
-    """
-    lipschitz, batch_size, epsilon, delta = broadcast(
-        STRICT.positive("lipschitz", lipschitz),
-        STRICT.count("batch_size", batch_size),
-        STRICT.positive("epsilon", epsilon),
-        STRICT.inside("delta", delta),
-    )
-    sigma = 2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN)
-    return np.nextafter(sigma, np.inf)[()]  # subnormal numbers round by more than the margin

@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
-from hockeystick.simulate.algorithms.shuffled import NO_BINOMIAL, BinomialNoise, check_protocol
+from hockeystick.simulate.algorithms.shuffled import BinomialNoise, check_protocol, guarantee_of_sums
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
@@ -76,7 +76,7 @@ class AcceleratedMinibatchSGD(Algorithm):
             check_protocol(self.protocol, self.noise_std)
 
     def _refusal(self, problem: Problem) -> str | None:
-        return NO_BINOMIAL if self.protocol else super()._refusal(problem)
+        return None if self.protocol else super()._refusal(problem)
 
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         return ((rounds, self.scale),)
@@ -98,6 +98,8 @@ class AcceleratedMinibatchSGD(Algorithm):
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds
+        if self.protocol:
+            return guarantee_of_sums(problem, self.protocol, self.records, self.clients)
         return self._each_message(problem, self.records)
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
+from hockeystick.isrl import vector_sum_epsilon
+from hockeystick.mechanisms import Gaussian
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import FixedSize, Participation
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
+from hockeystick.simulate.running.participation import FixedSize, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
 
 __all__ = ["BinomialNoise", "ShuffledMinibatchSGD"]
 
-NO_BINOMIAL = "no function here certifies binomial noise on vectors"
+ANY_NOISE = Gaussian(1.0)  # for samplers that are asked only how often a record can take part
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,40 @@ class BinomialNoise:
         return {"protocol_levels": self.levels, "protocol_bits": self.bits, "protocol_rate": self.probability}
 
 
+def guarantee_of_sums(problem: Problem, protocol: BinomialNoise, records: Records, clients: Participation) -> Guarantee:
+    """Return the guarantee of all sums that the server learns from the shuffler, for one record replaced.
+
+    Bits are shuffled coordinate by coordinate, so that a round shows the sum of all messages. That needs the same weight for every
+    message, and a number of messages that is known.
+    """
+    samplers = each_silo("records", records, problem)
+    if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in (*samplers, clients)):
+        msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
+        raise NoGuaranteeError(msg)
+    batches = {int(sampler._expected(count)) for sampler, count in zip(samplers, problem.sizes or (), strict=True)}
+    if len(batches) > 1:
+        msg = f"a shuffled sum of gradients needs batches of the same size in every silo, not {sorted(batches)}"
+        raise NoGuaranteeError(msg)
+    messages = batches.pop() * int(clients._expected(problem.num_silos))
+    uses = [sampler._account(ANY_NOISE, count)[2] for sampler, count in zip(samplers, problem.sizes or (), strict=True)]
+
+    def epsilon(rounds: int, delta: float) -> float:
+        if delta == 0.0:
+            return math.inf
+        return vector_sum_epsilon(
+            num_messages=messages,
+            levels=protocol.levels,
+            noise_bits=protocol.bits,
+            probability=protocol.probability,
+            dimension=problem.dimension,
+            delta=delta,
+            rounds=max(count(rounds) for count in uses),
+        )
+
+    source = f"isrl.vector_sum_epsilon; {messages} messages a round, each record charged for the rounds in which it can take part"
+    return Guarantee("replace", "the shuffled messages of every round, and so all models", source, epsilon)
+
+
 def check_protocol(protocol: Any, noise_std: Any) -> None:
     """Check that a protocol is one, and that there is no other noise."""
     if not isinstance(protocol, BinomialNoise):
@@ -87,8 +125,9 @@ class ShuffledMinibatchSGD(Algorithm):
 
     Notes
     -----
-    Shuffling Gaussian messages does not change their mean: for these take `NoisyMinibatchSGD`. No function here certifies
-    binomial noise on vectors, so this algorithm has no guarantee.
+    Shuffling Gaussian messages does not change their mean: for these take `NoisyMinibatchSGD`. The guarantee is that of
+    `isrl.vector_sum_epsilon` for whoever sees the shuffled bits. It asks for batches of the same size in all silos, without
+    replacement, and counts no amplification by sampling.
 
     Examples
     --------
@@ -115,4 +154,8 @@ class ShuffledMinibatchSGD(Algorithm):
 
     def _refusal(self, problem: Problem) -> str | None:
         del problem
-        return NO_BINOMIAL
+        return None
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        del rounds
+        return guarantee_of_sums(problem, self.protocol, self.records, self.clients)

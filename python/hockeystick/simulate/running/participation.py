@@ -166,7 +166,7 @@ class FixedSize(_Sized):
 
 @dataclass(frozen=True)
 class WithReplacement(_Sized):
-    """Independent uniform draws; one may be drawn more than once. The simulator claims no guarantee for that.
+    """Independent uniform draws; one may be drawn more than once, and then leaks more.
 
     Parameters
     ----------
@@ -177,9 +177,7 @@ class WithReplacement(_Sized):
     _kind: ClassVar[int] = 3
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
-        del mechanism, population
-        msg = "draws with replacement have no guarantee here; compose FixedSizeSampled(..., replacement=True), or use FixedSize or Poisson"
-        raise ValueError(msg)
+        return "replace", FixedSizeSampled(mechanism, population, self.size, replacement=True), lambda rounds: rounds
 
     def _use(self, population: int, draws: int) -> float:
         return _in_one_of(draws * self.size, 1.0 / population)
