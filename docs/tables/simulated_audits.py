@@ -91,6 +91,11 @@ def simulated(case: Case, gradient: float, runs: int, seed: int) -> Any:
     return simulate.run(case.algorithm, problem, rounds=case.rounds, seed=seed, num_runs=runs)
 
 
+def scored(case: Case, result: Any) -> Any:
+    """Return what the attack looks at: the last iterates, but where only the model of a random round is released that one."""
+    return result.models[-1, :, 0] if getattr(case.algorithm, "random_stop", False) else result.last_iterates[:, 0]
+
+
 def audited(runs: int) -> Iterator[tuple[Case, float, audit.Evidence]]:
     """Audit every case; give the certified epsilon beside, which all audits stay below with the joint confidence."""
     cases = [*federated(), *minibatch(), *ordered()]
@@ -99,9 +104,8 @@ def audited(runs: int) -> Iterator[tuple[Case, float, audit.Evidence]]:
         present = simulated(case, 1.0, runs, 2 * seed)
         guarantee = present.guarantee()
         other = simulated(case, 0.0 if guarantee.adjacency == "add_or_remove" else -1.0, runs, 2 * seed + 1)
-        evidence = audit.evaluate(
-            present.last_iterates[:, 0], other.last_iterates[:, 0], delta=DELTA, confidence=confidence
-        )
+        scores, others = (scored(case, result) for result in (present, other))
+        evidence = audit.evaluate(scores, others, delta=DELTA, confidence=confidence)
         yield case, guarantee.epsilon(case.rounds, DELTA), evidence
 
 

@@ -176,3 +176,11 @@ def test_cells_outside_the_domain() -> None:
     values = hs.nonlinear_contraction(FLIP, [0.1, -1.0, 0.1], [0.1, 0.1, math.nan], on_error="nan")
     assert np.isnan(values).tolist() == [False, True, True]
     assert np.isnan(hs.contraction_coefficient(FLIP, [-1.0, 1.0], on_error="nan")).tolist() == [True, False]
+
+
+def test_nothing_is_left() -> None:
+    """Where no output tells, the result is exactly 0: pure kernels beyond their epsilon, equal rows, a point."""
+    assert hs.nonlinear_contraction(FLIP, 0.5, 0.1) == 0  # gamma' = 7.5 > 3
+    assert hs.nonlinear_contraction([[0.5, 0.5]] * 2, 0.0, 0.7) == 0
+    assert hs.nonlinear_contraction(0.0, 0.3, 0.5) == 0
+    assert hs.nonlinear_contraction(0.0, 0.0, 0.5) == 0

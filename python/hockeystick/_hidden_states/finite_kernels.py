@@ -70,8 +70,8 @@ def contraction_coefficient(
     --------
     >>> import hockeystick as hs
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> print([f"{eta:.4f}" for eta in hs.contraction_coefficient(flip, [0.0, 0.5, 2.0])])
-    ['0.5000', '0.3378', '0.0000']
+    >>> print(*(hs.format_upper(eta, ".3f") for eta in hs.contraction_coefficient(flip, [0.0, 0.5, 2.0])))
+    0.501 0.338 0.000
     """
     grid = NumpyGrid(num_threads, on_error)
     matrix = checked_kernel(kernel)
@@ -126,9 +126,9 @@ def nonlinear_contraction(
     --------
     >>> import hockeystick as hs
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> coefficient = hs.contraction_coefficient(flip, 0.1)
-    >>> print(f"{hs.nonlinear_contraction(flip, 0.1, 0.25):.4f}, by the coefficient {0.25 * coefficient:.4f}")
-    0.0987, by the coefficient 0.1184
+    >>> after, coefficient = hs.nonlinear_contraction(flip, 0.1, 0.25), hs.contraction_coefficient(flip, 0.1)
+    >>> print(hs.format_upper(after, ".4f"), "and by the coefficient", hs.format_upper(0.25 * coefficient, ".4f"))
+    0.0988 and by the coefficient 0.1185
     """
     grid = NumpyGrid(num_threads, on_error)
     gaussian = not isinstance(kernel, (list, tuple)) and np.ndim(kernel) == 0
@@ -141,11 +141,12 @@ def nonlinear_contraction(
         if gaussian:
             log_eta = core.log_theta(np.log1p(excess) * DOWN, first)
             log_f = np.log(delta) + log_eta
-            factor = np.exp(np.minimum(log_f + GAUSSIAN_TAIL * (1.0 - log_f), 0.0))
-            after = np.minimum(factor, delta)
+            after = np.exp(np.minimum(log_f + GAUSSIAN_TAIL * (1.0 - log_f), 0.0))
+            factor = np.where(first > 0, 1.0, 0.0)  # equal inputs have equal outputs
         else:
-            after = delta * _largest_divergence(first, (1.0 + excess) * DOWN)
-        after = np.nextafter(after * UP, 1.0)
+            factor = _largest_divergence(first, (1.0 + excess) * DOWN)
+            after = delta * factor
+        after = np.where(factor > 0, np.nextafter(after * UP, 1.0), 0.0)
     return grid.finish(np.where(delta > 0, np.minimum(after, delta), 0.0))
 
 

@@ -52,9 +52,9 @@ def pnsgd_lipschitz(
 
     Examples
     --------
-    >>> from hockeystick import last_iterate
-    >>> print(f"{last_iterate.pnsgd_lipschitz(learning_rate=0.7, smoothness=0.5, strong_convexity=0.2):.6f}")
-    0.894427
+    >>> from hockeystick import format_upper, last_iterate
+    >>> print(format_upper(last_iterate.pnsgd_lipschitz(learning_rate=0.7, smoothness=0.5, strong_convexity=0.2), ".4f"))
+    0.8945
     """
     grid = NumpyGrid(num_threads, on_error)
     eta = grid.positive("learning_rate", learning_rate)

@@ -203,14 +203,14 @@ def trusted_aggregator(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import federated, published
+    >>> from hockeystick import federated, format_upper, published
     >>> cell = dict(learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.trusted_aggregator(0.0, num_users=100, batch_size=30, **cell)
     >>> whole = federated.trusted_aggregator(0.0, num_users=100, batch_size=30, loss="convex", **cell)
-    >>> print(f"printed {printed:.7f}, three rounds {whole:.7f}")
-    printed 0.0968762, three rounds 0.0871885
+    >>> print(f"printed {printed:.7f}, three rounds {format_upper(whole, '.7f')}")
+    printed 0.0968762, three rounds 0.0871886
     """
     eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
     _rounds(num_users, batch_size)

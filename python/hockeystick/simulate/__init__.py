@@ -14,8 +14,9 @@ from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg, NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL
 from hockeystick.simulate.algorithms.local_sgd import LocalSGD
 from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD
-from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD, TrustedAggregator
+from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD
 from hockeystick.simulate.algorithms.shuffled import BinomialNoise, ShuffledMinibatchSGD
+from hockeystick.simulate.algorithms.trusted_aggregator import TrustedAggregator
 from hockeystick.simulate.problem.data import dirichlet_silos, load, synthetic
 from hockeystick.simulate.problem.files import read
 from hockeystick.simulate.problem.problem import Problem

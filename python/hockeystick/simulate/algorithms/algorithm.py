@@ -30,6 +30,8 @@ PLAIN: dict[str, Any] = {
     "protocol_bits": 0,
     "protocol_rate": 0.0,
     "schedule": 0,
+    "step_factors": np.ones(1),
+    "noise_factors": np.ones(1),
     "prox": 0.0,
     "server": STEP,
     "release": LAST,
@@ -109,10 +111,11 @@ class Algorithm:
             "noise_scales": np.array(self._noises(problem)),
             "learning_rate": self.learning_rate,
             "radius": self.radius,
+            "stop_rounds": rounds,
         }
         return UpdateRule(**(settings | changes))
 
-    def guarantee(self, problem: Problem, *, rounds: int) -> Guarantee:
+    def guarantee(self, problem: Problem, *, rounds: int, index: int | None = None) -> Guarantee:
         """Return what is certified about a run of at most `rounds` rounds.
 
         Parameters
@@ -121,6 +124,8 @@ class Algorithm:
             What is learned.
         rounds : int
             How many rounds are planned, at least 1.
+        index : int, optional
+            The record whose guarantee is asked, by its number from 1, for `ProjectedNoisySGD`; by default all records.
 
         Returns
         -------
@@ -137,7 +142,7 @@ class Algorithm:
         refusal = self._refusal(problem)
         if refusal:
             raise NoGuaranteeError(refusal)
-        return self._guarantee(problem, rounds)
+        return self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
 
     def _refusal(self, problem: Problem) -> str | None:
         """Return why nothing is certified whatever the rounds, or None."""
@@ -149,6 +154,12 @@ class Algorithm:
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         raise NotImplementedError
+
+    def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
+        """Return what is certified for one record, where its step is known."""
+        del problem, rounds
+        msg = f"{type(self).__name__} has one guarantee for all records, none for index={index}"
+        raise NoGuaranteeError(msg)
 
     def _each_message(self, problem: Problem, records: Records, *, local_steps: int = 1) -> Guarantee:
         """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""

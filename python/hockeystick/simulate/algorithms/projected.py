@@ -1,25 +1,29 @@
-"""Projected noisy SGD (Asoodeh, Diaz and Calmon 2020), and its federated form with a trusted aggregator (Asoodeh et al. 2021)."""
+"""Projected noisy SGD (Asoodeh, Diaz and Calmon 2020)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from hockeystick._checks import choice, count_scalar
-from hockeystick._numeric.search import Probe, narrow
-from hockeystick.accounting.accountant import Accountant
-from hockeystick.federated import best as smallest_bound
+import numpy as np
+from numpy.typing import NDArray
+
+import hockeystick._core as core
+from hockeystick._checks import Array, at_most, choice, count_scalar
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL
+from hockeystick.last_iterate import best as smallest_bound
 from hockeystick.mechanisms import Gaussian, Laplace
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, by_composition
-from hockeystick.simulate.running.participation import Cyclic, Shuffled
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
+from hockeystick.simulate.running.last_model import by_later_rounds, smallest_epsilon
+from hockeystick.simulate.running.participation import Cyclic
 from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
 
-__all__ = ["ProjectedNoisySGD", "TrustedAggregator"]
+__all__ = ["ProjectedNoisySGD"]
+
+MOST_REFINED = 300  # numbers of later rounds for which all bounds are asked; they take longer the more rounds there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,12 @@ class ProjectedNoisySGD(Algorithm):
         Of the ball that models are projected onto.
     random_stop : bool
         Whether the released model is the one after a uniformly random round.
+
+    Notes
+    -----
+    `guarantee` is that of the record that loses most: by composition, if all models may be seen; for a random stop within one pass, that
+    of the only model released. With ``index=`` it is that of one record, by its number from 1, if the last model alone is seen:
+    `last_iterate.best`, which is never above Theorems 3 and 4.
 
     Examples
     --------
@@ -73,104 +83,78 @@ class ProjectedNoisySGD(Algorithm):
         )
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
-        del rounds
         multiplier = self._noises(problem)[0] / self.clip_norm
         mechanism: Mechanism = Gaussian(multiplier)
         if self.noise == "laplace":
-            if problem.dimension > 1:
-                msg = f"Laplace noise is certified for models that are one number, not {problem.dimension}"
-                raise ValueError(msg)
+            _check_numbers(problem)
             mechanism = Laplace(multiplier)
+        if self.random_stop and rounds <= problem.num_records:
+            return self._one_model(problem, rounds, None)
         return by_composition(
             [("replace", mechanism, lambda t: -(-t // problem.num_records))],
             "all models, for the record that loses most",
             "Accountant; each record is used once in a pass (last_iterate.best for what later rounds hide)",
         )
 
-
-@dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(Algorithm):
-    """A batch of users a round, each in exactly one: w = Proj(w - learning_rate mean(g_i + noise_i)).
-
-    Parameters
-    ----------
-    learning_rate : float
-        Step size, positive.
-    clip_norm : float
-        Of each record's gradient, positive; infinite for no clipping.
-    noise_std : float
-        Of the Gaussian noise that each user adds to the mean gradient of its records.
-    batch_size : int
-        Users in a round. Users are the problem's silos, split at random into batches.
-    radius : float
-        Of the ball that models are projected onto.
-
-    Examples
-    --------
-    >>> from hockeystick import simulate
-    >>> simulate.TrustedAggregator(learning_rate=0.5, clip_norm=1.0, noise_std=1.5, batch_size=10, radius=1.0).batch_size
-    10
-    """
-
-    batch_size: int
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        self._set("batch_size", count_scalar("batch_size", self.batch_size))
-
-    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        rule = self._plain_rule(problem, rounds, Shuffled(self.batch_size), ALL)
-        if rounds > problem.num_silos // self.batch_size:
+    def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
+        index = count_scalar("index", index)
+        at_most("index", index, "num_records", problem.num_records)
+        if self.noise == "laplace":
+            _check_numbers(problem)
+        if rounds > problem.num_records:
             msg = (
-                f"rounds must be at most num_silos // batch_size ({problem.num_silos // self.batch_size}), "
-                f"not {rounds}: each user takes part once"
+                f"nothing is certified for index={index} in more rounds ({rounds}) than records ({problem.num_records})"
             )
-            raise ValueError(msg)
-        return rule
+            raise NoGuaranteeError(msg)
+        return self._one_model(problem, rounds, index)
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
-        del rounds
-        noise = min(self._noises(problem))
-        inactive = problem.lipschitz is not None and problem.lipschitz <= self.clip_norm
-        smooth = problem.smoothness is not None and self.learning_rate * problem.smoothness <= 2
-        loss: Literal["convex", "nonconvex"] = "convex" if problem.convex and inactive and smooth else "nonconvex"
+    def _one_model(self, problem: Problem, rounds: int, index: int | None) -> Guarantee:
+        """Return the guarantee of the only model released, for one record or for the worst."""
 
         def delta_of(eps: float, t: int) -> float:
-            """Return delta of t rounds: the bound for the users who took part, times their share."""
-            share = t * self.batch_size / problem.num_silos
-            if math.isinf(self.radius):
-                ledger = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
-                return share * float(ledger.delta(eps))
-            bound = smallest_bound(
-                eps,
-                num_users=t * self.batch_size,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                noise_std=noise,
-                lipschitz=self.clip_norm,
-                radius=self.radius,
-                loss=loss,
-                smoothness=problem.smoothness,
-                strong_convexity=problem.strong_convexity if loss == "convex" else 0.0,
-            )
-            return share * float(bound.delta)
+            if not self.random_stop and index is not None:
+                return float(self._later_deltas(problem, eps, np.array([t - index]))[0])
+            deltas = by_later_rounds(self._later_deltas(problem, eps, np.arange(t)), rounds)
+            return float(deltas.max() if index is None else deltas[t - index])
 
+        def epsilon(t: int, delta: float) -> float:
+            unused = index is not None and index > t
+            return 0.0 if unused else smallest_epsilon(lambda eps: delta_of(eps, t), delta)
+
+        seen = "the model after a uniformly random round only" if self.random_stop else "the last model only"
+        whose = "the record that loses most" if index is None else f"record {index}"
         return Guarantee(
-            "replace",
-            "the last model only",
-            f"federated.best with loss={loss!r}",
-            lambda t, delta: _smallest_epsilon(lambda eps: delta_of(eps, t), delta),
+            "replace", f"{seen}, for {whose}", "last_iterate.best, after each number of later rounds", epsilon
         )
 
+    def _later_deltas(self, problem: Problem, eps: float, later: NDArray[np.int64]) -> Array:
+        """Return upper bounds of delta for records that so many rounds follow."""
+        noise = self._noises(problem)[0]
+        theta = core.laplace_theta if self.noise == "laplace" else core.theta
+        image = 2.0 * self.radius + 2.0 * self.learning_rate * self.clip_norm
+        contracted = float(theta(eps, image / (self.learning_rate * noise)))
+        powers = theta(eps, 2.0 * self.clip_norm / noise) * contracted**later
+        any_loss: Array = powers * (1.0 + GAUSSIAN_TAIL * (64.0 + later.max()))
+        active = problem.lipschitz is None or problem.lipschitz > self.clip_norm
+        if active or not problem.convex or problem.smoothness is None or later.size > MOST_REFINED:
+            return any_loss
+        kind: dict[str, Any] = {"noise_scale" if self.noise == "laplace" else "noise_std": noise}
+        bound = smallest_bound(
+            eps,
+            index=1 + later.max() - later,
+            num_records=1 + later.max(),
+            learning_rate=self.learning_rate,
+            lipschitz=self.clip_norm,
+            smoothness=problem.smoothness,
+            strong_convexity=problem.strong_convexity,
+            diameter=2.0 * self.radius,
+            **kind,
+        )
+        smaller: Array = np.minimum(bound.delta, any_loss)
+        return smaller
 
-def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
-    """Return an epsilon at which delta_of is at most delta, within 1e-9 of the smallest, or infinity."""
-    if delta_of(0.0) <= delta:
-        return 0.0
-    good = Probe(1.0, delta_of(1.0) - delta)
-    while good.excess > 0:
-        if good.x > 5e5:
-            return math.inf
-        good = Probe(2 * good.x, delta_of(2 * good.x) - delta)
-    return float(narrow(lambda eps: delta_of(eps) - delta, good, Probe(0.0, math.inf), tolerance=1e-9).x)
+
+def _check_numbers(problem: Problem) -> None:
+    if problem.dimension > 1:
+        msg = f"Laplace noise is certified for models that are one number, not {problem.dimension}"
+        raise ValueError(msg)

@@ -51,6 +51,12 @@ def workspace(data, dimension, words, integers, floats):
 
 
 @inlined
+def of_round(factors, rnd):
+    """Return what a round's step or noise is multiplied by."""
+    return factors[min(rnd, factors.size - 1)]
+
+
+@inlined
 def step_size(rule, rnd, step):
     """Return the step size of a local step of a round, both from 0."""
     if rule.schedule == CYCLIC:
@@ -59,7 +65,7 @@ def step_size(rule, rnd, step):
         return rule.learning_rate / (rnd + 1)
     if rule.schedule == CONTINUOUS:
         return rule.learning_rate / (rnd * max(rule.local_steps, 1) + step + 1)
-    return rule.learning_rate
+    return rule.learning_rate * of_round(rule.step_factors, rnd)
 
 
 @inlined
@@ -194,7 +200,7 @@ def message(data, rule, at, client, rnd, run, seed, work, out):
         rate = step_size(rule, rnd, step)
         for j in range(out.size):
             out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
-    scale = rule.noise_scales[client]
+    scale = rule.noise_scales[client] * of_round(rule.noise_factors, rnd)
     if scale > 0.0:
         streams.start(work.stream, seed, streams.NOISE, run, rnd, client, 0)
         if rule.noise == LAPLACE:

@@ -119,7 +119,7 @@ def update(rule, state, mean, rnd, run, seed, stream):
         return finite
     if rule.release == STOPPED:
         streams.start(stream, seed, streams.STOP, run, 0, 0, 0)
-        if rnd > streams.below(stream, rule.rounds):
+        if rnd > rule.rounds - rule.stop_rounds + streams.below(stream, rule.stop_rounds):
             return finite
     losses.copy(w, state[RELEASED])
     return finite

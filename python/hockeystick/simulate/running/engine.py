@@ -23,8 +23,8 @@ class Engine:
 
     def __init__(self, rule: UpdateRule, seed: int, first_run: int, initial: Array, num_runs: int) -> None:
         self.rule, self.seed, self.first_run = rule, np.uint64(seed), first_run
-        self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.size))
-        self.states[:, [MODEL, RELEASED, HELPER, BASE]] = initial[np.newaxis, np.newaxis]
+        self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.shape[-1]))
+        self.states[:, [MODEL, RELEASED, HELPER, BASE]] = np.atleast_2d(initial)[:, np.newaxis]
         self.failed = np.zeros(num_runs, np.int64)  # the round, from 1, in which a run became non-finite
 
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:

@@ -35,7 +35,8 @@ class Result:
     models : ndarray
         What the algorithm releases after each of them; shape (records, num_runs, dimension), NaN where a run has diverged.
     last_iterates : ndarray
-        The last iterate of every run; shape (num_runs, dimension). Where a run has diverged, the last finite one.
+        The last iterate of every run; shape (num_runs, dimension). Where a run has diverged, the last finite one. Guarantees of a
+        random stop do not cover it.
     diverged : ndarray
         The round in which a run became non-finite, 0 if it did not; shape (num_runs,).
     """
@@ -110,8 +111,13 @@ class Result:
         shape = self.models.shape[:2]
         return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self, *, index: int | None = None) -> Guarantee:
         """Return what is certified about these runs, each for itself.
+
+        Parameters
+        ----------
+        index : int, optional
+            The record whose guarantee is asked, as in `Algorithm.guarantee`.
 
         Returns
         -------
@@ -123,15 +129,17 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        return self.algorithm.guarantee(self.problem, rounds=max(self.completed, 1))
+        return self.algorithm.guarantee(self.problem, rounds=max(self.completed, 1), index=index)
 
-    def epsilon(self, delta: float) -> Array:
+    def epsilon(self, delta: float, *, index: int | None = None) -> Array:
         """Return the certified epsilon of one run after every recorded round.
 
         Parameters
         ----------
         delta : float
             In [0, 1).
+        index : int, optional
+            The record whose epsilon is asked, as in `Algorithm.guarantee`.
 
         Returns
         -------
@@ -143,7 +151,7 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        guarantee = self.guarantee()
+        guarantee = self.guarantee(index=index)
         return np.array([guarantee.epsilon(int(t), delta) for t in self.recorded])
 
     def accountant(self, delta: float) -> Accountant | None:

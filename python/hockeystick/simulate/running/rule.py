@@ -55,10 +55,13 @@ class UpdateRule(NamedTuple):
     protocol_rate: float
     learning_rate: float
     schedule: int
+    step_factors: NDArray[np.float64]  # of the rounds; the last one counts for all later
+    noise_factors: NDArray[np.float64]  # likewise
     prox: float
     radius: float
     server: int
     release: int
+    stop_rounds: int  # STOPPED: the last ones, among which the stop is uniform
     mean_decay: float
     stage_starts: NDArray[np.int64]
     stage_scales: NDArray[np.float64]

@@ -11,14 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, real, scalar, thread_count
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, scalar, thread_count
 from hockeystick._numeric.printing import format_upper
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.result import Result
 from hockeystick.simulate.running.rule import RELEASED
+from hockeystick.simulate.running.starts import Start, starting_models
 
 if TYPE_CHECKING:
     from hockeystick.simulate.running.engine import Engine
@@ -36,7 +37,7 @@ def run(
     seed: int,
     num_runs: int = 1,
     first_run: int = 0,
-    initial: ArrayLike | None = None,
+    initial: Start = None,
     record_every: int | None = None,
     budget: tuple[float, float] | None = None,
     num_threads: int | None = None,
@@ -58,8 +59,9 @@ def run(
         How many runs. Their noise, batches and participants are independent of each other.
     first_run : int
         Number of the first run: runs 0 to 9 and then 10 to 19 are those of one call with 20.
-    initial : array_like, optional
-        Model to start from, shape (dimension,); by default `Problem.initial`.
+    initial : array_like or callable, optional
+        Model to start from, shape (dimension,), or (num_runs, dimension) with one for each run; or a law: a function that is given a
+        `numpy.random.Generator` for each run and returns a model. By default `Problem.initial`.
     record_every : int, optional
         Record the released model after every so many rounds, and after the last; by default only after the last.
     budget : tuple of (float, float), optional
@@ -113,7 +115,7 @@ def run(
     seed = check_seed(seed)
     num_runs = count_scalar("num_runs", num_runs)
     first_run = count_scalar("first_run", first_run, 0)
-    start = check_initial(initial, problem)
+    start = starting_models(initial, problem, seed, first_run, num_runs)
     every = rounds if record_every is None else count_scalar("record_every", record_every)
     if budget is not None:
         rounds = _affordable(algorithm, problem, rounds, budget)
@@ -188,17 +190,6 @@ def check_seed(seed: int) -> int:
         msg = f"seed must be an integer in [0, 2^64), not {seed}"
         raise ValueError(msg)
     return int(seed)
-
-
-def check_initial(initial: ArrayLike | None, problem: Problem) -> Array:
-    """Return a finite model of the problem's dimension."""
-    if initial is None:
-        return problem.initial()
-    model = real("initial", initial)
-    if model.shape != (problem.dimension,) or not np.isfinite(model).all():
-        msg = f"initial must be finite and of shape ({problem.dimension},), not {model!r}"
-        raise ValueError(msg)
-    return model
 
 
 def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[np.int64]:

@@ -12,7 +12,8 @@ from hockeystick._checks import Array, count_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.rule import MODEL
-from hockeystick.simulate.running.run import bar, check_initial, check_seed, record_rounds
+from hockeystick.simulate.running.run import bar, check_seed, record_rounds
+from hockeystick.simulate.running.starts import check_initial
 
 __all__ = ["Sensitivity", "sensitivity"]
 

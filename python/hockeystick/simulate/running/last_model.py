@@ -1,0 +1,76 @@
+"""Guarantees of one model: the last of a run, or that of a uniformly random round. Deltas become epsilons here.
+
+A run may be stopped by a budget, or be recorded before its last round. So a guarantee of a random stop among the planned rounds says
+after t of them the larger of two deltas: that of the model after min(stop, t) rounds, and that of a run for which t rounds were planned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hockeystick._checks import Array
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL
+from hockeystick._numeric.search import Probe, narrow
+
+__all__ = ["at_random_stop", "by_later_rounds", "running_sums", "smallest_epsilon"]
+
+
+def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
+    """Return an epsilon at which delta_of is at most delta, within 1e-9 of the smallest, or infinity."""
+    if delta_of(0.0) <= delta:
+        return 0.0
+    good = Probe(1.0, delta_of(1.0) - delta)
+    while good.excess > 0:
+        if good.x > 5e5:
+            return math.inf
+        good = Probe(2 * good.x, delta_of(2 * good.x) - delta)
+    return float(narrow(lambda eps: delta_of(eps) - delta, good, Probe(0.0, math.inf), tolerance=1e-9).x)
+
+
+def running_sums(first: Array, later: Array) -> Array:
+    """Return Theorem 2's sum after each round, rounded up: what it was, times the round's coefficient, and what the round adds."""
+    sums, total = np.empty(first.size), 0.0
+    for t, (added, kept) in enumerate(zip(first.tolist(), later.tolist(), strict=True)):
+        total = added + kept * total
+        sums[t] = total
+    sums *= 1.0 + GAUSSIAN_TAIL * (64.0 + first.size)
+    return sums
+
+
+def at_random_stop(deltas: Array, planned: int, suffix: float) -> float:
+    """Return the delta of a stop among the last ceil(suffix T) rounds, from the deltas after each of the rounds so far.
+
+    Parameters
+    ----------
+    deltas : ndarray
+        Delta of the model after round 1, ..., t.
+    planned : int
+        T, at least t.
+    suffix : float
+        In (0, 1].
+    """
+    done = deltas.size
+    worst = 0.0
+    for rounds in {planned, done}:
+        stops = np.arange(rounds - last_rounds(suffix, rounds) + 1, rounds + 1)
+        worst = max(worst, float(deltas[np.minimum(stops, done) - 1].mean()))
+    return worst * (1.0 + GAUSSIAN_TAIL)
+
+
+def by_later_rounds(deltas: Array, planned: int) -> Array:
+    """Return the delta at a uniformly random stop for the records that 0, 1, ... rounds follow, from their deltas after these.
+
+    A record with k later rounds shows nothing if the stop is before its own, and what j later rounds leave if j of them are run.
+    """
+    done, sums = deltas.size, np.cumsum(deltas)
+    unfinished = (sums - deltas + (planned - done + 1) * deltas) / planned
+    worst: Array = np.maximum(unfinished, sums / done) * (1.0 + GAUSSIAN_TAIL * (64.0 + done))
+    return worst
+
+
+def last_rounds(suffix: float, rounds: int) -> int:
+    """Return ceil(suffix rounds), at least 1; a product that is whole but for rounding is not rounded up."""
+    return max(1, math.ceil(suffix * rounds * (1.0 - GAUSSIAN_TAIL)))

@@ -1,0 +1,299 @@
+"""Schedules, random stops and starting laws of the simulator, and what is certified of the one model that is released."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("numba")
+
+import hockeystick as hs
+from hockeystick import federated, last_iterate, simulate
+from hockeystick.simulate.running import last_model
+
+FREE: dict[str, Any] = {"clip_norm": math.inf}
+AGGREGATOR: dict[str, Any] = {
+    "learning_rate": 0.8,
+    "clip_norm": 1.0,
+    "noise_std": 1.5,
+    "batch_size": 4,
+    "radius": 1.0,
+}
+PNSGD: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 0.5}
+USERS = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
+POOLED = simulate.synthetic("logistic", sizes=[12], num_features=3, seed=1)
+STEPS, NOISES = tuple(1 / t for t in range(1, 11)), tuple(1 + 0.1 * t for t in range(10))
+
+
+# What runs
+
+
+def test_schedule_of_steps_is_numpys() -> None:
+    """Without noise a quadratic in batches of all users is w - eta_t (w - mean), round by round."""
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    problem = simulate.Problem("quadratic", x, sizes=[1] * 6)
+    factors = (1.0, 0.25, 0.5)
+    algorithm = simulate.TrustedAggregator(learning_rate=0.4, batch_size=2, step_factors=factors, **FREE)
+    runs = simulate.run(algorithm, problem, rounds=3, seed=3, num_runs=300).last_iterates
+    expected = []
+    for order in itertools.permutations(range(6)):
+        w = np.zeros(2)
+        for t, factor in enumerate(factors):
+            w = w - 0.4 * factor * (w - x[list(order[2 * t : 2 * t + 2])].mean(axis=0))
+        expected.append(w)
+    distance = np.abs(runs[:, np.newaxis] - np.array(expected)).max(axis=-1)
+    assert distance.min(axis=1).max() < 1e-12
+    assert len(set(distance.argmin(axis=1))) > 50  # batches are random
+
+
+def test_schedule_of_noise() -> None:
+    """Linear losses: the variance of the last model is the sum of (eta_t sigma_t)^2/m."""
+    problem = simulate.Problem("linear", np.zeros((6, 1)), sizes=[1] * 6)
+    steps, noises = (1.0, 0.5, 2.0), (1.0, 3.0, 0.2)
+    algorithm = simulate.TrustedAggregator(
+        learning_rate=0.4, noise_std=0.7, batch_size=2, step_factors=steps, noise_factors=noises, **FREE
+    )
+    w = simulate.run(algorithm, problem, rounds=3, seed=3, num_runs=20_000).last_iterates[:, 0]
+    variance = sum((0.4 * a * 0.7 * b) ** 2 / 2 for a, b in zip(steps, noises, strict=True))
+    assert abs(w.mean()) < 4 * math.sqrt(variance / 20_000)
+    assert stats.kstest(w / math.sqrt(variance), "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("suffix", "least"), [(1.0, 1), (0.5, 3), (0.4, 4), (0.2, 5), (0.01, 5)])
+def test_stop_is_uniform_among_the_last_rounds(suffix: float, least: int) -> None:
+    """Noise-free linear losses tell the stop: rounds from the first of the suffix on, equally often."""
+    problem = simulate.Problem("linear", -np.ones((5, 1)), sizes=[1] * 5)
+    algorithm = simulate.TrustedAggregator(learning_rate=1.0, batch_size=1, random_stop=True, suffix=suffix, **FREE)
+    released = simulate.run(algorithm, problem, rounds=5, seed=2, num_runs=4000).models[-1, :, 0]
+    values, counts = np.unique(released, return_counts=True)
+    assert values.tolist() == list(range(least, 6))
+    assert len(counts) == 1 or stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_starting_law() -> None:
+    """A law is drawn for each run, the same for a run whichever others there are; an array has one start for each run."""
+    problem = simulate.Problem("linear", np.zeros((1, 2)))
+    still = simulate.ProjectedNoisySGD(learning_rate=1.0, **FREE)
+
+    def law(rng: np.random.Generator) -> np.ndarray:
+        return rng.uniform(-1, 1, size=2)
+
+    def starts(**changes: Any) -> np.ndarray:
+        return simulate.run(still, problem, **({"rounds": 1, "seed": 5, "initial": law} | changes)).last_iterates
+
+    together = starts(num_runs=2000)
+    assert stats.kstest(together.ravel(), "uniform", args=(-1, 2)).pvalue > 1e-3
+    assert np.array_equal(starts(first_run=7, num_runs=3), together[7:10])
+    assert not np.array_equal(starts(seed=6), together[:1])
+    given = np.arange(6.0).reshape(3, 2)
+    assert np.array_equal(starts(initial=given, num_runs=3), given)
+    for initial, words in (
+        (given, "initial must be finite and of shape (2, 2)"),
+        (lambda _: [math.nan, 0.0], "initial(generator) must be finite and of shape (2,)"),
+        (lambda _: 1.0, "initial(generator) must be finite and of shape (2,)"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            starts(initial=initial, num_runs=2)
+
+
+# What is certified
+
+
+@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
+@pytest.mark.parametrize(("suffix", "scheduled"), [(None, True), (1.0, True), (1.0, False), (0.3, True), (0.3, False)])
+def test_trusted_aggregator_by_rounds(loss: str, suffix: float | None, scheduled: bool) -> None:
+    """At the certified epsilon the theorem's delta, with all users in the run, is the delta asked, and never above it."""
+    clip = 1.0 if loss == "convex" else 0.5  # synthetic records have norm at most 1: clipping at .5 is active
+    schedules: dict[str, Any] = {"step_factors": STEPS, "noise_factors": NOISES} if scheduled else {}
+    stop: dict[str, Any] = {} if suffix is None else {"random_stop": True, "suffix": suffix}
+    algorithm = simulate.TrustedAggregator(**(AGGREGATOR | {"clip_norm": clip} | schedules | stop))
+    guarantee = algorithm.guarantee(USERS, rounds=10)
+    for delta in (1e-3, 1e-6):
+        epsilon = guarantee.epsilon(10, delta)
+        assert epsilon > 0
+        arguments: dict[str, Any] = {
+            "num_users": 40,
+            "batch_size": 4,
+            "learning_rate": 0.8 * np.array(STEPS) if scheduled else 0.8,
+            "noise_std": 1.5 * np.array(NOISES) if scheduled else 1.5,
+            "lipschitz": clip,
+            "radius": 1.0,
+            "loss": loss,
+        }
+        if suffix is None:
+            theorem = federated.trusted_aggregator(epsilon, **arguments)
+        else:
+            theorem = federated.trusted_aggregator_random_stop(epsilon, suffix=suffix, **arguments)
+        assert theorem <= delta
+        assert theorem == pytest.approx(delta, rel=1e-6)
+
+
+def test_fewer_rounds_than_planned() -> None:
+    """After t of T rounds the delta is the larger of those of min(stop, t) and of a stop among t, by enumeration."""
+    rng = np.random.default_rng(0)
+    for planned, done, suffix in itertools.product((1, 5, 10), (1, 3, 5), (1.0, 0.5, 0.1)):
+        if done > planned:
+            continue
+        deltas = np.sort(rng.random(done))
+        first = planned - math.ceil(suffix * planned) + 1
+        late = [deltas[min(stop, done) - 1] for stop in range(first, planned + 1)]
+        again = deltas[done - math.ceil(suffix * done) :]
+        expected = max(np.mean(late), np.mean(again))
+        computed = last_model.at_random_stop(deltas, planned, suffix)
+        assert expected <= computed <= expected * (1 + 1e-12)
+        falling = np.sort(deltas)[::-1]  # deltas after 0, 1, ... later rounds
+        worst = last_model.by_later_rounds(falling, planned)
+        for later in range(done):
+            index = done - later
+            stops = [falling[min(s, done) - index] if min(s, done) >= index else 0.0 for s in range(1, planned + 1)]
+            again = [falling[s - index] if s >= index else 0.0 for s in range(1, done + 1)]
+            expected = max(np.mean(stops), np.mean(again))
+            assert expected <= worst[later] <= expected * (1 + 1e-10)
+
+
+def test_sums_by_definition() -> None:
+    """Theorem 2's sum after each round, term by term, rounded up."""
+    rng = np.random.default_rng(1)
+    first, later = rng.random(7), rng.random(7)
+    for t, value in enumerate(last_model.running_sums(first, later), 1):
+        exact = math.fsum(first[s] * math.prod(later[s + 1 : t]) for s in range(t))
+        assert exact <= value <= exact * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("index", [1, 7, 12])
+def test_guarantee_of_a_record(noise: str, index: int) -> None:
+    """At the certified epsilon the smallest bound for the record is delta; Theorem 3 or 4 is never below; a record not yet used has 0."""
+    problem = simulate.synthetic("logistic", sizes=[12], num_features=1, seed=1) if noise == "laplace" else POOLED
+    algorithm = simulate.ProjectedNoisySGD(noise=noise, **PNSGD)
+    guarantee = algorithm.guarantee(problem, rounds=12, index=index)
+    assert guarantee.released == f"the last model only, for record {index}"
+    name = "noise_scale" if noise == "laplace" else "noise_std"
+    settings: dict[str, Any] = {
+        "index": index,
+        "num_records": 12,
+        "learning_rate": 0.5,
+        name: 2.0,
+        "lipschitz": 1.0,
+        "smoothness": problem.smoothness,
+        "diameter": 1.0,
+    }
+    theorem = getattr(last_iterate, f"pnsgd_{noise}")
+    for delta in (1e-2, 1e-6):
+        epsilon = guarantee.epsilon(12, delta)
+        if epsilon > 0:
+            assert delta * (1 - 1e-3) <= last_iterate.best(epsilon, **settings).delta <= delta
+        else:
+            assert last_iterate.best(0.0, **settings).delta <= delta
+        if epsilon > 1e-6:
+            assert theorem(epsilon - 1e-6, **settings) >= delta
+        everything = algorithm.guarantee(problem, rounds=12).epsilon(12, delta)
+        assert epsilon <= everything + 1e-8
+    assert guarantee.epsilon(index - 1, 1e-6) == 0 if index > 1 else True
+
+
+def test_last_record_is_plain_noise() -> None:
+    """No later round hides it: epsilon is that of two normal laws 2L/sigma apart."""
+    epsilon = simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=12, index=12).epsilon(12, 1e-3)
+    assert epsilon == pytest.approx(hs.gaussian_epsilon(1.0, 1e-3), rel=1e-8)
+    active = simulate.ProjectedNoisySGD(**(PNSGD | {"clip_norm": 0.1})).guarantee(POOLED, rounds=12, index=12)
+    assert active.epsilon(12, 1e-3) == pytest.approx(hs.gaussian_epsilon(0.1, 1e-3), rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("index", [None, 1, 6, 12])
+def test_random_stop(index: int | None) -> None:
+    """The mean over stops of the bound for the later rounds; below Theorem 5 for the worst record, and below composition."""
+    algorithm = simulate.ProjectedNoisySGD(random_stop=True, **PNSGD)
+    guarantee = algorithm.guarantee(POOLED, rounds=12, index=index)
+    settings: dict[str, Any] = {
+        "num_records": 12,
+        "learning_rate": 0.5,
+        "noise_std": 2.0,
+        "lipschitz": 1.0,
+        "smoothness": POOLED.smoothness,
+        "diameter": 1.0,
+    }
+    delta = 1e-3
+    epsilon = guarantee.epsilon(12, delta)
+    theorem_5 = last_iterate.pnsgd_gaussian_random_stop(epsilon, **settings)
+    assert theorem_5 >= delta * (1 - 1e-6) or index not in {None, 1}
+    last = 12 - (index or 1)
+    later = [last_iterate.best(epsilon, index=12 - k, **settings).delta for k in range(last + 1)]
+    assert sum(later) / 12 == pytest.approx(delta, rel=1e-5)
+    plain = simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=12)
+    assert epsilon < plain.epsilon(12, delta)
+    two_passes = algorithm.guarantee(POOLED, rounds=13)
+    assert two_passes.released == "all models, for the record that loses most"
+
+
+def test_result_forwards_the_record() -> None:
+    """A result answers for one record after every recorded round; other algorithms say that they have no such guarantee."""
+    result = simulate.run(simulate.ProjectedNoisySGD(**PNSGD), POOLED, rounds=12, seed=1, record_every=4)
+    epsilons = result.epsilon(1e-3, index=6)
+    assert epsilons[0] == 0
+    assert epsilons[1] > epsilons[2] > 0
+    assert result.guarantee(index=6).epsilon(12, 1e-3) == epsilons[2]
+    with pytest.raises(
+        simulate.NoGuaranteeError, match="TrustedAggregator has one guarantee for all records, none for index=3"
+    ):
+        simulate.TrustedAggregator(**AGGREGATOR).guarantee(USERS, rounds=10, index=3)
+    with pytest.raises(simulate.NoGuaranteeError, match="nothing is certified for index=3 in more rounds"):
+        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=13, index=3)
+    with pytest.raises(ValueError, match="index must be at most num_records"):
+        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=12, index=13)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"step_factors": (1.0, 0.0)}, "step_factors[1] must be positive and finite, not 0.0"),
+        ({"noise_factors": (-1.0,)}, "noise_factors[0] must be positive and finite, not -1.0"),
+        ({"noise_factors": [1.0]}, "noise_factors must be a tuple of numbers"),
+        ({"random_stop": 1}, "random_stop must be True or False, not 1"),
+        ({"suffix": 0.0}, "suffix must lie in (0, 1], not 0.0"),
+        ({"suffix": 0.5}, "suffix must be 1 without a random stop, not 0.5"),
+    ],
+)
+def test_refused(changes: dict[str, Any], words: str) -> None:
+    """Settings outside their domains are named."""
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
+        simulate.TrustedAggregator(**(AGGREGATOR | changes))
+
+
+def test_schedule_is_long_enough() -> None:
+    """A schedule with fewer rounds than planned is refused, not continued."""
+    algorithm = simulate.TrustedAggregator(step_factors=(1.0, 0.5), **AGGREGATOR)
+    with pytest.raises(ValueError, match=re.escape("rounds must be at most the length of step_factors (2), not 3")):
+        simulate.run(algorithm, USERS, rounds=3, seed=1)
+
+
+def test_simulated_laws_stay_below() -> None:
+    """An attack on the random stop: the share of runs above a threshold never differs by more than epsilon and delta allow."""
+    vectors = np.full((4, 1), 0.3)
+    settings: dict[str, Any] = {
+        "learning_rate": 0.5,
+        "clip_norm": 1.0,
+        "noise_std": 0.5,
+        "batch_size": 1,
+        "radius": 0.6,
+    }
+    algorithm = simulate.TrustedAggregator(random_stop=True, step_factors=(1.0, 0.5, 0.5, 0.3), **settings)
+    models = []
+    for value in (1.0, -1.0):
+        data = np.concatenate([vectors[:3], [[value]]])
+        problem = simulate.Problem("linear", data, sizes=[1] * 4)
+        models.append(simulate.run(algorithm, problem, rounds=4, seed=4, num_runs=40_000).models[-1, :, 0])
+    guarantee = algorithm.guarantee(problem, rounds=4)
+    for delta in (0.3, 0.2, 0.1, 0.03):
+        epsilon = guarantee.epsilon(4, delta)
+        for threshold in np.linspace(-0.59, 0.59, 40):
+            for sign in (1, -1):
+                p, q = (np.mean(sign * m > sign * threshold) for m in models)
+                assert p - math.exp(epsilon) * q <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
+                assert q - math.exp(epsilon) * p <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
