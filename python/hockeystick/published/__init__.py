@@ -54,8 +54,20 @@ from hockeystick.published.isrl.rounds import (
     multistage_schedule,
     shuffle_composed_delta,
 )
-from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, xi_aggregate
-from hockeystick.published.isrl.theorems import min_batch_size, noisy_mb_sgd_sigma, one_pass_sigma, step_size_convex
+from hockeystick.published.isrl.shuffling import (
+    shuffle_composed_epsilon,
+    shuffle_rounds,
+    shuffle_vector_sum,
+    shuffled_mb_sgd_sigma,
+)
+from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, unequal_silos_rounds, xi_aggregate
+from hockeystick.published.isrl.theorems import (
+    min_batch_size,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    step_size_convex,
+    uniform_stability,
+)
 from hockeystick.published.trusted_aggregator import (
     trusted_aggregator_delta,
     trusted_aggregator_excess_risk,
@@ -92,6 +104,10 @@ __all__ = [
     "sampling_probability",
     "shuffle_amplification",
     "shuffle_composed_delta",
+    "shuffle_composed_epsilon",
+    "shuffle_rounds",
+    "shuffle_vector_sum",
+    "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
     "silo_xi",
     "step_size_convex",
@@ -99,6 +115,8 @@ __all__ = [
     "tradeoff_upper_bound",
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
+    "unequal_silos_rounds",
+    "uniform_stability",
     "user_level_to_isrl",
     "utility_loss_constant",
     "utility_loss_upper_bound",
