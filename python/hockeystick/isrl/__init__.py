@@ -62,6 +62,7 @@ from hockeystick.isrl.rounds import (
     multistage_schedule,
 )
 from hockeystick.isrl.shuffle import clone_bound, shuffle_amplification, shuffle_amplification_composed
+from hockeystick.isrl.shuffle_epsilon import shuffled_mb_sgd_epsilon
 from hockeystick.isrl.shuffle_noise import ShuffledNoise, shuffled_mb_sgd_sigma
 from hockeystick.isrl.shuffled_one_pass import sdp_batch_size_sc, sdp_one_pass_rate_sc
 from hockeystick.isrl.shuffled_rounds import shuffle_rounds
@@ -163,6 +164,7 @@ __all__ = [
     "shuffle_rate",
     "shuffle_rounds",
     "shuffle_vector_sum",
+    "shuffled_mb_sgd_epsilon",
     "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
     "smoothing_parameter",

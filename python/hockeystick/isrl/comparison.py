@@ -118,7 +118,7 @@ def compare_rates(
     takes = size | {"silos_per_round": silos, "smoothness": smoothness}
     differ = {"gradient_std": gradient_std, "heterogeneity": heterogeneity}
     rows = [*_inter_silo(takes, least, differ, delta), *_shuffled(takes, least, differ, delta)]
-    return [ComparedRates(*row[:-1], float(row[-1])) for row in rows]
+    return [ComparedRates(about, name, upper, lower, float(rounds)) for about, name, upper, lower, rounds in rows]
 
 
 def _without(arguments: Arguments, *names: str) -> Arguments:
