@@ -252,3 +252,12 @@ def test_rates_side_by_side() -> None:
     for row in table:
         assert row.upper.value >= row.lower.value
         assert row.rounds >= 1
+
+
+def test_rate_of_the_empirical_risk() -> None:
+    """Theorems 4.1 and F.1: the private term alone."""
+    setting = {"lipschitz": 1.5, "diameter": 2.0, "silos_per_round": 10, "num_records": 2000, "dimension": 50, **BUDGET}
+    rate = isrl.erm_rate(**setting)
+    close((rate.statistical, rate.private), (0.0, 3 * math.sqrt(D_ * LOG) / (EPS * N * math.sqrt(M))))
+    rate = isrl.erm_rate(**setting, strong_convexity=0.2)
+    close((rate.statistical, rate.private), (0.0, L**2 / 0.2 * D_ * LOG / ((EPS * N) ** 2 * M)))
