@@ -37,6 +37,19 @@ def test_shuffled_sgd_of_the_specification() -> None:
                 close(value, expected, rel=2e-6)
 
 
+def test_epsilon_of_shuffled_sgd() -> None:
+    """The noise for a target is certified at that target, nearly; few silos leave what each promises alone."""
+    many = {"lipschitz": 1.0, "num_records": 1, "num_silos": 10**6, "silos_per_round": 10**6, "rounds": 100}
+    noise = isrl.shuffled_mb_sgd_sigma(**many, epsilon=0.5, delta=1e-6).noise_std
+    alone = isrl.noisy_mb_sgd_epsilon(
+        noise_std=noise, lipschitz=1.0, num_records=1, batch_size=1, rounds=100, delta=1e-6
+    )
+    found = isrl.shuffled_mb_sgd_epsilon(**many, noise_std=noise, delta=1e-6)
+    assert found <= min(0.5 * (1 + 2e-4), alone)
+    few = many | {"num_silos": 50, "silos_per_round": 50}
+    assert isrl.shuffled_mb_sgd_epsilon(**few, noise_std=noise, delta=1e-6) == alone
+
+
 def test_shuffled_round_of_the_specification() -> None:
     """One round of the composed examples has the specification's epsilon."""
     one = isrl.shuffle_amplification(0.005, 1e-15, num_silos=10_000, num_records=100, slack=1e-9)

@@ -285,6 +285,23 @@ def test_draws_with_replacement_have_their_mechanism():
     assert expected > isrl.noisy_mb_sgd_epsilon(**silo)
 
 
+def test_shuffled_gaussian_messages():
+    """One record of each silo in a round: the shuffler's guarantee; otherwise that of every silo, which shuffling cannot weaken."""
+    problem = simulate.Problem("linear", np.ones((60, 1)), sizes=[2] * 30)
+    settings: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 8.0}
+    once = simulate.NoisyMinibatchSGD(
+        **settings, records=simulate.FixedSize(1), clients=simulate.FixedSize(20), shuffled=True
+    )
+    silos = {"num_records": 2, "num_silos": 30, "silos_per_round": 20, "rounds": 5}
+    expected = isrl.shuffled_mb_sgd_epsilon(**silos, noise_std=8.0, lipschitz=1.0, delta=1e-5)
+    found = once.guarantee(problem, rounds=5)
+    assert found.epsilon(5, 1e-5) == expected
+    assert found.released.startswith("the shuffled messages")
+    plain = simulate.NoisyMinibatchSGD(**settings, records=simulate.FixedSize(2), shuffled=True)
+    alone = simulate.NoisyMinibatchSGD(**settings, records=simulate.FixedSize(2))
+    assert plain.guarantee(problem, rounds=5).epsilon(5, 1e-5) == alone.guarantee(problem, rounds=5).epsilon(5, 1e-5)
+
+
 def test_budget_stops_before_it_is_exceeded():
     """The last round keeps the budget, one more would not; a budget that allows no round, or is spent, is refused."""
     guarantee = SGD.guarantee(SILOS, rounds=50)

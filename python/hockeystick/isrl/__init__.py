@@ -8,6 +8,12 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
+from hockeystick.isrl.acceleration import (
+    AcceleratedParameters,
+    accelerated_parameters,
+    multistage_bound,
+    multistage_rate,
+)
 from hockeystick.isrl.batch_counts import (
     binomial_mechanism_delta,
     calibrate_binomial_b,
@@ -27,9 +33,11 @@ from hockeystick.isrl.budgets import (
     tv_transfer,
     user_level_to_isrl,
 )
+from hockeystick.isrl.comparison import ComparedRates, compare_rates
 from hockeystick.isrl.composition import (
     advanced_composition,
     compositionality_constant,
+    deletion_to_group,
     parallel_composition,
     per_round_budget,
     subsampling_amplification,
@@ -54,7 +62,10 @@ from hockeystick.isrl.rounds import (
     multistage_schedule,
 )
 from hockeystick.isrl.shuffle import clone_bound, shuffle_amplification, shuffle_amplification_composed
+from hockeystick.isrl.shuffle_epsilon import shuffled_mb_sgd_epsilon
 from hockeystick.isrl.shuffle_noise import ShuffledNoise, shuffled_mb_sgd_sigma
+from hockeystick.isrl.shuffled_one_pass import sdp_batch_size_sc, sdp_one_pass_rate_sc
+from hockeystick.isrl.shuffled_rounds import shuffle_rounds
 from hockeystick.isrl.silos import (
     Participation,
     ReweightedConstants,
@@ -75,11 +86,20 @@ from hockeystick.isrl.steps import (
     step_size_convex,
     step_size_stich,
 )
+from hockeystick.isrl.thresholds import communication_gain, harmless_heterogeneity, smoothing_parameter
+from hockeystick.isrl.unequal_silos import (
+    unequal_silos_empirical_rate,
+    unequal_silos_rate,
+    unequal_silos_rounds,
+    unequal_silos_step,
+)
 from hockeystick.isrl.vector_bits import calibrate_vector_bits, vector_sum_mse
 from hockeystick.isrl.vector_noise import vector_sum_delta, vector_sum_epsilon
 
 __all__ = [
+    "AcceleratedParameters",
     "Budget",
+    "ComparedRates",
     "Heterogeneity",
     "MoreauEnvelope",
     "Participation",
@@ -87,6 +107,7 @@ __all__ = [
     "ReweightedConstants",
     "ShuffledNoise",
     "Stage",
+    "accelerated_parameters",
     "acsa_bound",
     "advanced_composition",
     "averaging_weights",
@@ -95,11 +116,15 @@ __all__ = [
     "calibrate_binomial_b",
     "calibrate_vector_bits",
     "clone_bound",
+    "communication_gain",
+    "compare_rates",
     "compositionality_constant",
+    "deletion_to_group",
     "erm_rate",
     "erm_rounds",
     "excess_risk_rate_iid",
     "group_privacy",
+    "harmless_heterogeneity",
     "harmonic_participation",
     "heterogeneity",
     "hybrid_user_level_rate",
@@ -110,6 +135,8 @@ __all__ = [
     "mb_sgd_rounds",
     "mean_noise_std",
     "moreau_envelope",
+    "multistage_bound",
+    "multistage_rate",
     "multistage_schedule",
     "noisy_gradient_variance",
     "noisy_mb_sgd_accountant",
@@ -129,17 +156,26 @@ __all__ = [
     "risk_lower_bound",
     "sampled_mean_variance",
     "sdp_batch_size",
+    "sdp_batch_size_sc",
     "sdp_one_pass_rate",
+    "sdp_one_pass_rate_sc",
     "shuffle_amplification",
     "shuffle_amplification_composed",
     "shuffle_rate",
+    "shuffle_rounds",
     "shuffle_vector_sum",
+    "shuffled_mb_sgd_epsilon",
     "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
+    "smoothing_parameter",
     "step_size_convex",
     "step_size_stich",
     "subsampling_amplification",
     "tv_transfer",
+    "unequal_silos_empirical_rate",
+    "unequal_silos_rate",
+    "unequal_silos_rounds",
+    "unequal_silos_step",
     "uniform_stability",
     "user_level_to_isrl",
     "vector_sum_delta",

@@ -16,6 +16,7 @@ DOMAINS = {
             "diameter",
             "radius",
             "distance_squared",
+            "effective_noise",
             "epsilon",
             "initial_gap",
             "learning_rate",

@@ -213,3 +213,39 @@ def compositionality_constant(epsilons: ArrayLike, epsilon: float) -> Result:
     """
     eps = vector("epsilons", STRICT.non_negative("epsilons", epsilons))
     return float(np.linalg.norm(eps)) / positive_scalar("epsilon", epsilon)
+
+
+def deletion_to_group(epsilon: ArrayLike, delta: ArrayLike) -> Budget:
+    """Return the guarantee of a group, from its nearness to one distribution that does not know the group.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        How near every input's output is to the reference distribution, >= 0.
+    delta : array_like
+        The same, in [0, 1].
+
+    Returns
+    -------
+    Budget
+        2 epsilon, and (1 + e^epsilon) delta, at most 1, for any two inputs.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Definition 9 of Lowy and Razaviyayn 2023 and the sentence after it: P(S) <= e^eps R(S) + d <= e^eps (e^eps Q(S) + d) + d.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> print("{:.1f} {:.4g}".format(*isrl.deletion_to_group(0.5, 1e-6)))
+    1.0 2.649e-06
+    """
+    epsilon, delta = broadcast(STRICT.non_negative("epsilon", epsilon), STRICT.probability("delta", delta))
+    with np.errstate(over="ignore", invalid="ignore"):
+        grown = np.where(delta == 0, 0.0, (1.0 + np.exp(epsilon)) * delta)
+    return Budget((2.0 * epsilon)[()], np.minimum(grown, 1.0)[()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, choice
+from hockeystick._checks import STRICT, Array, choice
 from hockeystick.isrl.arguments import checked
 from hockeystick.isrl.rates import Notion, Problem, Rate, rate_of
 
@@ -25,6 +25,7 @@ def risk_lower_bound(
     strong_convexity: ArrayLike = 0.0,
     problem: Problem = "population",
     notion: Notion = "isrl",
+    matched: bool = False,
 ) -> Rate:
     r"""Return the rate below which no private algorithm can bring the excess risk.
 
@@ -44,6 +45,8 @@ def risk_lower_bound(
         Whose excess risk; the empirical has no statistical term.
     notion : {"isrl", "central"}
         Inter-silo record-level privacy of C-compositional algorithms, or central privacy.
+    matched : bool
+        Whether L is about mu D, of the same order. Then the private term of the strongly convex central bound has the factor L^2/mu in place of LD.
 
     Returns
     -------
@@ -54,7 +57,7 @@ def risk_lower_bound(
     Raises
     ------
     ValueError
-        If an argument is outside its domain.
+        If an argument is outside its domain, or matched is asked for where that bound is not stated.
 
     Notes
     -----
@@ -87,9 +90,18 @@ def risk_lower_bound(
         STRICT.require(
             lambda e, n: e <= np.sqrt(n), "epsilon must be at most sqrt(num_silos)", epsilon=epsilon, num_silos=silos
         )
+    _check_matched(matched, central, convexity)
+    scale = lipschitz**2 / convexity if matched else lipschitz * diameter
     total = records * silos
     reach = np.sqrt(dimension) / (epsilon * (total if central else records * np.sqrt(silos) * c**2))
-    private = lipschitz * diameter * np.minimum(1.0, np.where(convexity > 0, reach**2, reach))
+    private = scale * np.minimum(1.0, np.where(convexity > 0, reach**2, reach))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistical = np.where(convexity > 0, phi**2 / (convexity * total), phi * diameter / np.sqrt(total))
     return rate_of(statistical if population else np.zeros_like(private), private)
+
+
+def _check_matched(matched: bool, central: bool, convexity: Array) -> None:
+    """Check that the factor L^2/mu is asked for where it is stated."""
+    if matched and not (central and (convexity > 0).all()):
+        msg = f"matched must be False unless notion is 'central' and strong_convexity positive, not {matched}"
+        raise ValueError(msg)

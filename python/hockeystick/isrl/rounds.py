@@ -113,7 +113,7 @@ def erm_rounds(
     diameter : array_like, optional
         Diameter D of the domain; needed for convex smooth losses.
     initial_gap : array_like, optional
-        Excess objective Delta of the start; needed where strong_convexity is positive.
+        Excess objective Delta of the start; needed for strongly convex smooth losses.
     smoothness : array_like, optional
         beta; without it the losses are not smooth.
     strong_convexity : array_like
@@ -122,8 +122,8 @@ def erm_rounds(
     Returns
     -------
     ndarray or float
-        The larger of :math:`\sqrt{(\beta D/L)\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)}}` (without smoothness :math:`\sqrt
-        M\epsilon n/\sqrt{d\ln(1/\delta)}`, for mu > 0 :math:`\sqrt\kappa\ln(\Delta\mu M\epsilon^2n^2/(L^2d))`) and
+        The larger of :math:`\sqrt{(\beta D/L)\sqrt M\epsilon n/\sqrt{d\ln(1/\delta)}}` (without smoothness, whatever mu, :math:`\sqrt
+        M\epsilon n/\sqrt{d\ln(1/\delta)}`; with it for mu > 0 :math:`\sqrt\kappa\ln(\Delta\mu M\epsilon^2n^2/(L^2d))`) and
         :math:`\epsilon^2n^2/(Kd\ln(1/\delta))`, the latter unless MK = Nn; at least 1.
 
     Raises
@@ -133,8 +133,8 @@ def erm_rounds(
 
     Notes
     -----
-    Theorems F.1 and F.2 of Lowy and Razaviyayn 2023, F.1.1 with beta D/L in place of its root. For M < N the silos' heterogeneity
-    needs further rounds.
+    Theorems F.1 and F.2 of Lowy and Razaviyayn 2023, F.1.1 with beta D/L in place of its root, F.2.2 without the logarithm that it does not
+    state. For M < N the silos' heterogeneity needs further rounds.
 
     Examples
     --------
@@ -167,10 +167,10 @@ def erm_rounds(
     )
     log = np.log(1.0 / delta)
     sampled = np.where(silos * batch < all_silos * records, (epsilon * records) ** 2 / (batch * dimension * log), 0.0)
-    if (convexity > 0).any():
+    if smoothness is not None and (convexity > 0).any():
         beta, gap, convexity = checked(
-            smoothness=_needed("smoothness", smoothness, "strong_convexity is positive"),
-            initial_gap=_needed("initial_gap", initial_gap, "strong_convexity is positive"),
+            smoothness=smoothness,
+            initial_gap=_needed("initial_gap", initial_gap, "smoothness is given and strong_convexity is positive"),
             strong_convexity=STRICT.positive("strong_convexity", convexity),
         )
         private = gap * convexity * silos * (epsilon * records / lipschitz) ** 2 / dimension

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from scipy.optimize import minimize_scalar
 
 from hockeystick._checks import at_most, count_scalar, non_negative_scalar, scalar
-from hockeystick._numeric.rounding import PENALTY, UP
+from hockeystick._numeric.rounding import HANDFUL, PENALTY, UP
 from hockeystick.isrl.binomial_moments import Window, log_moment_of_vectors, window
 
 __all__ = ["vector_sum_delta", "vector_sum_epsilon"]
@@ -66,15 +66,17 @@ class _Sum:
         variance = self.trials * self.probability * (1.0 - self.probability)
         return math.sqrt(2.0 * max(-log_delta, 0.1) * variance / self.rounds) / self.levels
 
-    def moment(self, at: Window, order: float) -> float:
-        return self.rounds * log_moment_of_vectors(at, order, self.dimension)
+    def exponent(self, at: Window, order: float, more: float) -> float:
+        """Return an upper bound of the logarithm of all rounds' moment and K, plus another term."""
+        moment, penalty = self.rounds * log_moment_of_vectors(at, order, self.dimension) * UP, _penalty(order)
+        return moment + penalty + more + HANDFUL * (moment + abs(penalty) + abs(more))
 
     def epsilon(self, delta: float, share: float) -> float:
         at = self.window(share * delta)
         if at is None or self.cut(at) >= delta:
             return math.inf
         log_delta = math.log((delta - self.cut(at)) / UP)
-        value = lambda order: (self.moment(at, order) + _penalty(order) - log_delta) / order * UP
+        value = lambda order: self.exponent(at, order, -log_delta) / order * UP
         return max(_best_order(value, self.start(log_delta)), 0.0)
 
     def delta(self, epsilon: float, spent: float) -> float:
@@ -82,7 +84,7 @@ class _Sum:
         if at is None:
             return 1.0
         start = max(self.start(-1.0), self.start(math.log(spent)) / 2.0)
-        value = lambda order: self.moment(at, order) + _penalty(order) - order * epsilon / UP
+        value = lambda order: self.exponent(at, order, -order * epsilon)
         return min((math.exp(min(_best_order(value, start), 0.0)) + self.cut(at)) * UP, 1.0)
 
 

@@ -59,8 +59,20 @@ from hockeystick.published.isrl.rounds import (
     multistage_schedule,
     shuffle_composed_delta,
 )
-from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, xi_aggregate
-from hockeystick.published.isrl.theorems import min_batch_size, noisy_mb_sgd_sigma, one_pass_sigma, step_size_convex
+from hockeystick.published.isrl.shuffling import (
+    shuffle_composed_epsilon,
+    shuffle_rounds,
+    shuffle_vector_sum,
+    shuffled_mb_sgd_sigma,
+)
+from hockeystick.published.isrl.silo_noise import silo_noise_sigmas, silo_xi, unequal_silos_rounds, xi_aggregate
+from hockeystick.published.isrl.theorems import (
+    min_batch_size,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    step_size_convex,
+    uniform_stability,
+)
 from hockeystick.published.pnsgd import pnsgd_gaussian_random_stop, pnsgd_rdp
 from hockeystick.published.random_stop import random_stop_excess_risk_rate
 from hockeystick.published.trusted_aggregator import (
@@ -111,6 +123,10 @@ __all__ = [
     "sampling_probability",
     "shuffle_amplification",
     "shuffle_composed_delta",
+    "shuffle_composed_epsilon",
+    "shuffle_rounds",
+    "shuffle_vector_sum",
+    "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
     "silo_xi",
     "step_size_convex",
@@ -119,6 +135,8 @@ __all__ = [
     "trusted_aggregator",
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
+    "unequal_silos_rounds",
+    "uniform_stability",
     "user_level_to_isrl",
     "utility_loss_constant",
     "utility_loss_upper_bound",

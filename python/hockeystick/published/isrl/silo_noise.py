@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, same_length, vector
 from hockeystick.isrl import harmonic_participation
+from hockeystick.isrl.arguments import checked
 from hockeystick.published.isrl.theorems import require_within_theorem
 
-__all__ = ["silo_noise_sigmas", "silo_xi", "xi_aggregate"]
+__all__ = ["silo_noise_sigmas", "silo_xi", "unequal_silos_rounds", "xi_aggregate"]
 
 
 def silo_xi(*, num_records: ArrayLike, epsilons: ArrayLike, deltas: ArrayLike, rounds: ArrayLike) -> Array:
@@ -119,3 +120,56 @@ def xi_aggregate(xi: ArrayLike, participation: Mapping[int, float]) -> Result:
     tops = np.array([values[:number].mean() for number in participation])
     root = float(np.sqrt(np.array(list(participation.values())) @ tops**2))
     return min(root / means.harmonic_square, float(values[0]) / means.harmonic)
+
+
+def unequal_silos_rounds(
+    *,
+    smoothness: ArrayLike,
+    diameter: ArrayLike,
+    lipschitz: ArrayLike,
+    num_records: ArrayLike,
+    silos_per_round: ArrayLike,
+    dimension: ArrayLike,
+    effective_noise: ArrayLike,
+) -> Result:
+    r"""Return the rounds that the proof of Theorem H.1 prints for convex losses: a term is inverted, so that they are too few.
+
+    Parameters
+    ----------
+    smoothness, diameter, lipschitz, num_records, silos_per_round, dimension, effective_noise : array_like
+        As in `hockeystick.isrl.unequal_silos_rounds`.
+
+    Returns
+    -------
+    ndarray or float
+        :math:`(\beta D/L)\min(\sqrt{Mn_{\min}}, \sqrt{dT}) + \min(n_{\min}M, 1/(dT))`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Counterexample: beta D/L = 10^6, M n_min = 10^4 and dT = 10^-2 give 10^5 + 100 rounds, where beta D^2/R is then 10 L D and the rate 0.11 L D.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl, published
+    >>> setting = dict(smoothness=1e6, diameter=1.0, lipschitz=1.0, num_records=100, silos_per_round=100)
+    >>> noise = dict(dimension=10, effective_noise=1e-3)
+    >>> print(round(published.unequal_silos_rounds(**setting, **noise)), round(isrl.unequal_silos_rounds(**setting, **noise)))
+    100100 10000100
+    """
+    beta, diameter, lipschitz, records, silos, dimension, noise = checked(
+        smoothness=smoothness,
+        diameter=diameter,
+        lipschitz=lipschitz,
+        num_records=num_records,
+        silos_per_round=silos_per_round,
+        dimension=dimension,
+        effective_noise=effective_noise,
+    )
+    whole, private = records * silos, dimension * noise
+    printed = beta * diameter / lipschitz * np.sqrt(np.minimum(whole, private)) + np.minimum(whole, 1.0 / private)
+    return printed[()]

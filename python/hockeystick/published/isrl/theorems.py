@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import STRICT, Array, Result
 from hockeystick.isrl.arguments import checked
 
-__all__ = ["min_batch_size", "noisy_mb_sgd_sigma", "one_pass_sigma", "step_size_convex"]
+__all__ = [
+    "min_batch_size",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "step_size_convex",
+    "uniform_stability",
+]
 
 
 def require_within_theorem(epsilon: Array, delta: Array) -> None:
@@ -198,3 +204,69 @@ def step_size_convex(
     private = eps * records * np.sqrt(silos / (number * dimension))
     shrunk = np.minimum(np.minimum(1.0, private), np.sqrt(records * silos / number))
     return np.minimum(1.0 / beta, diameter / (lipschitz * np.sqrt(number)) * shrunk)[()]
+
+
+def uniform_stability(
+    *,
+    lipschitz: ArrayLike,
+    rounds: ArrayLike,
+    learning_rate: ArrayLike,
+    num_records: ArrayLike,
+    silos_per_round: ArrayLike,
+    smoothness: ArrayLike,
+    strong_convexity: ArrayLike = 0.0,
+) -> Result:
+    r"""Return the stability that Lemma D.2 prints: sound, and N/M times that of `hockeystick.isrl.uniform_stability`.
+
+    Parameters
+    ----------
+    lipschitz, rounds, learning_rate : array_like
+        L, R, eta; eta at most 1/smoothness.
+    num_records, silos_per_round : array_like
+        n, M.
+    smoothness, strong_convexity : array_like
+        beta, mu; mu in [0, beta].
+
+    Returns
+    -------
+    ndarray or float
+        :math:`2L^2R\eta/(nM)`, and for mu > 0 :math:`4L^2/(\mu(Mn - 1))`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain; for mu > 0 the print asks for M > 1 and n > 1.
+
+    Examples
+    --------
+    >>> from hockeystick import published
+    >>> alpha = published.uniform_stability(
+    ...     lipschitz=1.0, rounds=100, learning_rate=0.1, num_records=1000, silos_per_round=10, smoothness=1.0
+    ... )
+    >>> print(f"{alpha:.6f}")
+    0.002000
+    """
+    lipschitz, number, rate, records, silos, beta, convexity = checked(
+        lipschitz=lipschitz,
+        rounds=rounds,
+        learning_rate=learning_rate,
+        num_records=num_records,
+        silos_per_round=silos_per_round,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+    )
+    STRICT.require(
+        lambda e, b: e * b <= 1 + 1e-12,
+        "learning_rate must be at most 1/smoothness",
+        learning_rate=rate,
+        smoothness=beta,
+    )
+    STRICT.require(
+        lambda least, mu: (least > 1) | (mu == 0),
+        "silos_per_round and num_records must exceed 1 if strong_convexity is positive",
+        smallest=np.minimum(silos, records),
+        strong_convexity=convexity,
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strong = 4.0 * lipschitz**2 / (convexity * (silos * records - 1.0))
+    return np.where(convexity > 0, strong, 2.0 * lipschitz**2 * number * rate / (records * silos))[()]

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from hockeystick._checks import scalar
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
+from hockeystick.isrl import shuffled_mb_sgd_epsilon
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
-from hockeystick.simulate.running.participation import Participation
+from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
 
 __all__ = ["NoisyMinibatchSGD"]
+
+
+def guarantee_of_shuffled(algorithm: NoisyMinibatchSGD, problem: Problem, alone: Guarantee) -> Guarantee:
+    """Return the guarantee of shuffled messages where one record of each silo is drawn in a round, and that of every silo otherwise.
+
+    The shuffler's needs silos that are alike in size and noise, and a known number of them.
+    """
+    released = "the shuffled messages of every round, and so all models"
+    samplers = set(each_silo("records", algorithm.records, problem))
+    noises, sizes = set(algorithm._noises(problem)), set(problem.sizes or ())
+    known = isinstance(algorithm.clients, (EveryRound, FixedSize))
+    if not (samplers <= {FixedSize(1), WithReplacement(1)} and known and len(noises) == len(sizes) == 1):
+        return dataclasses.replace(alone, released=released)
+    setting: dict[str, Any] = {
+        "noise_std": noises.pop(),
+        "lipschitz": algorithm.clip_norm,
+        "num_records": sizes.pop(),
+        "num_silos": problem.num_silos,
+        "silos_per_round": int(algorithm.clients._expected(problem.num_silos)),
+    }
+
+    def epsilon(rounds: int, delta: float) -> float:
+        if delta == 0.0:
+            return alone.epsilon(rounds, delta)
+        return shuffled_mb_sgd_epsilon(**setting, rounds=rounds, delta=delta)
+
+    return Guarantee("replace", released, "isrl.shuffled_mb_sgd_epsilon", epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +62,8 @@ class NoisyMinibatchSGD(Algorithm):
         Which silos take part in a round; all by default.
     radius : float
         Of the ball that models are projected onto.
+    shuffled : bool
+        Whether a shuffler hides which silo sent which message, so that the guarantee is for who sees the shuffled messages.
     strong_convexity : float
         mu: the model before round r, from 0, counts (1 - mu learning_rate)^-(r+1) times in the mean; 0 for the plain mean.
 
@@ -47,6 +79,7 @@ class NoisyMinibatchSGD(Algorithm):
 
     records: Records
     clients: Participation = ALL
+    shuffled: bool = False
     strong_convexity: float = 0.0
 
     def __post_init__(self) -> None:
@@ -68,4 +101,5 @@ class NoisyMinibatchSGD(Algorithm):
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds
-        return self._each_message(problem, self.records)
+        alone = self._each_message(problem, self.records)
+        return guarantee_of_shuffled(self, problem, alone) if self.shuffled else alone

@@ -9,7 +9,7 @@ import math
 
 from hockeystick.simulate.kernels import inlined, kernel, reassociated
 
-LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK = range(6)
+LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE = range(8)
 LINEAR_IN_RECORD = LOGISTIC  # the last kind that is
 
 
@@ -136,6 +136,16 @@ def _backward(data, w, x, units, out):
 
 
 @kernel
+def _smoothed(data, score, label):
+    """Return the slope of a loss's envelope, and the loss; `curvature` is the envelope's parameter."""
+    if data.kind == HINGE:
+        sign = 2.0 * label - 1.0
+        missing = 1.0 - sign * score
+        return -sign * min(max(data.curvature * missing, 0.0), 1.0), max(missing, 0.0)
+    return min(max(data.curvature * (score - label), -1.0), 1.0), abs(score - label)
+
+
+@kernel
 def gradient(data, w, row, units, out):
     """Write the gradient of a record's loss, and return the loss; `units` has room for hidden units and outputs."""
     x, label = data.features[row], data.labels[row]
@@ -145,6 +155,11 @@ def gradient(data, w, row, units, out):
         for j in range(x.size):
             out[j] = factor * x[j]
         return _score_loss(data.kind, score, label)
+    if data.kind >= HINGE:
+        factor, loss = _smoothed(data, dot(x, w), label)
+        for j in range(x.size):
+            out[j] = factor * x[j]
+        return loss
     if data.kind == QUADRATIC:
         total = 0.0
         for j in range(x.size):
@@ -161,7 +176,7 @@ def gradient(data, w, row, units, out):
 def predict(data, w, row, units):
     """Return the class that a model gives a record."""
     x = data.features[row]
-    if data.kind <= LINEAR_IN_RECORD:
+    if data.kind <= LINEAR_IN_RECORD or data.kind == HINGE:
         return 1 if dot(x, w) > 0.0 else 0
     _forward(data, w, x, units)
     logits, best = units[data.hidden :], 0

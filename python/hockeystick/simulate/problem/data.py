@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real, scalar
-from hockeystick.simulate.problem.problem import CLASSIFIERS, Loss, Problem
+from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, Loss, Problem
 
 __all__ = ["dirichlet_silos", "load", "synthetic"]
 
@@ -67,7 +67,7 @@ def synthetic(
     num_features = count_scalar("num_features", num_features)
     counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
     spread = scalar("heterogeneity", heterogeneity, lambda x: 0 <= x < math.inf, "be non-negative and finite")
-    classes = 1 if loss not in CLASSIFIERS or loss == "logistic" else count_scalar("num_classes", num_classes, 2)
+    classes = 1 if loss not in CLASSIFIERS or loss in TWO_CLASSES else count_scalar("num_classes", num_classes, 2)
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(num_features, classes)) * 3
     features, labels = [], []
@@ -91,7 +91,7 @@ def synthetic(
 
 def _labels(loss: Loss, scores: Array, rng: np.random.Generator) -> Array:
     """Draw labels from the model; of those that have classes, by Gumbel's trick."""
-    if loss == "logistic":
+    if loss in TWO_CLASSES:
         return np.asarray(rng.random(len(scores)) < 1 / (1 + np.exp(-scores[:, 0])), dtype=np.float64)
     if loss in CLASSIFIERS:
         return np.asarray(np.argmax(scores + rng.gumbel(size=scores.shape), axis=1), dtype=np.float64)

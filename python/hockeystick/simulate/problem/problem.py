@@ -15,10 +15,12 @@ from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
 
-Loss: TypeAlias = Literal["linear", "least_squares", "logistic", "quadratic", "softmax", "network"]
+Loss: TypeAlias = Literal["linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"]
 LOSSES: tuple[Loss, ...] = get_args(Loss)  # in the order of kernels/losses.py
-CONVEX = ("linear", "least_squares", "logistic", "quadratic", "softmax")
-CLASSIFIERS = ("logistic", "softmax", "network")
+CONVEX = ("linear", "least_squares", "logistic", "quadratic", "softmax", "hinge", "absolute")
+CLASSIFIERS = ("logistic", "softmax", "network", "hinge")
+TWO_CLASSES = ("logistic", "hinge")
+SMOOTHED = ("hinge", "absolute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,11 @@ class Problem:
 
     Parameters
     ----------
-    loss : {"linear", "least_squares", "logistic", "quadratic", "softmax", "network"}
+    loss : {"linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"}
         With features x, label y and model w: :math:`\langle x, w\rangle`; :math:`\frac12(\langle x, w\rangle - y)^2`; logistic
         regression, y in {0, 1}; :math:`\frac\beta2\|w - x\|^2`; multinomial logistic regression; a network with one layer of
-        tanh units and softmax outputs.
+        tanh units and softmax outputs; :math:`\max(0, 1 - (2y - 1)\langle x, w\rangle)`, y in {0, 1}; :math:`|\langle x, w\rangle - y|`. The last two
+        are not smooth: gradients are those of a Moreau envelope, losses their own.
     features : array_like
         Shape (records, features), finite: the records of the first silo, then those of the second, ...
     labels : array_like, optional
@@ -42,10 +45,10 @@ class Problem:
     hidden : int
         Units of the hidden layer of "network".
     curvature : float
-        The beta of "quadratic", positive.
+        The beta of "quadratic", and the smoothness of the envelope of "hinge" and "absolute"; positive.
     feature_bound : float, optional
         A public bound of the norm of every record's features, checked. Smoothness and Lipschitz constant come from it, and so
-        do the guarantees that need them: what is read off the data protects nobody.
+        do the guarantees that need them: what is read off the data protects nobody. "hinge" and "absolute" need it.
 
     Raises
     ------
@@ -53,6 +56,12 @@ class Problem:
         If a silo is empty, a number is not finite, a label is not a class, or shapes do not match.
     TypeError
         If an argument is of the wrong type.
+
+    Notes
+    -----
+    With B = `feature_bound`, the envelope is taken of the loss as a function of the score, with the parameter b = curvature/B^2. As a function
+    of the model it is convex, `curvature`-smooth, B-Lipschitz, and at most 1/(2b) = B^2/(2 curvature) below the loss: what Lemma D.7 of Lowy and Razaviyayn 2023
+    gives for L = B. `isrl.smoothing_parameter` chooses `curvature`.
 
     Examples
     --------
@@ -80,7 +89,7 @@ class Problem:
         if len(labels) != len(features):
             msg = f"Length of labels ({len(labels)}) must match number of records ({len(features)})"
             raise ValueError(msg)
-        if self.labels is None and self.loss in ("least_squares", *CLASSIFIERS):
+        if self.labels is None and self.loss in ("least_squares", "absolute", *CLASSIFIERS):
             msg = f"labels must be given for loss={self.loss!r}"
             raise ValueError(msg)
         offsets = _offsets(self.sizes, len(features))
@@ -94,6 +103,11 @@ class Problem:
             if norms.max() > bound * (1 + 1e-12):
                 msg = f"feature_bound must be at least the norm of every record's features, {norms.max()}, not {bound}"
                 raise ValueError(msg)
+        elif self.loss in SMOOTHED:
+            msg = f"feature_bound must be given for loss={self.loss!r}, whose smoothing depends on it"
+            raise ValueError(msg)
+        if self.loss in SMOOTHED:
+            curvature /= bound**2
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
@@ -103,7 +117,7 @@ class Problem:
     def _outputs(self, labels: Array) -> int:
         if self.loss not in CLASSIFIERS:
             return 1
-        largest = 2 if self.loss == "logistic" else self.num_classes
+        largest = 2 if self.loss in TWO_CLASSES else self.num_classes
         if largest is None:
             largest = max(2, int(labels.max()) + 1)
         largest = count_scalar("num_classes", largest, 2)
@@ -112,7 +126,7 @@ class Problem:
             index = int(np.argmin(good))
             msg = f"labels[{index}] must be an integer in [0, {largest - 1}], not {labels[index]}"
             raise ValueError(msg)
-        return 1 if self.loss == "logistic" else largest
+        return 1 if self.loss in TWO_CLASSES else largest
 
     @property
     def num_silos(self) -> int:
@@ -140,8 +154,8 @@ class Problem:
     @property
     def smoothness(self) -> float | None:
         """Lipschitz constant of every record's gradient by `feature_bound`, or None where none is known."""
-        if self.loss == "quadratic":
-            return float(self.data.curvature)
+        if self.loss in ("quadratic", *SMOOTHED):
+            return float(self.curvature)
         if self.loss == "linear":
             return 0.0
         if self.feature_bound is None or self.loss == "network":
@@ -156,8 +170,10 @@ class Problem:
     @property
     def lipschitz(self) -> float | None:
         """Bound of every record's gradient everywhere by `feature_bound`, or None where none is known."""
-        factor = {"linear": 1.0, "logistic": 1.0, "softmax": math.sqrt(2.0)}.get(self.loss)
-        return None if factor is None or self.feature_bound is None else factor * self.feature_bound
+        factor = {"softmax": math.sqrt(2.0)} | dict.fromkeys(("linear", "logistic", *SMOOTHED), 1.0)
+        if self.feature_bound is None or self.loss not in factor:
+            return None
+        return factor[self.loss] * self.feature_bound
 
     def initial(self) -> Array:
         """Return the model that runs start from: zeros; for a network, fixed random weights that do not depend on the data.

@@ -27,7 +27,7 @@ class Data(NamedTuple):
     kind: int
     outputs: int
     hidden: int
-    curvature: float
+    curvature: float  # of a smoothed loss, the parameter of the envelope
     features: NDArray[np.float64]  # (records, features)
     labels: NDArray[np.float64]  # (records,)
     norms: NDArray[np.float64]  # (records,), of the features

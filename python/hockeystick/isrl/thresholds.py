@@ -1,0 +1,208 @@
+"""What a rate tolerates, and what it saves, up to constants: heterogeneity of the silos, rounds of communication, smoothing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import STRICT, Result, choice
+from hockeystick.isrl.arguments import checked, left_out
+from hockeystick.isrl.batches import average_noise
+from hockeystick.isrl.rates import Problem, erm_rate, excess_risk_rate_iid
+
+__all__ = ["communication_gain", "harmless_heterogeneity", "smoothing_parameter"]
+
+
+def harmless_heterogeneity(
+    *,
+    gradient_std: ArrayLike,
+    num_records: ArrayLike,
+    silos_per_round: ArrayLike,
+    num_silos: ArrayLike,
+    smoothness: ArrayLike,
+    lipschitz: ArrayLike,
+    dimension: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    diameter: ArrayLike = 1.0,
+    strong_convexity: ArrayLike = 0.0,
+    shuffled: bool = False,
+) -> Result:
+    r"""Return the heterogeneity up to which it costs a single pass nothing, in order, that not all silos take part.
+
+    Parameters
+    ----------
+    gradient_std, num_records, silos_per_round, num_silos, smoothness, lipschitz, dimension, epsilon, delta : array_like
+        As in `one_pass_rate`, or in `sdp_one_pass_rate` if shuffled.
+    diameter : array_like
+        D; not used where strong_convexity is positive.
+    strong_convexity : array_like
+        mu, in [0, smoothness].
+    shuffled : bool
+        Whether messages are shuffled.
+
+    Returns
+    -------
+    ndarray or float
+        The upsilon at which the participation term of the rate is the sum of the other two; infinite where all silos take part.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Remarks E.1 and G.1 of Lowy and Razaviyayn 2023. The convex case of G.1 prints :math:`(d\ln(d/\delta))^{3/10}`, where its own rate gives
+    :math:`(d\ln^2(d/\delta))^{3/10}`.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> most = isrl.harmless_heterogeneity(
+    ...     gradient_std=1.0,
+    ...     num_records=2000,
+    ...     silos_per_round=10,
+    ...     num_silos=20,
+    ...     smoothness=10.0,
+    ...     lipschitz=1.0,
+    ...     dimension=50,
+    ...     epsilon=0.5,
+    ...     delta=1e-6,
+    ...     diameter=1.0,
+    ... )
+    >>> print(f"{most:.4f}")
+    0.7456
+    """
+    phi, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, diameter, convexity = checked(
+        gradient_std=gradient_std,
+        num_records=num_records,
+        silos_per_round=silos_per_round,
+        num_silos=num_silos,
+        smoothness=smoothness,
+        lipschitz=lipschitz,
+        dimension=dimension,
+        epsilon=epsilon,
+        delta=delta,
+        diameter=diameter,
+        strong_convexity=strong_convexity,
+    )
+    noise = average_noise(dimension, epsilon, delta, records, silos, shuffled=shuffled)
+    convex = (beta**2 * lipschitz**3 * diameter**2) ** 0.2 * noise**0.6 * np.sqrt(silos)
+    convex += phi * (beta * diameter / lipschitz) ** 0.2 / (np.sqrt(records) * noise**0.2)
+    with np.errstate(divide="ignore"):
+        root = np.sqrt(beta / convexity)
+        private = (
+            dimension * np.log(1.0 / delta) * (lipschitz / (epsilon * records)) ** 2 / (silos if shuffled else 1.0)
+        )
+        strong = np.sqrt(root * (phi**2 / records + root * private))
+        return (np.where(convexity > 0, strong, convex) / np.sqrt(left_out(silos, all_silos)))[()]
+
+
+def communication_gain(
+    *,
+    silos_per_round: ArrayLike,
+    num_records: ArrayLike,
+    batch_size: ArrayLike,
+    dimension: ArrayLike,
+    epsilon: ArrayLike,
+) -> Result:
+    r"""Return by which factor, in order, accelerated noisy mini-batch SGD needs fewer rounds than the algorithm of Girgis et al. 2021.
+
+    Parameters
+    ----------
+    silos_per_round, num_records, batch_size, dimension : array_like
+        M, n, K, d.
+    epsilon : array_like
+        Inter-silo record-level budget, positive.
+
+    Returns
+    -------
+    ndarray or float
+        :math:`\min(\sqrt M\epsilon n/\sqrt d, MK)`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Remark F.1 of Lowy and Razaviyayn 2023, for all silos in every round: with fewer, `erm_rounds` is too small where silos differ.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> gain = isrl.communication_gain(
+    ...     silos_per_round=25, num_records=1000, batch_size=100, dimension=10, epsilon=1.0
+    ... )
+    >>> print(f"{gain:.1f}")
+    1581.1
+    """
+    silos, records, batch, dimension, epsilon = checked(
+        silos_per_round=silos_per_round,
+        num_records=num_records,
+        batch_size=batch_size,
+        dimension=dimension,
+        epsilon=epsilon,
+    )
+    return np.minimum(np.sqrt(silos / dimension) * epsilon * records, silos * batch)[()]
+
+
+def smoothing_parameter(
+    *,
+    lipschitz: ArrayLike,
+    diameter: ArrayLike,
+    silos_per_round: ArrayLike,
+    num_records: ArrayLike,
+    dimension: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    strong_convexity: ArrayLike = 0.0,
+    problem: Problem = "population",
+) -> Result:
+    r"""Return the smoothness beta of the Moreau envelope that costs no more, in order, than the rate.
+
+    Parameters
+    ----------
+    lipschitz, diameter, silos_per_round, num_records, dimension, epsilon, delta, strong_convexity : array_like
+        As in `excess_risk_rate_iid`.
+    problem : {"population", "empirical"}
+        Whose excess risk: Theorem D.2 or F.2.
+
+    Returns
+    -------
+    ndarray or float
+        The beta at which L^2/beta is the rate, `excess_risk_rate_iid` or `erm_rate`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Lowy and Razaviyayn 2023: the proof of Theorem D.2; that of F.2 prints :math:`\epsilon n\sqrt ML/(\sqrt dD)` and :math:`\mu M\epsilon^2n^2/d`, which is this
+    without the logarithm of delta. The envelope is at most L^2/(2 beta) below the loss (`moreau_envelope`).
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> beta = isrl.smoothing_parameter(
+    ...     lipschitz=1.0, diameter=2.0, silos_per_round=25, num_records=1000, dimension=10, epsilon=1.0, delta=1e-5
+    ... )
+    >>> print(f"{beta:.3f}")
+    59.028
+    """
+    rate = excess_risk_rate_iid if choice("problem", problem, ("population", "empirical")) == "population" else erm_rate
+    found = rate(
+        lipschitz=lipschitz,
+        diameter=diameter,
+        silos_per_round=silos_per_round,
+        num_records=num_records,
+        dimension=dimension,
+        epsilon=epsilon,
+        delta=delta,
+        strong_convexity=strong_convexity,
+    )
+    return (STRICT.positive("lipschitz", lipschitz) ** 2 / found.value)[()]
