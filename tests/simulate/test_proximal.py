@@ -69,6 +69,17 @@ def test_guarantee() -> None:
     assert guarantee.released == "the averaged model of every round"
 
 
+def test_sensitivity_is_below_the_limits_of_table_3() -> None:
+    """Two models, or two data sets, drift by at most prox/(prox - L) times the gap, and 2V/(m prox), up to the tolerance."""
+    problem = simulate.synthetic("logistic", sizes=[3] * 4, num_features=4, seed=3)
+    adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
+    algorithm = simulate.NoisyFedProx(**(EXACT | {"clip_norm": 0.4, "noise_std": 0.1, "prox": 2.0, "tolerance": 1e-11}))
+    gap = simulate.sensitivity(algorithm, problem, adjacent, rounds=6, seed=1, num_runs=5)
+    assert np.all(gap.data <= 2 * 0.4 / (4 * 2.0) * (1 + 1e-12))
+    assert np.all(gap.model[1:] <= 2.0 / (2.0 - 0.25) * gap.total[:-1] + 2e-11)
+    assert gap.data.min() > 0
+
+
 def test_attained_by_linear_losses() -> None:
     """Linear losses move the exact minimiser by V/prox, so that gamma is attained."""
     problem = simulate.Problem("linear", [[0.5], [0.5]], sizes=[1, 1])
