@@ -89,3 +89,10 @@ def test_federated_step() -> None:
     assert gap + distortion.expected_utility_loss_additive_noise(0.01, 2, weights=FAIR) == pytest.approx(1.135)
     noisy = distortion.distort_parameters(np.zeros(10_000), 0.25, np.random.default_rng(5))
     assert noisy.std() == pytest.approx(0.5, rel=0.05)
+
+
+def test_near_optimal_set() -> None:
+    """Definition C.1 by hand: who is within the tolerance of the best, on either side, the ends included."""
+    utilities = [1.0, 0.875, 0.5, 1.125]
+    assert distortion.near_optimal_set(utilities, 0.125, best_utility=1.0).tolist() == [0, 1, 3]
+    assert distortion.near_optimal_set(utilities, 0.0, best_utility=0.75).tolist() == []

@@ -13,7 +13,12 @@ from hockeystick.cli import main
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
     name: (DOCS / room / f"{name}.md").read_text(encoding="utf-8")
-    for room, name in (("isrl", "isrl"), ("distortion", "distortion"), ("federated", "planning"))
+    for room, name in (
+        ("isrl", "isrl"),
+        ("distortion", "distortion"),
+        ("federated", "planning"),
+        ("papers", "fdp_fedavg"),
+    )
 }
 BLOCKS = [
     pytest.param(block, id=f"{name}-{index}")

@@ -172,6 +172,28 @@ def test_own_row_with_its_factor_suffices(epsilon: float, delta: float, rounds: 
     assert hs.gdp_delta(mu, epsilon) <= delta
 
 
+@pytest.mark.parametrize("num_clients", [50, 100])
+@pytest.mark.parametrize("noise_std", [1e-3, 1e-2, 1e-1, 1.0])
+@pytest.mark.parametrize("local_steps", [50, 100, 200])
+def test_settings_of_table_6(num_clients: int, noise_std: float, local_steps: int) -> None:
+    """At clip norm 10 and steps of .01 every cell has epsilon above 400 at 1e-5, and linear losses attain it: no analysis could say less."""
+    rounds = 30_000 // local_steps
+    apart = 2 * 10 * 0.01 * local_steps * rounds / num_clients  # of two linear losses' last models
+    deviation = noise_std * math.sqrt(rounds / num_clients)
+    mu = mp.mpf(apart / deviation)
+    epsilon = federated.fedavg_epsilon(
+        1e-5, rounds=rounds, local_steps=local_steps, num_clients=num_clients, clip_norm=10.0, noise_std=noise_std,
+        smoothness=1.0, learning_rate=0.01,
+    )  # fmt: skip
+    assert epsilon > 403
+    with mp.workdps(40):
+        for factor, above in ((1 - 1e-9, True), (1 + 1e-9, False)):
+            eps = mp.mpf(float(epsilon)) * factor
+            log_second = eps + mp.log(mp.erfc((eps / mu + mu / 2) / mp.sqrt(2)) / 2)
+            delta = mp.erfc((eps / mu - mu / 2) / mp.sqrt(2)) / 2 - mp.exp(log_second)
+            assert (delta > 1e-5) == above
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [

@@ -74,9 +74,8 @@ def test_repr_rebuilds(algorithm):
     assert pickle.loads(pickle.dumps(algorithm)) == algorithm
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "schedule"), [("fedavg", "constant"), ("fedavg", "continuous"), ("fedprox", "constant")]
-)
+@pytest.mark.parametrize("schedule", ["constant", "cyclic", "stagewise", "continuous"])
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
 def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     """Data sensitivity is at most gamma_t, model sensitivity at most rho_t times the gap before, and their sum bounds the gap."""
     rate, local, rounds = 0.4, 4, 12
@@ -84,13 +83,14 @@ def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
     settings: dict[str, Any] = {"learning_rate": rate, "local_steps": local, "clip_norm": 0.4, "noise_std": 0.1}
     smoothness, prox = 0.25, 2.0
-    step = np.arange(rounds)[:, np.newaxis] * local + np.arange(1, local + 1)
-    rates = rate / step if schedule == "continuous" else np.full((rounds, local), rate)
+    t, k = np.arange(rounds)[:, np.newaxis], np.arange(local)
+    divisors = {"constant": np.ones_like(t + k), "cyclic": 0 * t + k + 1, "stagewise": t + 0 * k + 1}
+    rates = rate / divisors.get(schedule, t * local + k + 1)
     if algorithm == "fedprox":
-        tested: simulate.NoisyFedAvg = simulate.NoisyFedProx(**settings, prox=prox)
+        tested: simulate.NoisyFedAvg = simulate.NoisyFedProx(**settings, schedule=schedule, prox=prox)
         rho = np.ones(rounds)
-        for _ in range(local):
-            rho = (1 - rate * (prox - smoothness)) * rho + rate * prox
+        for eta in rates.T:
+            rho = (1 - eta * (prox - smoothness)) * rho + eta * prox
     else:
         tested = simulate.NoisyFedAvg(**settings, schedule=schedule)
         rho = np.prod(1 + rates * smoothness, axis=1)

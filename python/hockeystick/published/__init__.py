@@ -18,6 +18,7 @@ from hockeystick.published.distortion.bounds import (
     privacy_leakage,
     privacy_leakage_upper_bound,
 )
+from hockeystick.published.distortion.sampling import SamplingConditions, sampling_conditions, sampling_probability
 from hockeystick.published.distortion.tradeoffs import (
     TradeoffConditions,
     distortion_ratio,
@@ -28,7 +29,6 @@ from hockeystick.published.distortion.tradeoffs import (
 from hockeystick.published.distortion.utility import (
     bias_gap_bound,
     sampled_update_variance,
-    sampling_probability,
     utility_loss_constant,
     utility_loss_upper_bound,
     variance_gap_bound,
@@ -85,6 +85,7 @@ from hockeystick.published.warning import UnsoundBoundWarning
 __all__ = [
     "DistortionHistory",
     "HeuristicNoise",
+    "SamplingConditions",
     "StepSizeBounds",
     "TradeoffConditions",
     "UnsoundBoundWarning",
@@ -120,6 +121,7 @@ __all__ = [
     "random_stop_excess_risk_rate",
     "run_near_optimal_utility_fl",
     "sampled_update_variance",
+    "sampling_conditions",
     "sampling_probability",
     "shuffle_amplification",
     "shuffle_composed_delta",

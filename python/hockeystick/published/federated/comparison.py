@@ -6,12 +6,13 @@ The table has orders only: O and Omega with all constants left out. What stands 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Result, broadcast, choice
+from hockeystick._checks import STRICT, Array, Result, broadcast, choice
 from hockeystick.kernels import q_inv
 from hockeystick.published.federated.rows import PAPER
 from hockeystick.published.warning import warn_unsound
@@ -103,7 +104,7 @@ def compared_noise_std(
         )  # fmt: skip
     warn_unsound(f"Table 4 {PAPER} has orders without their constants", "hockeystick.federated.fedavg_epsilon")
     odds = -np.log(small)
-    growth = {
+    growth: dict[str, Callable[[], Array]] = {
         "wei2020": lambda: np.sqrt(total**2 - clients * uploads**2) / clients,
         "shi2021": lambda: total * np.sqrt(steps * odds),
         "zhang2021": lambda: np.sqrt((total + clients * steps) * odds) / clients,
@@ -185,7 +186,7 @@ def compared_rdp(
         STRICT.positive("strong_convexity", strong_convexity),
     )
     warn_unsound(f"Table 4 {PAPER} has orders without their constants", "hockeystick.federated.fedavg_gdp")
-    growth = {
+    growth: dict[str, Callable[[], Array]] = {
         "zhang2022": lambda: total * steps,
         "bastianello2024": lambda: bound / convexity**2 * -np.expm1(-convexity * total),
         "sun2024": lambda: (2.0 - 1.0 / total) / clients,

@@ -33,6 +33,8 @@ PLAIN: dict[str, Any] = {
     "step_factors": np.ones(1),
     "noise_factors": np.ones(1),
     "prox": 0.0,
+    "tolerance": 0.0,
+    "reach": math.inf,
     "server": STEP,
     "release": LAST,
     "mean_decay": 1.0,

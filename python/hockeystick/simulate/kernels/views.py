@@ -65,6 +65,8 @@ def borrow_rule(rule):
         borrow(rule.step_factors),
         borrow(rule.noise_factors),
         rule.prox,
+        rule.tolerance,
+        rule.reach,
         rule.radius,
         rule.server,
         rule.release,

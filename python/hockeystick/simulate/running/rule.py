@@ -58,6 +58,8 @@ class UpdateRule(NamedTuple):
     step_factors: NDArray[np.float64]  # of the rounds; the last one counts for all later
     noise_factors: NDArray[np.float64]  # likewise
     prox: float
+    tolerance: float  # of the proximal problem's gradient; 0: all local steps are taken
+    reach: float  # by how much a client's model may move in a round
     radius: float
     server: int
     release: int
