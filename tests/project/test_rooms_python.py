@@ -35,9 +35,9 @@ LAYERS = {
     "interop": "_checks _numeric kernels mechanisms correlated_noise accounting",
     "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
     "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
-    "utility": "_checks _numeric kernels _hidden_states last_iterate isrl federated simulate",
+    "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
     "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
-    "plot": "_checks _numeric sweep",
+    "plot": "_checks _numeric utility sweep",
     "report": "_numeric sweep plot",
     "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report",
 }

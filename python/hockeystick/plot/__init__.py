@@ -1,4 +1,4 @@
-"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies."""
+"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies; and of all analyses of a training."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import choice
 from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick.plot.analysis_lines import analyses
 from hockeystick.plot.scales import Scale, is_geometric
 from hockeystick.sweep.plan import units
 from hockeystick.sweep.plan.functions import UNSOUND, printer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from hockeystick.sweep.view.slices import Drawn, View
 
-__all__ = ["heat_map", "line_plot", "plot_sweep"]
+__all__ = ["analyses", "heat_map", "line_plot", "plot_sweep"]
 
 DOTS_PER_INCH = 150
 

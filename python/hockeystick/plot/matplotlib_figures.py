@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hockeystick._numeric.printing import format_upper
-from hockeystick.plot.scales import Array, Scale, is_wide, value_ends
+from hockeystick.plot.scales import Array, Line, Scale, is_wide, value_ends
 
 try:
     from matplotlib.axes import Axes
@@ -28,6 +28,16 @@ FEW = 8  # so many values along an axis get a tick each
 # Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
+MARKERS = (
+    "o",
+    "s",
+    "^",
+    "D",
+    "v",
+    "P",
+    "X",
+    "*",
+)  # these do without dashes, too, which say that a formula is only printed
 
 Printer: TypeAlias = Callable[[float, str], str]  # how a value is written into its cell
 
@@ -105,6 +115,28 @@ def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str
             panel.set_ylabel(next(iter(series)))
         else:
             panel.legend()
+    return figure
+
+
+def epsilon_lines(rounds: Array, lines: Sequence[Line], *, title: str) -> Figure:
+    """Draw epsilon over the rounds, both in logarithms; a line that is only printed is dashed."""
+    figure, (panel,) = _figure(1, title)
+    figure.set_size_inches(8.6, 5.0)
+    colours = (*CURVES, "#000000", "#808080")
+    for number, line in enumerate(lines):
+        shown = np.where(np.isfinite(line.values) & (line.values > 0), line.values, np.nan)
+        panel.plot(
+            rounds,
+            shown,
+            "--" if line.printed else "-",
+            color=colours[number % len(colours)],
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=6,
+            label=textwrap.fill(line.label, 34),
+        )
+    panel.set(xscale="log", yscale="log", xlabel="rounds", ylabel="privacy parameter ε (nats)")
+    panel.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize="small", handlelength=3.4)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,14 @@ Array = NDArray[np.float64]
 
 WIDE = 100.0  # a positive range wider than this ratio is drawn on a log scale
 DEPTH = 1e-20  # a log scale goes down to this share of the greatest value: a delta of 1e-300 would flatten the rest
+
+
+class Line(NamedTuple):
+    """A named line of a picture, of a formula that is only printed or not."""
+
+    label: str
+    values: Array
+    printed: bool
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and
 say so. What holds, under the same names, is in `hockeystick.last_iterate`, `hockeystick.federated`, `hockeystick.isrl`,
-`hockeystick.distortion` and `hockeystick.utility`. Nothing outside this package calls it.
+`hockeystick.distortion` and `hockeystick.utility`. Nothing outside this package calls it but `hockeystick.utility.analyses`, to
+show it beside what holds.
 """
 
 from __future__ import annotations

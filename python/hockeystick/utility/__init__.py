@@ -12,15 +12,19 @@ from hockeystick.utility.planning import Plan, Setting, plan
 from hockeystick.utility.random_stop import random_stop_excess_risk_rate
 from hockeystick.utility.random_stop_convex import random_stop_excess_risk_convex
 from hockeystick.utility.rates import RatePair, RiskRates, risk_rates
+from hockeystick.utility.side_by_side import Analyses, Analysis, analyses
 from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
+    "Analyses",
+    "Analysis",
     "Comparison",
     "Plan",
     "RatePair",
     "RiskRates",
     "Row",
     "Setting",
+    "analyses",
     "compare",
     "plan",
     "random_stop_excess_risk_convex",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -172,7 +173,7 @@ def fedavg(problem: Problem, local_steps: int, *, averaged: int) -> Setting:
 
     So many uploads are averaged before anybody sees them: all, or 1 where each is seen.
     """
-    training = {
+    training: dict[str, Any] = {
         "rounds": problem.max_rounds,
         "local_steps": local_steps,
         "num_clients": averaged,
@@ -188,7 +189,7 @@ def fedavg(problem: Problem, local_steps: int, *, averaged: int) -> Setting:
 def fedprox(problem: Problem, local_steps: int) -> Setting:
     """Return the same for Noisy-FedProx, with a proximal coefficient of twice the smoothness."""
     prox = PROX * problem.smoothness
-    training = {
+    training: dict[str, Any] = {
         "rounds": problem.max_rounds,
         "local_steps": local_steps,
         "num_clients": problem.num_silos,

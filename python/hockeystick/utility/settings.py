@@ -132,7 +132,12 @@ def batches(problem: Problem, pool: Pool) -> Iterator[Candidate]:
 
 
 def _noisy_batches(problem: Problem, pool: Pool, rounds: int, batch: int) -> Setting:
-    training = {"lipschitz": problem.lipschitz, "num_records": pool.num_records, "batch_size": batch, "rounds": rounds}
+    training: dict[str, Any] = {
+        "lipschitz": problem.lipschitz,
+        "num_records": pool.num_records,
+        "batch_size": batch,
+        "rounds": rounds,
+    }
     full = rounded_up(
         one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, epsilon=problem.epsilon, delta=problem.delta)
         * math.sqrt(rounds)

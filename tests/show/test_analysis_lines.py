@@ -1,0 +1,89 @@
+"""The picture of all analyses of a training: which lines there are, and that they can be told apart in grey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hockeystick import plot, utility
+from hockeystick.utility.training import checked_training
+
+image = pytest.importorskip("matplotlib.image")
+
+TRAINING = checked_training(
+    num_clients=2, num_records=3, clients_per_round=None, batch_size=None, local_steps=1, noise_std=1.0, lipschitz=1.0,
+    smoothness=1.0, strong_convexity=0.0, learning_rate=1.0, diameter=1.0, delta=1e-6, order="random", index=1,
+)  # fmt: skip
+ROUNDS = np.array([1, 10, 100])
+
+
+def found(**curves: list[float]) -> utility.Analyses:
+    """Return analyses with these values; those whose name begins with "printed" are printed."""
+    return utility.Analyses(
+        TRAINING,
+        ROUNDS,
+        tuple(
+            utility.Analysis(name, "", "record", "", "", name.startswith("printed"), np.array(values), "a reason")
+            for name, values in curves.items()
+        ),
+    )
+
+
+def test_lines_and_their_dashes() -> None:
+    """Each analysis has its line and its name; a printed one is dashed, others are not."""
+    figure = plot.analyses(found(one=[1.0, 2.0, 3.0], printed=[2.0, 3.0, np.nan]))
+    lines = figure.axes[0].lines
+    assert [line.get_linestyle() for line in lines] == ["-", "--"]
+    assert [line.get_label() for line in lines] == ["one (record)", "printed (record)"]
+    assert list(lines[0].get_ydata()) == [1.0, 2.0, 3.0]
+    assert list(lines[0].get_xdata()) == [1, 10, 100]
+
+
+def test_equal_lines_are_one() -> None:
+    """Lines within a percent are drawn once with both names, unless one is certified and the other printed."""
+    figure = plot.analyses(
+        found(one=[1.0, 2.0, 3.0], two=[1.005, 2.0, 3.0], printed=[1.0, 2.0, 3.0], other=[1.0, 2.1, 3.0])
+    )
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert labels == ["one (record) = two (record)", "printed (record)", "other (record)"]
+
+
+def test_at_most_eight_lines_with_their_own_markers() -> None:
+    """What has no place is named in the title; eight lines have eight markers."""
+    curves = {f"line{k}": [k + 1.0, k + 2.0, k + 3.0] for k in range(10)}
+    figure = plot.analyses(found(**curves))
+    lines = figure.axes[0].lines
+    assert len({line.get_marker() for line in lines}) == len(lines) == 8
+    assert "line8 (record), line9 (record)" in " ".join(figure.get_suptitle().split())
+    with pytest.raises(ValueError, match="names must give at most 8 lines, not 10"):
+        plot.analyses(found(**curves), names=list(curves))
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [(["nobody"], "names must be of one, empty, not 'nobody'"), (["empty"], "not 'empty': a reason")],
+)
+def test_names_that_do_not_fit(names: list[str], reason: str) -> None:
+    """A name that does not exist, or has no values, is refused with the reason."""
+    with pytest.raises(ValueError, match=reason):
+        plot.analyses(found(one=[1.0, 2.0, 3.0], empty=[np.nan] * 3), names=names)
+
+
+def test_nothing_to_draw() -> None:
+    """Without any curve there is no picture."""
+    with pytest.raises(ValueError, match="found must have an analysis"):
+        plot.analyses(found(empty=[np.nan] * 3))
+
+
+def test_a_real_one(tmp_path: Path) -> None:
+    """A training's picture has ink on it, also in grey."""
+    training = utility.analyses(
+        num_clients=10, num_records=100, rounds=[1, 5, 20], noise_std=0.5, lipschitz=1.0, smoothness=1.0,
+        learning_rate=0.5, diameter=0.1, delta=1e-6,
+    )  # fmt: skip
+    plot.analyses(training).savefig(tmp_path / "analyses.png")
+    pixels = image.imread(tmp_path / "analyses.png")[..., :3]
+    assert min(pixels.shape[:2]) >= 400
+    assert 0.01 < (pixels.mean(axis=2) < 0.8).mean() < 0.3
