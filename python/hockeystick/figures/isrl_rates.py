@@ -127,9 +127,9 @@ def draw(table: Table) -> Figure:
                 if np.isfinite(curve["rounds"]).any():
                     row[-1].plot(curve["eps"], curve["rounds"], color=colour, label=setting)
             axes.set(title=f"{setting},\n{losses}", xscale="log", yscale="log")
-            axes.legend(fontsize=7.5)
+            axes.legend(fontsize=7.5, loc="upper right")
         row[-1].set(title=f"rounds, {losses}", xscale="log", yscale="log")
-        row[-1].legend(fontsize=7.5)
+        row[-1].legend(fontsize=7.5, loc="center right")
         row[0].set_ylabel("rate of the excess risk")
     for axes in panels[-1]:
         axes.set_xlabel(style.EPSILON)
