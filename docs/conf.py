@@ -8,7 +8,7 @@ from pathlib import Path
 import hockeystick
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "extensions"), str(HERE / "figures")]
+sys.path.insert(0, str(HERE / "extensions"))
 
 project = "hockeystick"
 author = "The hockeystick developers"
@@ -28,7 +28,7 @@ extensions = [
     "sources",
     "support",
 ]
-exclude_patterns = ["_build", "figures", "tables", "extensions", "generated/papers"]
+exclude_patterns = ["_build", "tables", "extensions", "generated/papers"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3

@@ -1,4 +1,4 @@
-"""Runs the scripts of docs/figures and shows their pictures: ``<!-- figures NAME -->`` in a page.
+"""Draws figures of `hockeystick.figures` into a page: ``<!-- figures MODULE -->`` shows all that one module makes.
 
 ``sphinx-build -D draw_gallery=0`` leaves the pictures out, for a quick look at the text.
 """
@@ -13,26 +13,39 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import pictures
 
+from hockeystick import figures
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 MARK = re.compile(r"<!-- figures (\w+) -->")
+DATA = "generated/figures"
 
 
 def show(app: Sphinx, page: str, text: list[str]) -> None:
-    """Replace each mark by what the script says of itself, its pictures, and the script."""
+    """Replace each mark by what the module says of itself, its pictures, their data, and the commands that make them."""
     del page
-    text[0] = MARK.sub(lambda mark: _entry(app, mark.group(1)), text[0])
+    text[0] = MARK.sub(lambda mark: _module(app, mark.group(1)), text[0])
 
 
-def _entry(app: Sphinx, name: str) -> str:
-    script = importlib.import_module(name)
-    app.env.note_dependency(str(script.__file__))
-    drawn = ""
-    if app.config.draw_gallery:
-        with mpl.rc_context(pictures.LOOK):
-            drawn = "\n\n".join(pictures.embed(figure, key, Path(app.srcdir)) for key, figure in script.draw().items())
-    return f"{script.__doc__}\n{drawn}\n\n{{download}}`docs/figures/{name}.py </figures/{name}.py>`\n"
+def _module(app: Sphinx, name: str) -> str:
+    module = importlib.import_module(f"hockeystick.figures.{name}")
+    app.env.note_dependency(str(module.__file__))
+    shown = (_entry(app, entry) for entry in figures.catalogue() if entry.module == name)
+    return "\n\n".join([module.__doc__ or "", *shown]) + "\n"
+
+
+def _entry(app: Sphinx, entry: figures.Entry) -> str:
+    command = f"`hockeystick figures {entry.name}`"
+    if not app.config.draw_gallery:
+        return command
+    table = entry.table()
+    folder = Path(app.srcdir) / DATA
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / f"{entry.file}.csv")
+    with mpl.rc_context(pictures.LOOK):
+        picture = pictures.embed(entry.draw(table), entry.file, Path(app.srcdir))
+    return f"{picture}\n\n{command} ({{download}}`data </{DATA}/{entry.file}.csv>`)"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

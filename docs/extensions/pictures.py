@@ -6,8 +6,9 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-import style
 from cycler import cycler
+
+from hockeystick.figures import style
 
 if TYPE_CHECKING:
     from pathlib import Path

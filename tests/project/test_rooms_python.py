@@ -39,7 +39,8 @@ LAYERS = {
     "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
     "plot": "_checks _numeric utility sweep",
     "report": "_numeric sweep plot",
-    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report",
+    "figures": "_checks isrl last_iterate federated published simulate plot",
+    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report figures",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.

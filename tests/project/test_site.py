@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and its links lead somewhere; tests/project/test_figures.py runs the gallery's scripts."""
+"""The documentation builds without a warning, and its links lead somewhere; tests/figures draws what the gallery shows."""
 
 from __future__ import annotations
 

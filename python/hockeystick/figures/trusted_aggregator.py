@@ -14,15 +14,16 @@ the user's round as in the theorem's proof, where they are at least 1e-11.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import style
-from matplotlib.figure import Figure
 
 from hockeystick import federated, last_iterate
+from hockeystick.figures import style
+from hockeystick.figures.table import Table, stacked
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 NUM_USERS = 100
@@ -51,8 +52,8 @@ def exact(batch_size: int) -> NDArray[np.float64]:
     return np.where(mean >= SMALLEST_EXACT, mean, np.nan)
 
 
-def draw() -> dict[str, Figure]:
-    """Return the figure by file name."""
+def compute() -> Table:
+    """Return Theorem 2 and the exact chain for every rate and eps."""
     deltas = federated.trusted_aggregator(
         EPS,
         num_users=NUM_USERS,
@@ -63,17 +64,25 @@ def draw() -> dict[str, Figure]:
         radius=1.0,
         loss="convex",
     )
-    figure, (axes,) = style.new_figure("Trusted aggregator (Asoodeh, Chen, Calmon, Özgür 2021), Figure 2")
-    for batch_size, delta, colour, line in zip(BATCH_SIZES, deltas, style.COLOURS, style.LINES, strict=False):
-        rounds = NUM_USERS // batch_size
-        label = rf"$q = {batch_size / NUM_USERS:g}$ ($m = {batch_size}$, $T = {rounds}$)"
-        axes.plot(EPS, style.visible(delta), line, color=colour, label=label)
-        axes.plot(EPS, exact(int(batch_size)), "k" + line, label=rf"exact chain, $m = {batch_size}$")
+    parts: list[dict[str, Any]] = []
+    for batch_size, delta in zip(BATCH_SIZES.tolist(), deltas, strict=True):
+        cell = {"batch_size": batch_size, "rounds": NUM_USERS // batch_size, "eps": EPS}
+        parts.append({"curve": "Theorem 2", **cell, "delta": delta})
+        parts.append({"curve": "exact chain", **cell, "delta": exact(batch_size)})
+    title = "Trusted aggregator (Asoodeh, Chen, Calmon, Özgür 2021), Figure 2"
+    return stacked(title, {"batch_size": "users", "eps": "nats", "delta": "probability"}, parts)
+
+
+def draw(table: Table) -> Figure:
+    """Draw a coloured curve for each rate, and the exact one in black."""
+    figure, (axes,) = style.new_figure(table.title)
+    looks = zip(style.COLOURS, style.LINES, strict=True)
+    for (batch_size, rows), (colour, line) in zip(table.groups("batch_size"), looks, strict=False):
+        bound, chain = rows.where(curve="Theorem 2"), rows.where(curve="exact chain")
+        label = rf"$q = {batch_size / NUM_USERS:g}$ ($m = {batch_size}$, $T = {bound['rounds'][0]}$)"
+        axes.plot(bound["eps"], style.visible(bound["delta"]), line, color=colour, label=label)
+        axes.plot(chain["eps"], chain["delta"], "k" + line, label=rf"exact chain, $m = {batch_size}$")
     style.privacy_axes(axes, smallest_delta=1e-18)
     axes.set_title(rf"$n = {NUM_USERS}$, $\eta = 0.5$, $\sigma = 1.5$, $L = 1$, $\rho = 1$")
     axes.legend(loc="lower left", title="sub-sampling rate")
-    return {"trusted_aggregator_figure_2": figure}
-
-
-if __name__ == "__main__":
-    style.run(draw, __doc__)
+    return figure

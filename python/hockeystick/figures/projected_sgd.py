@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import style
-from matplotlib.figure import Figure
 
 from hockeystick import last_iterate
+from hockeystick.figures import style
+from hockeystick.figures.table import Table, stacked
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 NUM_RECORDS = 40
@@ -48,10 +49,11 @@ class Printed:
     smallest_delta: float = 1e-40
 
 
-FIGURES = (
-    Printed(2, records=(1, 20, 39), learning_rate=0.5, noise_std=2.0, strong_convexity=0.0, largest_eps=2.0),
-    Printed(3, records=(20, 30, 39), learning_rate=0.7, noise_std=1.0, strong_convexity=0.2, largest_eps=5.0),
-)
+FIGURES = {
+    2: Printed(2, records=(1, 20, 39), learning_rate=0.5, noise_std=2.0, strong_convexity=0.0, largest_eps=2.0),
+    3: Printed(3, records=(20, 30, 39), learning_rate=0.7, noise_std=1.0, strong_convexity=0.2, largest_eps=5.0),
+}
+THEOREM, RENYI, EXACT = "Theorem 4", "Proposition 1 (Rényi)", "exact chain"
 
 
 def caption(printed: Printed) -> str:
@@ -87,11 +89,13 @@ def exact(printed: Printed, record: int, eps: NDArray[np.float64]) -> NDArray[np
     return np.where(np.max(ends, axis=0) >= SMALLEST_EXACT, np.max(ends, axis=0), np.nan)
 
 
-def draw_one(printed: Printed) -> Figure:
-    """Draw both bounds for every record: colour and marker tell the record, the line style tells the bound."""
+def compute(number: int) -> Table:
+    """Return both bounds and the exact chain of one figure, for its records and every eps."""
+    printed = FIGURES[number]
     eps = np.linspace(0.0, printed.largest_eps, 401)
+    records = np.array(printed.records)[:, np.newaxis]
     process: dict[str, Any] = {
-        "index": np.array(printed.records)[:, np.newaxis],
+        "index": records,
         "num_records": NUM_RECORDS,
         "learning_rate": printed.learning_rate,
         "noise_std": printed.noise_std,
@@ -99,29 +103,32 @@ def draw_one(printed: Printed) -> Figure:
         "smoothness": printed.smoothness,
         "strong_convexity": printed.strong_convexity,
     }
-    contraction = last_iterate.pnsgd_gaussian(eps, diameter=printed.diameter, **process)
-    renyi = last_iterate.pnsgd_rdp(eps, **process)
+    curves = {
+        THEOREM: last_iterate.pnsgd_gaussian(eps, diameter=printed.diameter, **process),
+        RENYI: last_iterate.pnsgd_rdp(eps, **process),
+        EXACT: np.array([exact(printed, record, eps) for record in printed.records]),
+    }
+    parts = [
+        {"figure": number, "curve": name, "record": records, "eps": eps, "delta": delta}
+        for name, delta in curves.items()
+    ]
+    title = f"Projected noisy SGD (Asoodeh, Diaz, Calmon 2020), Figure {number}"
+    return stacked(title, {"eps": "nats", "delta": "probability"}, parts)
 
-    figure, (axes,) = style.new_figure(f"Projected noisy SGD (Asoodeh, Diaz, Calmon 2020), Figure {printed.number}")
-    for name, line, curves in (("Theorem 4", "-", contraction), ("Proposition 1 (Rényi)", "--", renyi)):
-        for record, curve, colour, marker in zip(printed.records, curves, style.COLOURS, style.MARKERS, strict=False):
-            label = rf"{name}, $i = {record}$"
-            axes.plot(eps, style.visible(curve), line, color=colour, marker=marker, markevery=(25, 50), label=label)
-    for record, marker in zip(printed.records, style.MARKERS, strict=False):
-        curve = exact(printed, record, eps)
-        if np.isfinite(curve).mean() > 0.05:  # more than a point or two
-            axes.plot(eps, curve, "k-", marker=marker, markevery=(25, 50), label=rf"exact chain, $i = {record}$")
+
+def draw(table: Table) -> Figure:
+    """Draw both bounds for every record: colour and marker tell the record, the line style tells the bound."""
+    printed = FIGURES[int(table["figure"][0])]
+    figure, (axes,) = style.new_figure(table.title)
+    for name, line in ((THEOREM, "-"), (RENYI, "--"), (EXACT, "-")):
+        looks = zip(style.COLOURS, style.MARKERS, strict=True)
+        for (record, rows), (colour, marker) in zip(table.where(curve=name).groups("record"), looks, strict=False):
+            delta = rows["delta"] if name == EXACT else style.visible(rows["delta"])
+            if np.isfinite(delta).mean() > 0.05:  # more than a point or two
+                look = {"color": "k" if name == EXACT else colour, "marker": marker, "markevery": (25, 50)}
+                axes.plot(rows["eps"], delta, line, label=rf"{name}, $i = {record}$", **look)
     style.privacy_axes(axes, smallest_delta=printed.smallest_delta)
     axes.set_title(caption(printed))
     note = r"Proposition 1 says nothing ($\delta = 1$) for $\varepsilon \leq \kappa$"
     figure.legend(loc="outside lower center", ncols=2, title=note)
     return figure
-
-
-def draw() -> dict[str, Figure]:
-    """Return both figures by file name."""
-    return {f"projected_sgd_figure_{printed.number}": draw_one(printed) for printed in FIGURES}
-
-
-if __name__ == "__main__":
-    style.run(draw, __doc__)

@@ -1,22 +1,19 @@
-"""The look that all figures share, and their command line.
+"""The look that all figures share.
 
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; curves also differ in line style or marker, so
-that they can be told apart in print without colour.
+that they can be told apart in print without colour. Matplotlib is imported when a figure is drawn, not before.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -47,10 +44,16 @@ LOOK: dict[Any, Any] = {
 TINY = 1e-300  # below, doubles thin out and end: a curve there would show the number format
 
 
+def empty_figure(width: float, height: float, title: str) -> Figure:
+    """Return a figure without axes; without Matplotlib, the error says what to install."""
+    figure = _figure_class()(figsize=(width, height), layout="constrained")
+    figure.suptitle(title)
+    return figure
+
+
 def new_figure(title: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
     """Return a titled figure and its axes, side by side."""
-    figure = Figure(figsize=(2.4 + 4.8 * panels, 4.8), layout="constrained")
-    figure.suptitle(title)
+    figure = empty_figure(2.4 + 4.8 * panels, 4.8, title)
     return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
 
 
@@ -68,15 +71,15 @@ def visible(delta: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(delta >= TINY, delta, np.nan)
 
 
-def run(draw: Callable[[], Mapping[str, Figure]], description: str) -> None:
-    """Draw figures and write each under its name to the folder that the command line asks for."""
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("-o", "--out", type=Path, default=Path(), help="folder for the pictures (default: this one)")
-    parser.add_argument("--svg", action="store_true", help="write SVG as well as PNG")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(LOOK):
-        for name, figure in draw().items():
-            figure.savefig(arguments.out / f"{name}.png", dpi=150)
-            if arguments.svg:
-                figure.savefig(arguments.out / f"{name}.svg", metadata={"Date": None})
+def look() -> AbstractContextManager[None]:
+    """Return a context in which Matplotlib draws with this look; without Matplotlib, the error says what to install."""
+    _figure_class()
+    import matplotlib as mpl  # noqa: PLC0415 - when first drawn
+
+    return mpl.rc_context(LOOK)
+
+
+def _figure_class() -> type[Figure]:
+    from hockeystick.plot.matplotlib_figures import Figure  # noqa: PLC0415 - its error says what to install
+
+    return Figure

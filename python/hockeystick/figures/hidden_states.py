@@ -1,0 +1,149 @@
+"""What hidden states hide: exact, certified and published deltas of projected noisy SGD's last iterate.
+
+Projected noisy SGD in one dimension with linear losses, for which the exact delta of the last iterate is known
+(`last_iterate.chain_delta`), beside the bounds of `last_iterate.best` and Theorem 4 of Asoodeh, Diaz and Calmon 2020; for a record that
+is used once, and for one that is used in every round (`last_iterate.best_cyclic`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hockeystick import last_iterate
+from hockeystick.figures import style
+from hockeystick.figures.table import Table, stacked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SMALLEST_DELTA = 1e-11  # below, the exact value is not resolved
+LATER, ROUNDS = np.arange(0, 21), np.arange(1, 41)
+UNITS = {"eps": "nats", "delta": "probability", "delta_upper": "probability"}
+
+ONCE = (
+    ("contraction", "Theorem 4, published"),
+    ("nonlinear", "nonlinear"),
+    ("shifted", "shifted"),
+    ("hybrid", "hybrid"),
+)
+EVERY_ROUND = (("plain", "composition"), ("shifted", "shifted"), ("joint", "joint"))
+EXACT = "exact chain"
+
+
+def unit_process(lipschitz: float, diameter: float) -> dict[str, float]:
+    """Return the arguments of convex losses with steps and noise of 1."""
+    return {
+        "learning_rate": 1.0,
+        "noise_std": 1.0,
+        "lipschitz": lipschitz,
+        "smoothness": 0.0,
+        "diameter": diameter,
+    }
+
+
+def exact(eps: float, later: int, process: dict[str, float]) -> tuple[float, float]:
+    """Return both ends of delta for linear losses, the larger of three directions of the other records' gradient."""
+    ends = []
+    for others in (-1.0, 0.0, 1.0):
+        record = np.concatenate([[process["lipschitz"]], np.full(later, others * process["lipschitz"])])
+        other = np.concatenate([[-process["lipschitz"]], record[1:]])
+        ends.append(
+            last_iterate.chain_delta(
+                eps,
+                gradient_map="linear",
+                record=record,
+                neighbour=other,
+                learning_rate=process["learning_rate"],
+                noise_std=process["noise_std"],
+                diameter=process["diameter"],
+            )[:2]
+        )
+    return max(low for low, _ in ends), max(high for _, high in ends)
+
+
+def compute_once() -> Table:
+    """Return the bounds and both ends of the exact delta against the later rounds, for much and for little noise."""
+    parts: list[dict[str, Any]] = []
+    eps = 0.5
+    for noise_std, lipschitz in ((1.0, 0.5), (0.4, 0.4)):
+        process = unit_process(lipschitz, 2.0) | {"noise_std": noise_std}
+        cell = {"eps": eps, "noise_std": noise_std, "lipschitz": lipschitz, "later": LATER}
+        best = last_iterate.best(eps, index=1, num_records=LATER + 1, **process)
+        for name, label in ONCE:
+            parts.append({"curve": label, **cell, "delta": best.bounds[name], "delta_upper": best.bounds[name]})
+        low, high = np.array([exact(eps, int(later), process) for later in LATER]).T
+        parts.append({"curve": EXACT, **cell, "delta": low, "delta_upper": high})
+    return stacked("Projected noisy SGD on [-1, 1], linear losses, one participation", UNITS, parts)
+
+
+def draw_once(table: Table) -> Figure:
+    """Draw all bounds and the exact value against the number of later rounds."""
+    figure, panels = style.new_figure(table.title, panels=2)
+    for axes, (noise_std, rows) in zip(panels, table.groups("noise_std"), strict=True):
+        for (_, label), colour, marker in zip(ONCE, style.COLOURS, style.MARKERS, strict=True):
+            curve = rows.where(curve=label)
+            axes.plot(LATER, curve["delta"], "--" if "published" in label else "-", color=colour, label=label)
+            axes.plot(LATER[::5], curve["delta"][::5], marker, color=colour)
+        chain = rows.where(curve=EXACT)
+        low, high = chain["delta"], chain["delta_upper"]
+        axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3)
+        axes.plot(LATER, np.where(low >= SMALLEST_DELTA, low, np.nan), "k-", marker="x", label=EXACT)
+        eps, lipschitz = rows["eps"][0], rows["lipschitz"][0]
+        axes.set_title(rf"$\varepsilon = {eps:g}$, noise {noise_std:g}, Lipschitz {lipschitz:g}")
+        axes.set(xlabel="rounds after the record's", ylabel=style.DELTA, yscale="log", ylim=(SMALLEST_DELTA, 3.0))
+        axes.set_xticks(LATER[::5])
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    return figure
+
+
+def exact_every_round(eps: float, rounds: int, lipschitz: float, diameter: float) -> float:
+    """Return the lower end of delta for linear losses whose record is used in every round, from the middle or an end."""
+    return max(
+        last_iterate.chain_delta(
+            eps,
+            gradient_map="linear",
+            record=lipschitz,
+            neighbour=-lipschitz,
+            rounds=rounds,
+            learning_rate=1.0,
+            noise_std=1.0,
+            diameter=diameter,
+            start=start,
+        ).lower
+        for start in (0.0, diameter / 2)
+    )
+
+
+def compute_every_round() -> Table:
+    """Return the bounds and the exact delta of a record that is used in all rounds."""
+    parts: list[dict[str, Any]] = []
+    for eps, lipschitz, diameter in ((0.1, 0.1, 1.0), (0.5, 0.25, 2.0)):
+        cell = {"eps": eps, "lipschitz": lipschitz, "diameter": diameter, "rounds": ROUNDS}
+        process = unit_process(lipschitz, diameter)
+        best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=ROUNDS, **process)
+        for name, label in EVERY_ROUND:
+            parts.append({"curve": label, **cell, "delta": best.bounds[name]})
+        chain = [exact_every_round(eps, int(rounds), lipschitz, diameter) for rounds in ROUNDS]
+        parts.append({"curve": EXACT, **cell, "delta": chain})
+    return stacked("A record used in every round, linear losses, noise 1", UNITS, parts)
+
+
+def draw_every_round(table: Table) -> Figure:
+    """Draw exact and certified curves against the rounds."""
+    figure, panels = style.new_figure(table.title, panels=2)
+    for axes, (eps, rows) in zip(panels, table.groups("eps"), strict=True):
+        for (_, label), colour, marker in zip(EVERY_ROUND, style.COLOURS, style.MARKERS, strict=False):
+            delta = rows.where(curve=label)["delta"]
+            axes.plot(ROUNDS, delta, color=colour, marker=marker, markevery=5, label=label)
+        axes.plot(ROUNDS, rows.where(curve=EXACT)["delta"], "k-", marker="x", markevery=5, label=EXACT)
+        lipschitz, diameter = rows["lipschitz"][0], rows["diameter"][0]
+        axes.set_title(rf"$\varepsilon = {eps:g}$, $2L/\sigma = {2 * lipschitz:g}$, diameter {diameter:g}")
+        axes.set_xlabel("rounds")
+        axes.set_ylim(bottom=0)
+    panels[0].set_ylabel(style.DELTA)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
