@@ -241,19 +241,6 @@ def test_printed_shuffling() -> None:
     close(error, np.full(4, 29.0), rel=0.01)
 
 
-def test_rates_side_by_side() -> None:
-    """Each row is made of the functions that it names, and no upper rate is of a smaller order than its lower one."""
-    common = {"lipschitz": 1.0, "diameter": 1.0, "num_records": 1000, "dimension": 10, "epsilon": 1.0}
-    table = isrl.compare_rates(**common, smoothness=1.0, gradient_std=1.0, heterogeneity=1.0, num_silos=100, delta=1e-5)
-    assert [row.setting.split(",")[0] for row in table] == ["alike", "differ", "empirical", "alike", "differ"]
-    assert table[0].upper == isrl.excess_risk_rate_iid(**common, silos_per_round=100, delta=1e-5)
-    composed = (1000 * math.sqrt(10)) ** 0.2
-    assert table[1].lower == isrl.risk_lower_bound(**common, gradient_std=1.0, num_silos=100, compositionality=composed)
-    for row in table:
-        assert row.upper.value >= row.lower.value
-        assert row.rounds >= 1
-
-
 def test_rate_of_the_empirical_risk() -> None:
     """Theorems 4.1 and F.1: the private term alone."""
     setting = {"lipschitz": 1.5, "diameter": 2.0, "silos_per_round": 10, "num_records": 2000, "dimension": 50, **BUDGET}

@@ -61,7 +61,7 @@ def test_convex_rates() -> None:
 
 
 def test_strongly_convex_rates() -> None:
-    """The same for strongly convex losses; the shuffled single pass has no rate here."""
+    """The same for strongly convex losses; logarithms stand where batches are sized."""
     found = pairs(strong_convexity=0.1)
     private = d * LOG / (EPS * n) ** 2
     reach = d / (EPS**2 * n**2 * N)
@@ -70,7 +70,9 @@ def test_strongly_convex_rates() -> None:
     assert found["shuffled MB-SGD"].upper == pytest.approx(L**2 / 0.1 * (1 / (n * N) + private / N**2), rel=1e-12)
     assert found["shuffled MB-SGD"].lower == pytest.approx(0.49 / (0.1 * n * N) + L * D * reach / N, rel=1e-12)
     assert found["accelerated MB-SGD"].lower == pytest.approx(L * D * reach, rel=1e-12)
-    assert "shuffled one-pass AC-SA" not in found
+    assert found["shuffled one-pass AC-SA"].lower == found["shuffled MB-SGD"].lower
+    upper = 0.49 / (0.1 * n * N) + L**2 / 0.1 * math.sqrt(BETA / 0.1) * private / N**2
+    assert found["shuffled one-pass AC-SA"].upper == pytest.approx(upper, rel=1e-12)
 
 
 def test_upper_rates_are_above_lower_ones() -> None:

@@ -33,7 +33,6 @@ from hockeystick.isrl.budgets import (
     tv_transfer,
     user_level_to_isrl,
 )
-from hockeystick.isrl.comparison import ComparedRates, compare_rates
 from hockeystick.isrl.composition import (
     advanced_composition,
     compositionality_constant,
@@ -99,7 +98,6 @@ from hockeystick.isrl.vector_noise import vector_sum_delta, vector_sum_epsilon
 __all__ = [
     "AcceleratedParameters",
     "Budget",
-    "ComparedRates",
     "Heterogeneity",
     "MoreauEnvelope",
     "Participation",
@@ -117,7 +115,6 @@ __all__ = [
     "calibrate_vector_bits",
     "clone_bound",
     "communication_gain",
-    "compare_rates",
     "compositionality_constant",
     "deletion_to_group",
     "erm_rate",

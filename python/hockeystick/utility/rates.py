@@ -140,8 +140,8 @@ def risk_rates(
     Notes
     -----
     Figure 3 of Lowy and Razaviyayn 2023, with the logarithms. A lower rate with C > 1 is that of algorithms as compositional as the
-    upper one's: a single pass of R disjoint batches has C^2 = R. Rounds are `isrl.mb_sgd_rounds`, `isrl.erm_rounds` for full batches, and n/K for a
-    single pass. Bounds with their constants are in `compare`; the two are not to be ranked together.
+    upper one's: a single pass of R disjoint batches has C^2 = R. Rounds are `isrl.mb_sgd_rounds`, `isrl.shuffle_rounds`, `isrl.erm_rounds` for full batches, and
+    n/K for a single pass. Bounds with their constants are in `compare`; the two are not to be ranked together.
 
     Examples
     --------
@@ -210,15 +210,16 @@ def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
         num_records=1,
     )
     record = {"num_silos": total, "num_records": 1}
-    pairs = [
+    shuffled = inputs.of(isrl.shuffle_rounds, FEDERATION.replace(" delta", "") + " smoothness num_silos")
+    one_pass, shuffled_pass = _single_passes(inputs)
+    return (
         _pair("MB-SGD", "inter-silo", "2.1", inputs.of(isrl.excess_risk_rate_iid, FEDERATION), rounds, _lower(inputs, "2.2")),
-        _single_pass(inputs),
+        one_pass,
         _pair("accelerated MB-SGD", "inter-silo", "4.1", inputs.of(isrl.erm_rate, FEDERATION), erm, _lower(inputs, "F.3", problem="empirical")),
-        _pair("shuffled MB-SGD", "shuffle", "5.1", inputs.of(isrl.shuffle_rate, f"{FEDERATION} num_silos"), math.nan, _lower(inputs, "D.6", notion="central")),
-        *_shuffled_pass(inputs),
+        _pair("shuffled MB-SGD", "shuffle", "5.1", inputs.of(isrl.shuffle_rate, f"{FEDERATION} num_silos"), shuffled, _lower(inputs, "D.6", notion="central")),
+        shuffled_pass,
         _pair("MB-SGD, n = 1", "local", "2.1", own, math.nan, _lower(inputs, "2.2", **record)),
-    ]  # fmt: skip
-    return tuple(pairs)
+    )  # fmt: skip
 
 
 def _pair(  # noqa: PLR0917, in the order of its fields
@@ -253,34 +254,36 @@ def _lower(inputs: _Inputs, source: str, **others: Any) -> tuple[str, float, str
     return source, float(inputs.of(isrl.risk_lower_bound, left, **others).value), objective, few
 
 
-def _single_pass(inputs: _Inputs) -> RatePair:
-    """Return the accelerated single pass for unequal silos, beside algorithms of R disjoint batches."""
+def _single_passes(inputs: _Inputs) -> tuple[RatePair, RatePair]:
+    """Return the accelerated single pass for unequal silos, without and with a shuffler."""
     problem = inputs.problem
     if problem.strong_convexity > 0:
-        upper = inputs.of(isrl.one_pass_rate_sc, f"{ONE_PASS} strong_convexity")
-        try:
-            batch = inputs.of(
-                isrl.one_pass_batch_size_sc,
-                f"{ONE_BATCH} strong_convexity gradient_std",
-                initial_gap=problem.lipschitz * problem.diameter,
-            )
-        except ValueError:  # too few records for its logarithm
-            batch = math.nan
+        rate = f"{ONE_PASS} strong_convexity"
+        upper, shuffled = inputs.of(isrl.one_pass_rate_sc, rate), inputs.of(isrl.sdp_one_pass_rate_sc, rate)
+        gap = {"initial_gap": problem.lipschitz * problem.diameter}
+        size = f"{ONE_BATCH} strong_convexity gradient_std"
+        rounds = _rounds(inputs, isrl.one_pass_batch_size_sc, size, **gap)
+        shuffled_rounds = _rounds(inputs, isrl.sdp_batch_size_sc, size, **gap)
     else:
-        upper = inputs.of(isrl.one_pass_rate, f"{ONE_PASS} diameter")
-        batch = inputs.of(isrl.one_pass_batch_size, f"{ONE_BATCH} diameter")
-    rounds = problem.num_records / float(batch)
-    constant = 1.0 if math.isnan(rounds) else math.sqrt(max(rounds, 1.0))
+        rate, size = f"{ONE_PASS} diameter", f"{ONE_BATCH} diameter"
+        upper, shuffled = inputs.of(isrl.one_pass_rate, rate), inputs.of(isrl.sdp_one_pass_rate, rate)
+        rounds = _rounds(inputs, isrl.one_pass_batch_size, size)
+        shuffled_rounds = _rounds(inputs, isrl.sdp_batch_size, size)
+    constant = 1.0 if math.isnan(rounds) else math.sqrt(rounds)
     source, value, objective, remark = _lower(inputs, "2.2", compositionality=constant)
     least = "the lower rate needs an epsilon of order 1/n or few silos"
     lower = source, value, objective, "; ".join(filter(None, (remark, least)))
-    return _pair("one-pass AC-SA", "inter-silo", "3.1", upper, rounds, lower)
+    central = _lower(inputs, "D.6", notion="central")
+    return (
+        _pair("one-pass AC-SA", "inter-silo", "3.1", upper, rounds, lower),
+        _pair("shuffled one-pass AC-SA", "shuffle", "5.2", shuffled, shuffled_rounds, central),
+    )
 
 
-def _shuffled_pass(inputs: _Inputs) -> list[RatePair]:
-    """Return the shuffled single pass, whose strongly convex rate no function has."""
-    if inputs.problem.strong_convexity > 0:
-        return []
-    upper = inputs.of(isrl.sdp_one_pass_rate, f"{ONE_PASS} diameter")
-    rounds = inputs.problem.num_records / float(inputs.of(isrl.sdp_batch_size, f"{ONE_BATCH} diameter"))
-    return [_pair("shuffled one-pass AC-SA", "shuffle", "5.2", upper, rounds, _lower(inputs, "D.6", notion="central"))]
+def _rounds(inputs: _Inputs, batch_size: Callable[..., Any], names: str, **others: Any) -> float:
+    """Return how many batches of the theorem's size a silo has, at least 1; NaN if it has too few records for a logarithm."""
+    records = inputs.problem.num_records
+    try:
+        return records / min(max(float(inputs.of(batch_size, names, **others)), 1.0), float(records))
+    except ValueError:
+        return math.nan
