@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 EPS = np.geomspace(0.02, 2.0, 41)
 LIPSCHITZ: dict[str, Any] = {"lipschitz": 1.0, "num_records": 10_000, "dimension": 10, "epsilon": EPS}
 PRIVATE = LIPSCHITZ | {"delta": 1e-5, "silos_per_round": 25}
-DIAMETER = {"diameter": 2.0}
-SILOS = {"num_silos": 25}
+DIAMETER: dict[str, Any] = {"diameter": 2.0}
+SILOS: dict[str, Any] = {"num_silos": 25}
 ONE_PASS = (
     PRIVATE | SILOS | {"gradient_std": 1.0, "smoothness": 1.0, "heterogeneity": 1.0}
 )  # the last: no matter at M = N
 LOWER = LIPSCHITZ | DIAMETER | SILOS | {"gradient_std": 1.0}
-CURVED = {"strong_convexity": 0.1}
+CURVED: dict[str, Any] = {"strong_convexity": 0.1}
 CONVEX, STRONG = "convex", "strongly convex"
 
 
@@ -46,7 +46,8 @@ def _one_pass_rounds(curved: bool) -> Any:
 def _independent() -> list[tuple[Any, ...]]:
     """Return theorem, rate and rounds above and below, for records of one law in all silos."""
     found = []
-    for losses, more in ((CONVEX, {}), (STRONG, CURVED)):
+    cases: tuple[tuple[str, dict[str, Any]], ...] = ((CONVEX, {}), (STRONG, CURVED))
+    for losses, more in cases:
         shared = PRIVATE | DIAMETER | more
         rounds = isrl.mb_sgd_rounds(
             **{name: value for name, value in shared.items() if name != "delta"}, smoothness=1.0
@@ -84,7 +85,11 @@ def _heterogeneous() -> list[tuple[Any, ...]]:
 def _empirical() -> list[tuple[Any, ...]]:
     """Return the same for the empirical risk."""
     found = []
-    for losses, more, scale in ((CONVEX, {}, DIAMETER), (STRONG, CURVED, {"initial_gap": 2.0})):
+    cases: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        (CONVEX, {}, DIAMETER),
+        (STRONG, CURVED, {"initial_gap": 2.0}),
+    )
+    for losses, more, scale in cases:
         upper = isrl.erm_rate(**PRIVATE, **DIAMETER, **more)
         rounds = isrl.erm_rounds(**PRIVATE, **SILOS, batch_size=10_000, smoothness=1.0, **more, **scale)
         lower = isrl.risk_lower_bound(**LOWER, **more, problem="empirical")
