@@ -115,8 +115,8 @@ def _batches(
 
 def _risk(problem: Problem, rounds: int, noise: float, taking_part: int, total: int) -> tuple[float, float]:
     """Return the step size and `isrl.mb_sgd_risk_bound` there."""
-    moment = problem.dimension * noise**2 / taking_part + problem.lipschitz**2
-    numbers = (problem.diameter, rounds, problem.lipschitz, total, moment, problem.smoothness, problem.strong_convexity)
+    gradient = (problem.lipschitz, total, noise, problem.dimension, taking_part)
+    numbers = (problem.diameter, rounds, *gradient, problem.smoothness, problem.strong_convexity)
     best = smallest_risk(*(np.asarray(x, dtype=np.float64) for x in numbers))
     return float(best.learning_rate), min(float(best.bound), problem.lipschitz * problem.diameter)
 
