@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -73,7 +74,7 @@ hidden::SampledCell sampled(const grid::Walk& walk, bool convex) {
     return {d.eps,
             walk.value(9),
             d.num_records,
-            std::max(d.sensitivity(), hidden::smallest_length),
+            std::clamp(d.sensitivity(), hidden::smallest_length, hidden::largest_length),
             std::max(d.width(), hidden::smallest_length),
             convex ? d.step_lipschitz() : hidden::expanding_step_lipschitz(d.learning_rate, d.smoothness)};
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import OnError, broadcast
+from hockeystick._checks import Array, OnError, broadcast
 from hockeystick._hidden_states.best import Best, smallest
 from hockeystick._hidden_states.random_participation import sampled_bounds
 from hockeystick.federated.arguments import AggregatorGrid, Loss
@@ -121,7 +121,21 @@ def best_sampled(
         smoothness=smooth,
     )
     one = np.asarray(1.0)
+    noise_std, lipschitz, radius = _of_ordinary_noise(noise_std, lipschitz, radius)
     mean_noise, share = noise_std / np.sqrt(batch_size), lipschitz / batch_size
+    subnormal = (lipschitz > 0) & (share < np.finfo(np.float64).tiny)
+    share = np.where(subnormal, np.nextafter(share, np.inf), share)
     rate = batch_size / num_users
     cells = broadcast(eps, one, rounds, learning_rate, mean_noise, share, smooth, convexity, 2 * radius, rate)
     return smallest(sampled_bounds(cells, grid, convex=grid.convex), grid)
+
+
+def _of_ordinary_noise(noise: Array, lipschitz: Array, radius: Array) -> tuple[Array, Array, Array]:
+    """Return three lengths in a unit in which a mean of `noise` is no subnormal number: only their ratios count.
+
+    Beside such noise a Lipschitz constant that overflows hides no more than the largest double, and an infinite radius is a legal one.
+    """
+    unit = np.where(noise < 2.0**-900, 2.0**-500, 1.0)
+    with np.errstate(over="ignore"):
+        shown = np.where(lipschitz < np.inf, np.minimum(lipschitz / unit, np.finfo(np.float64).max), lipschitz)
+        return noise / unit, shown, radius / unit
