@@ -42,8 +42,8 @@ inline constexpr double scale_unit = 128.0;  // log2
 struct DriftUnits {
     double clip_norm, noise_std, num_clients, learning_rate;
 
-    // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much, over 2^scale_unit. A
-    // ratio of two factors may be subnormal where the third one is large.
+    // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much, over 2^scale_unit.
+    // A ratio of two factors may be subnormal where the third one is large.
     double scale() const {
         const Scaled v = split(clip_norm), sigma = split(noise_std), lr = split(learning_rate);
         return joined(2.0 * (v.mantissa / sigma.mantissa) / std::sqrt(num_clients) * lr.mantissa,
