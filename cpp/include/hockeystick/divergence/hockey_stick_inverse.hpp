@@ -119,8 +119,9 @@ inline double scaled_back(double x) {
 // The smallest real eps with theta(eps, r) <= delta; negative where delta > theta(0, r).
 //
 // Where delta > 40 r it is log(1 - delta) =: -e: then e/r - r/2 > 39, and theta(-e, r) exceeds
-// delta by e^-e theta(e, r) < r Q(39) < 1e-330 delta. For tiny r and delta <= 40 r, theta is r (phi(x) -
-// x Q(x)) at x = eps/r up to a relative r (1 + |x|): r, delta and eps are scaled together.
+// delta by e^-e theta(e, r) < r Q(39) < 1e-330 delta. For tiny r and delta <= 40 r, theta is
+// r (phi(x) - x Q(x)) at x = eps/r up to a relative r (1 + |x|): r, delta and eps are scaled
+// together.
 inline double gaussian_epsilon(double r, double delta) {
     if (!(r >= 0.0) || !(delta >= 0.0 && delta <= 1.0)) return nan;
     if (delta == 1.0) return -infinity;
