@@ -13,34 +13,13 @@
 #include "bind.hpp"
 #include "blocks.hpp"
 #include "bounds_grid.hpp"
+#include "federated_stages.hpp"
 #include "rounds_grid.hpp"
 
 namespace {
 
 namespace federated = hockeystick::federated;
 using grid::ClosedForms;
-
-federated::StepSchedule schedule_named(const std::string& name) {
-    using federated::StepSchedule;
-    constexpr std::pair<const char*, StepSchedule> schedules[] = {
-        {"constant", StepSchedule::constant},
-        {"cyclic", StepSchedule::cyclic},
-        {"stagewise", StepSchedule::stagewise},
-        {"continuous", StepSchedule::continuous},
-    };
-    for (const auto& [known, schedule] : schedules) {
-        if (name == known) return schedule;
-    }
-    throw std::invalid_argument("unknown schedule '" + name + "'");
-}
-
-// FedAvg and FedProx by their number of arguments.
-template <class Interrupted, class... Values>
-double gdp_of_cell(federated::StepSchedule schedule, const Interrupted& interrupted, Values... values) {
-    std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
-    if constexpr (sizeof...(values) == 8) return federated::fedavg_gdp(schedule, values..., blocks, interrupted);
-    else return federated::fedprox_gdp(schedule, values..., blocks, interrupted);
-}
 
 // The cost of a cell grows with its rounds.
 template <std::size_t Count>
@@ -50,63 +29,9 @@ grid::Double gdp_by_round(federated::StepSchedule schedule, const std::vector<gr
         const auto interrupted = [&stop] {
             if (stop) throw std::runtime_error("interrupted");
         };
-        return gdp_of_cell(schedule, interrupted, values...);
+        return grid::gdp_of_cell(schedule, interrupted, values...);
     };
     return grid::map<Count>(arguments, threads, cell, 1);
-}
-
-double fedavg_of_row(federated::StepSchedule schedule, const double* x) {
-    return gdp_of_cell(schedule, [] {}, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
-}
-
-double fedprox_of_row(federated::StepSchedule schedule, const double* x) {
-    return gdp_of_cell(schedule, [] {}, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8]);
-}
-
-// Whether there is one diameter, the infinite one.
-bool unbounded(const grid::Double& diameter, std::size_t axes) {
-    return grid::column_of(diameter, axes).constant() && diameter.size() > 0 &&
-           *diameter.data() == hockeystick::numeric::infinity;
-}
-
-// Arguments 0 to 7: rounds, local_steps, num_clients, clip_norm, noise_std, smoothness,
-// learning_rate, diameter. `first` is the place of the first stage.
-std::vector<grid::Stage> fedavg_stages(federated::StepSchedule schedule, std::size_t first, bool bounded) {
-    if (bounded) {
-        const auto scalar = [schedule](const double* x) { return fedavg_of_row(schedule, x); };
-        return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7}, scalar}};
-    }
-    std::vector<grid::Stage> stages;
-    const bool cyclic = schedule == federated::StepSchedule::cyclic;
-    if (cyclic) {
-        const auto rise = [](const double* x) {
-            return hockeystick::numeric::count(x[0]) ? federated::reciprocal_sum(1.0, x[0]) : hockeystick::numeric::nan;
-        };
-        stages.push_back({nullptr, {1}, rise});
-    }
-    const std::size_t next = first + stages.size();
-    stages.push_back({&ClosedForms::fedavg_root_cost, {cyclic ? first : 1, 0, 1}});
-    stages.push_back({&ClosedForms::fedavg_scale, {2, 3, 4, 5, 6}});
-    stages.push_back({&ClosedForms::drift_parameter, {next + 1, next}});
-    return stages;
-}
-
-// Arguments 0 to 8: those of FedAvg with prox before the diameter.
-std::vector<grid::Stage> fedprox_stages(federated::StepSchedule schedule, std::size_t first, bool bounded) {
-    if (bounded || schedule != federated::StepSchedule::constant) {
-        const auto scalar = [schedule](const double* x) { return fedprox_of_row(schedule, x); };
-        return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7, 8}, scalar}};
-    }
-    return {{&ClosedForms::fedprox_root_cost, {0, 1, 6, 7}},
-            {&ClosedForms::fedprox_scale, {2, 3, 4, 5, 6, 7}},
-            {&ClosedForms::drift_parameter, {first + 1, first}}};
-}
-
-// The parameter, then what Gaussian DP makes of it with the argument `last`.
-std::vector<grid::Stage> then(std::vector<grid::Stage> stages, grid::Stage conversion, std::size_t last) {
-    conversion.columns = {last + stages.size(), last};
-    stages.push_back(std::move(conversion));
-    return stages;
 }
 
 using Stages = std::vector<grid::Stage> (*)(federated::StepSchedule, std::size_t, bool);
@@ -123,14 +48,14 @@ void define_parameter(py::module_& m, const char* name, Stages parameter, const 
             grid::require_size(arguments, "arguments", count);
             const grid::Shape shape = grid::shape_of(arguments[0]);
             grid::require_shape(arguments, shape);
-            const federated::StepSchedule known = schedule_named(schedule);
+            const federated::StepSchedule known = grid::schedule_named(schedule);
             if (!federated::constant_over_rounds(known)) {
                 if (!conversion.kernel) return gdp_by_round<Count>(known, arguments, threads);
                 throw std::invalid_argument("schedule '" + schedule +
                                             "' has no formula. This is a bug in hockeystick.");
             }
-            auto stages = parameter(known, count, !unbounded(arguments[Count - 1], shape.size()));
-            if (conversion.kernel) stages = then(std::move(stages), conversion, Count);
+            auto stages = parameter(known, count, !grid::unbounded(arguments[Count - 1], shape.size()));
+            if (conversion.kernel) stages = grid::then(std::move(stages), conversion, Count);
             return grid::evaluate(arguments, shape, stages, threads);
         },
         py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
@@ -140,17 +65,17 @@ void bind_parameters(py::module_& m) {
     const grid::Stage none{nullptr, {}};
     const grid::Stage delta{&ClosedForms::gdp_dp_delta, {}};
     const grid::Stage epsilon{&ClosedForms::gdp_epsilon, {}, grid::of_row(hockeystick::divergence::gdp_epsilon)};
-    define_parameter<8>(m, "fedavg_gdp", fedavg_stages, none);
-    define_parameter<8>(m, "fedavg_delta", fedavg_stages, delta);
-    define_parameter<8>(m, "fedavg_epsilon", fedavg_stages, epsilon);
-    define_parameter<9>(m, "fedprox_gdp", fedprox_stages, none);
-    define_parameter<9>(m, "fedprox_delta", fedprox_stages, delta);
-    define_parameter<9>(m, "fedprox_epsilon", fedprox_stages, epsilon);
+    define_parameter<8>(m, "fedavg_gdp", grid::fedavg_stages, none);
+    define_parameter<8>(m, "fedavg_delta", grid::fedavg_stages, delta);
+    define_parameter<8>(m, "fedavg_epsilon", grid::fedavg_stages, epsilon);
+    define_parameter<9>(m, "fedprox_gdp", grid::fedprox_stages, none);
+    define_parameter<9>(m, "fedprox_delta", grid::fedprox_stages, delta);
+    define_parameter<9>(m, "fedprox_epsilon", grid::fedprox_stages, epsilon);
 }
 
 grid::Double published_fedavg_gdp(const std::string& name, const std::vector<grid::Double>& arguments,
                                   std::size_t threads) {
-    const federated::StepSchedule schedule = schedule_named(name);
+    const federated::StepSchedule schedule = grid::schedule_named(name);
     return grid::map<8>(arguments, threads, [schedule](const std::atomic<bool>&, auto... values) {
         return federated::published::fedavg_gdp(schedule, values...);
     });
@@ -197,19 +122,11 @@ grid::Double map_aggregations(const std::vector<grid::Double>& cells, const std:
     return result;
 }
 
-// Constants, through the kernels: columns 0 to 8 as in Aggregation's arguments, then the stages
-// before, in their order.
+// Constants, through the kernels.
 grid::Double constant_aggregations(const std::vector<grid::Double>& cells, const std::vector<grid::Double>& rounds,
-                                   bool convex, std::size_t threads, grid::Stage last) {
+                                   bool convex, std::size_t threads, const std::vector<grid::Stage>& last) {
     const Aggregation a(cells, rounds, 5, convex);
-    const auto image_diameter = convex ? &ClosedForms::convex_image_diameter : &ClosedForms::nonconvex_image_diameter;
-    return grid::evaluate(a.arguments, a.shape,
-                          {{&ClosedForms::aggregator_use_distance, {2, 5, 6}},
-                           {&ClosedForms::theta, {0, 9}},
-                           {image_diameter, {2, 4, 5, 6, 7, 8}},
-                           {&ClosedForms::log_theta, {0, 11}},
-                           std::move(last)},
-                          threads);
+    return grid::evaluate(a.arguments, a.shape, grid::aggregator_stages(convex, last), threads);
 }
 
 bool constants(const std::vector<grid::Double>& rounds) {
@@ -251,13 +168,16 @@ void bind_federated(py::module_& m) {
     define("trusted_aggregator", [](const Arrays& cells, const Arrays& rounds, bool convex, std::size_t threads) {
         if (!constants(rounds)) return trusted_aggregator(cells, rounds, convex, threads);
         return constant_aggregations(cells, rounds, convex, threads,
-                                     {&ClosedForms::constant_aggregator, {10, 12, 0, 1, 2}});
+                                     {{&ClosedForms::constant_aggregator, {10, 12, 0, 1, 2}}});
     });
     define("trusted_aggregator_random_stop",
            [](const Arrays& cells, const Arrays& rounds, bool convex, std::size_t threads) {
                if (!constants(rounds)) return trusted_aggregator_random_stop(cells, rounds, convex, threads);
                return constant_aggregations(cells, rounds, convex, threads,
-                                            {&ClosedForms::constant_random_stop, {10, 12, 0, 1, 2, 3}});
+                                            {{&ClosedForms::aggregator_share, {1, 2}},
+                                             {&ClosedForms::aggregator_stops, {1, 2, 3}},
+                                             {&ClosedForms::certain_rounds, {1, 2, 14}},
+                                             {&ClosedForms::constant_random_stop, {10, 12, 0, 13, 14, 15}}});
            });
     define("trusted_aggregator_bounds", trusted_aggregator_bounds);
     m.attr("max_scheduled_rounds") = federated::max_scheduled_rounds;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -73,7 +74,7 @@ hidden::SampledCell sampled(const grid::Walk& walk, bool convex) {
     return {d.eps,
             walk.value(9),
             d.num_records,
-            std::max(d.sensitivity(), hidden::smallest_length),
+            std::clamp(d.sensitivity(), hidden::smallest_length, hidden::largest_length),
             std::max(d.width(), hidden::smallest_length),
             convex ? d.step_lipschitz() : hidden::expanding_step_lipschitz(d.learning_rate, d.smoothness)};
 }
@@ -112,13 +113,17 @@ void define_pnsgd(py::module_& m) {
                   {&ClosedForms::theta, {0, 9}},
                   {&ClosedForms::step_image_diameter, {3, 4, 6, 7, 8}},
                   {&ClosedForms::log_theta, {0, 11}},
-                  {&ClosedForms::gaussian_descent, {10, 12, 0, 1, 2}}});
+                  {&ClosedForms::gaussian_use, {10, 12, 0}},
+                  {&ClosedForms::later_steps, {1, 2}},
+                  {&ClosedForms::gaussian_descent, {13, 12, 14}}});
     grid::define(m, "pnsgd_laplace", 9,
                  {{&ClosedForms::use_distance, {4, 5}},
                   {&ClosedForms::laplace_theta, {0, 9}},
                   {&ClosedForms::step_image_diameter, {3, 4, 6, 7, 8}},
                   {&ClosedForms::log_laplace_eta, {0, 11}},
-                  {&ClosedForms::laplace_descent, {10, 12, 0, 1, 2}}});
+                  {&ClosedForms::laplace_use, {10, 12, 0}},
+                  {&ClosedForms::later_steps, {1, 2}},
+                  {&ClosedForms::laplace_descent, {13, 12, 14}}});
     grid::define(m, "pnsgd_gaussian_random_stop", 8,
                  {{&ClosedForms::use_distance, {3, 4}},
                   {&ClosedForms::theta, {0, 8}},
@@ -128,7 +133,10 @@ void define_pnsgd(py::module_& m) {
     grid::define(m, "pnsgd_rdp", 8,
                  {{&ClosedForms::use_distance, {4, 5}},
                   {&ClosedForms::log_step_lipschitz, {3, 6, 7}},
-                  {&ClosedForms::renyi_descent, {8, 9, 0, 1, 2}}});
+                  {&ClosedForms::later_steps, {1, 2}},
+                  {&ClosedForms::renyi_root, {8, 9, 10}},
+                  {&ClosedForms::renyi_slope, {11}},
+                  {&ClosedForms::renyi_descent, {0, 11, 12}}});
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class BlockReader {
             if (constant_[k]) std::fill_n(buffer(k), std::min(rows, padded(longest)), value(at_[k]));
         }
         index_.assign(shape_.size(), 0);
-        seek(begin);
+        seek(shape_, begin, strides_, index_, at_);
     }
 
     // A multiple of the lanes of every instruction set: what is left over would be computed by other
@@ -114,15 +114,6 @@ class BlockReader {
         for (std::size_t k = 0; k < columns.size(); ++k) {
             if (joins) strides_[k].back() = stride(k);
             else strides_[k].push_back(stride(k));
-        }
-    }
-
-    void seek(std::size_t cell) {
-        for (std::size_t d = shape_.size(); d-- > 0;) {
-            const auto length = static_cast<std::size_t>(shape_[d]);
-            index_[d] = static_cast<py::ssize_t>(cell % length);
-            cell /= length;
-            for (std::size_t k = 0; k < at_.size(); ++k) at_[k] += index_[d] * strides_[k][d];
         }
     }
 

@@ -67,6 +67,19 @@ class SignalCheck {
     Clock::time_point last_ = Clock::now();
 };
 
+// Moves from the first cell of `shape` to another one: its index, and each array's place by its
+// strides in bytes.
+template <class Strides>
+void seek(const std::vector<py::ssize_t>& shape, std::size_t cell, const Strides& strides,
+          std::vector<py::ssize_t>& index, std::vector<const char*>& at) {
+    for (std::size_t d = shape.size(); d-- > 0;) {
+        const auto length = static_cast<std::size_t>(shape[d]);
+        index[d] = static_cast<py::ssize_t>(cell % length);
+        cell /= length;
+        for (std::size_t k = 0; k < at.size(); ++k) at[k] += index[d] * strides[k][d];
+    }
+}
+
 // Walks the flattened cells of arrays that share a shape but not strides (broadcast axes have
 // stride 0).
 class Walk {
@@ -74,14 +87,7 @@ class Walk {
     Walk(const std::vector<py::ssize_t>& shape, std::vector<const py::ssize_t*> strides, std::vector<const char*> data)
         : shape_(shape), strides_(std::move(strides)), at_(std::move(data)), index_(shape.size(), 0) {}
 
-    void seek(std::size_t cell) {
-        for (std::size_t d = shape_.size(); d-- > 0;) {
-            const auto length = static_cast<std::size_t>(shape_[d]);
-            index_[d] = static_cast<py::ssize_t>(cell % length);
-            cell /= length;
-            for (std::size_t k = 0; k < at_.size(); ++k) at_[k] += index_[d] * strides_[k][d];
-        }
-    }
+    void seek(std::size_t cell) { grid::seek(shape_, cell, strides_, index_, at_); }
 
     void next() {
         for (std::size_t d = shape_.size(); d-- > 0;) {

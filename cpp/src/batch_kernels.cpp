@@ -34,15 +34,20 @@ HOCKEYSTICK_FLATTEN bool loop2(const double* __restrict x, const double* __restr
     return any_nan(out, n);
 }
 
-template <auto General, auto Moderate>
+template <auto General, auto Moderate, auto Inside>
 bool loop_moderate(const double* eps, const double* r, double* out, std::size_t n) {
     const double* const columns[] = {eps, r};
-    return look_first<General, Moderate>(columns, out, n);
+    return look_first<General, Moderate, Inside>(columns, out, n);
 }
 
 template <void (*Solve)(const double*, const double*, double*, std::size_t)>
 HOCKEYSTICK_FLATTEN bool loop_inverse(const double* x, const double* y, double* out, std::size_t n) {
     Solve(x, y, out, n);
+    return any_nan(out, n);
+}
+
+HOCKEYSTICK_FLATTEN bool loop_quantiles(const double* p, double* out, std::size_t n) {
+    simd::quantiles(p, out, n);
     return any_nan(out, n);
 }
 
@@ -55,9 +60,18 @@ void loop_hidden_rounds(const double* const* read, double* const* written, std::
 }  // namespace
 
 const Kernels HOCKEYSTICK_KERNELS = {
-    HOCKEYSTICK_TEXT(HOCKEYSTICK_ISA),     loop1<q>,         loop1<log_q>,         loop1<q_inv>,
-    loop_moderate<theta, theta_moderate>,  loop2<log_theta>, loop2<laplace_theta>, loop_inverse<simd::theta_inverses>,
-    loop_inverse<simd::gaussian_epsilons>, closed_forms,     simd::own_kernels,    loop_hidden_rounds,
+    HOCKEYSTICK_TEXT(HOCKEYSTICK_ISA),
+    loop1<q>,
+    loop1<log_q>,
+    loop_quantiles,
+    loop_moderate<theta, theta_moderate, moderate>,
+    loop_moderate<log_theta, log_theta_moderate, log_moderate>,
+    loop2<laplace_theta>,
+    loop_inverse<simd::theta_inverses>,
+    loop_inverse<simd::gaussian_epsilons>,
+    closed_forms,
+    simd::own_kernels,
+    loop_hidden_rounds,
 };
 
 }  // namespace hockeystick::batch

@@ -23,16 +23,16 @@ using HiddenRounds = void (*)(const double* const* read, double* const* written,
 // Closed forms under the names of their scalar functions, whose arguments are the columns
 // (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).
 // gdp_epsilon, theta_inverse and gaussian_epsilon leave NaN to the scalar function where
-// simd/gaussian_inverses.hpp does. The columns of constant_random_stop are use, log_eta, eps,
-// num_users, batch_size, suffix.
+// simd/gaussian_inverses.hpp does.
 struct ClosedForms {
     Block theta, log_theta, laplace_theta, log_laplace_eta;
     Block gdp_delta, gdp_dp_delta, gdp_epsilon, gdp_trade_off, gdp_rdp, gdp_advantage;
     Block fedavg_root_cost, fedprox_root_cost, fedavg_scale, fedprox_scale, drift_parameter;
     Block use_distance, step_image_diameter, log_step_lipschitz;
-    Block gaussian_descent, laplace_descent, gaussian_random_stop, renyi_descent;
+    Block later_steps, gaussian_use, gaussian_descent, laplace_use, laplace_descent, gaussian_random_stop;
+    Block renyi_root, renyi_slope, renyi_descent;
     Block aggregator_use_distance, convex_image_diameter, nonconvex_image_diameter, constant_aggregator,
-        constant_random_stop;
+        aggregator_stops, certain_rounds, aggregator_share, constant_random_stop;
 };
 
 struct Kernels {

@@ -10,7 +10,7 @@
 #include <hockeystick/federated/unbounded_drift.hpp>
 #include <hockeystick/hidden_state/projected_sgd.hpp>
 #include <hockeystick/simd/gaussian_inverses.hpp>
-#include <hockeystick/simd/geometric_sums.hpp>
+#include <hockeystick/simd/gaussian_quantiles.hpp>
 
 #include "batch_kernels.hpp"
 
@@ -54,16 +54,17 @@ template <class... Doubles> constexpr std::size_t arity(double (*)(Doubles...)) 
 
 template <auto Function> constexpr Block rows = Rows<Function, std::make_index_sequence<arity(Function)>>::run;
 
-bool all_moderate(const double* eps, const double* r, std::size_t n) {
+template <auto Inside> bool all_inside(const double* eps, const double* r, std::size_t n) {
     std::int64_t special = 0;
-    for (std::size_t i = 0; i < n; ++i) special |= divergence::moderate(eps[i], r[i]) ? 0 : 1;
+    for (std::size_t i = 0; i < n; ++i) special |= Inside(eps[i], r[i]) ? 0 : 1;
     return special == 0;
 }
 
 // The selects for infinities, zeros and negative eps take a third of the time (Intel Xeon, AVX-512
 // and AVX2) and are rarely needed: look first. Columns: eps, r.
-template <auto General, auto Moderate> bool look_first(const double* const* columns, double* out, std::size_t n) {
-    if (!all_moderate(columns[0], columns[1], n)) return rows<General>(columns, out, n);
+template <auto General, auto Moderate, auto Inside>
+bool look_first(const double* const* columns, double* out, std::size_t n) {
+    if (!all_inside<Inside>(columns[0], columns[1], n)) return rows<General>(columns, out, n);
     Rows<Moderate, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
     return false;
 }
@@ -74,7 +75,7 @@ inline double moderate_gdp_delta(double mu, double eps) {
 
 // As look_first, for gdp_delta; columns: mu, eps.
 template <auto General> bool gdp_deltas(const double* const* columns, double* out, std::size_t n) {
-    if (!all_moderate(columns[1], columns[0], n)) return rows<General>(columns, out, n);
+    if (!all_inside<divergence::moderate>(columns[1], columns[0], n)) return rows<General>(columns, out, n);
     Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
     return false;
 }
@@ -84,29 +85,23 @@ HOCKEYSTICK_FLATTEN bool gdp_epsilons(const double* const* columns, double* out,
     return any_nan(out, n);
 }
 
-// Columns: use, log_eta, eps, num_users, batch_size, suffix.
-HOCKEYSTICK_FLATTEN bool random_stops(const double* const* columns, double* out, std::size_t n) {
-    double stops[block_rows], sums[block_rows];
-    for (std::size_t i = 0; i < n; ++i) {
-        const double suffix = columns[5][i];
-        const double rounds = numeric::floor_positive(columns[3][i] / columns[4][i]);
-        const bool legal = (suffix > 0.0) & (suffix <= 1.0) & (rounds >= 1.0);
-        stops[i] = legal ? federated::stopping_rounds(suffix, rounds) : numeric::nan;
-    }
-    simd::double_geometric_sums(columns[1], stops, sums, n);
-    const double* const all[] = {columns[0], columns[1], sums, stops, columns[2], columns[3], columns[4]};
-    return rows<federated::constant_random_stop>(all, out, n);
+// Columns: mu, fpr.
+HOCKEYSTICK_FLATTEN bool gdp_trade_offs(const double* const* columns, double* out, std::size_t n) {
+    double thresholds[block_rows];
+    simd::quantiles(columns[1], thresholds, n);
+    const double* const all[] = {columns[0], thresholds};
+    return rows<divergence::gdp_missed>(all, out, n);
 }
 
 constexpr ClosedForms closed_forms = {
-    look_first<divergence::theta, divergence::theta_moderate>,
-    rows<divergence::log_theta>,
+    look_first<divergence::theta, divergence::theta_moderate, divergence::moderate>,
+    look_first<divergence::log_theta, divergence::log_theta_moderate, divergence::log_moderate>,
     rows<divergence::laplace_theta>,
     rows<hidden_state::log_laplace_eta>,
     gdp_deltas<divergence::gdp_delta>,
     gdp_deltas<divergence::gdp_dp_delta>,
     gdp_epsilons,
-    rows<divergence::gdp_trade_off>,
+    gdp_trade_offs,
     rows<divergence::gdp_rdp>,
     rows<divergence::gdp_advantage>,
     rows<federated::fedavg_root_cost>,
@@ -117,15 +112,23 @@ constexpr ClosedForms closed_forms = {
     rows<hidden_state::use_distance>,
     rows<hidden_state::step_image_diameter>,
     rows<hidden_state::log_step_lipschitz>,
+    rows<hidden_state::later_steps>,
+    rows<hidden_state::gaussian_use>,
     rows<hidden_state::gaussian_descent>,
+    rows<hidden_state::laplace_use>,
     rows<hidden_state::laplace_descent>,
     rows<hidden_state::gaussian_random_stop>,
+    rows<hidden_state::renyi_root>,
+    rows<hidden_state::renyi_slope>,
     rows<hidden_state::renyi_descent>,
     rows<federated::aggregator_use_distance>,
     rows<federated::aggregator_image_diameter<true>>,
     rows<federated::aggregator_image_diameter<false>>,
     rows<federated::constant_aggregator>,
-    random_stops,
+    rows<federated::aggregator_stops>,
+    rows<federated::certain_rounds>,
+    rows<federated::aggregator_share>,
+    rows<federated::constant_random_stop>,
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ def test_advantage(mu: float) -> None:
     with mp.workdps(50):
         reference = mp.erf(mp.mpf(mu) / (2 * mp.sqrt(2)))
         assert log_close(hs.gdp_advantage(mu), reference, 1e-14)
-    assert hs.gdp_advantage(mu) == hs.gdp_delta(mu, 0.0)
+    assert hs.gdp_advantage(mu) == pytest.approx(hs.gdp_delta(mu, 0.0), rel=1e-15)
 
 
 def test_limits() -> None:
@@ -180,3 +180,31 @@ def test_grids_and_threads(function: str) -> None:
         call(**good, num_threads=-1)
     with pytest.raises(ValueError, match=r"on_error.*'skip'"):
         call(**good, on_error="skip")
+
+
+def test_advantage_to_the_last_digits() -> None:
+    """From tiny to huge distances, on both sides of where its two formulas meet."""
+    mu = np.concatenate([np.geomspace(1e-300, 40.0, 400), np.linspace(1.9, 2.1, 101), [5e-324, 1e300]])
+    with mp.workdps(50):
+        truth = np.array([float(mp.erf(mp.mpf(m) / (2 * mp.sqrt(2)))) for m in mu])
+    np.testing.assert_allclose(hs.gdp_advantage(mu), truth, rtol=8e-16, atol=5e-324)
+    assert hs.gdp_advantage([0.0, inf]).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "cells", "message"),
+    [
+        (hs.gdp_delta, ([1.0, -1.0], [np.nan, 1.0]), r"mu\[1\] must be non-negative, not -1.0"),
+        (hs.gdp_delta, (1.0, [1.0, np.nan]), r"eps\[1\] must"),
+        (hs.gdp_epsilon, ([1.0, 2.0], 1.5), "delta must lie in"),
+        (hs.gdp_epsilon, ([[1.0], [np.nan]], [0.1, -0.1]), r"mu\[1, 0\] must"),
+        (hs.gdp_trade_off, ([1.0, 1.0], [0.5, 1.5]), r"fpr\[1\] must lie in"),
+        (hs.gdp_rdp, ([1.0, 1.0], [0.5, inf]), r"order\[1\] must be positive and finite, not inf"),
+        (hs.gdp_advantage, ([0.0, -0.5],), r"mu\[1\] must be non-negative, not -0.5"),
+    ],
+)
+def test_refused(function, cells, message) -> None:
+    """The first argument outside its domain is named, although arrays are looked at after the formula."""
+    with pytest.raises(ValueError, match=message):
+        function(*cells)
+    assert np.isnan(function(*cells, on_error="nan")).any()

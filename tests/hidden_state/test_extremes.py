@@ -39,6 +39,71 @@ def test_fedavg_scales(schedule: str, scale: float) -> None:
     np.testing.assert_allclose(federated.fedavg_gdp(**scaled), expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("diameter", [None, 1e308])
+@pytest.mark.parametrize("schedule", ["constant", "cyclic", "stagewise"])
+@pytest.mark.parametrize(
+    ("clip_norm", "noise_std", "learning_rate"),
+    [(1e-318, 3.3, 1e300), (1e-10, 3e305, 1e300), (1e-300, 3e300, 1e308), (3e-310, 1.0, 1e-5), (1e300, 1e-8, 1e-300)],
+)
+def test_fedavg_with_ratios_beyond_the_doubles(
+    clip_norm: float, noise_std: float, learning_rate: float, schedule: str, diameter: float | None
+) -> None:
+    """A ratio of two factors may be subnormal or infinite where their product with the third is neither."""
+    sums = {"constant": mp.mpf(5), "cyclic": mp.mpf(137) / 60, "stagewise": mp.mpf(5)}
+    rounds = 1 if schedule == "stagewise" else 2**52
+    drift = 2 * mp.mpf(clip_norm) * mp.mpf(learning_rate) * sums[schedule] / mp.mpf(noise_std)
+    computed = federated.fedavg_gdp(
+        **FEDAVG
+        | {"rounds": rounds, "clip_norm": clip_norm, "noise_std": noise_std, "learning_rate": learning_rate}
+        | {"schedule": schedule, "diameter": diameter, "smoothness": 0.0}
+    )
+    assert computed == pytest.approx(float(drift * mp.sqrt(rounds) / mp.sqrt(50)), rel=1e-12)
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-323, 1e-310, 3e-220, 1e-200, 1e-31])
+@pytest.mark.parametrize("share", [1e-9, 0.1, 0.39, 0.41, 3.0, 39.0, 41.0, 1e5])
+def test_epsilon_of_a_tiny_distance(mu: float, share: float) -> None:
+    """theta(eps, mu) = mu (phi(x) - x Q(x)) at eps = x mu, up to a relative mu (1 + |x|), and log(1 - delta) far below 0."""
+    delta = share * mu
+    if delta == 0.0:
+        return
+    with mp.workdps(40):
+        exact_mu, ratio = mp.mpf(mu), mp.mpf(delta) / mp.mpf(mu)
+        scaled = lambda x: mp.npdf(x) - x * mp.erfc(x / mp.sqrt(2)) / 2 - ratio
+        low, high = -ratio - 1, mp.mpf(9)
+        for _ in range(120):
+            middle = (low + high) / 2
+            low, high = (middle, high) if scaled(middle) > 0 else (low, middle)
+        truth = float(exact_mu * high)
+    computed, magnitude = hs.gaussian_epsilon(mu, delta), abs(truth)
+    assert truth - 1e-12 * magnitude <= computed <= truth + 1e-12 * magnitude + 5e-324
+    assert hs.gdp_epsilon(mu, delta) == max(computed, 0.0)
+
+
+def test_tiny_distances_have_an_epsilon() -> None:
+    """No call ends in an internal error; epsilon falls with delta and rises with mu."""
+    tiny = np.array([5e-324, 1e-322, 1e-310, 2e-308, 1e-300, 1e-211, 1e-100])
+    mu, delta = (grid.ravel() for grid in np.meshgrid(tiny, [*tiny, 1e-20, 1e-5, 0.5, 0.9, 1 - 1e-16]))
+    eps = hs.gaussian_epsilon(mu, delta).reshape(-1, tiny.size)
+    assert np.isfinite(eps).all()
+    assert (np.diff(eps, axis=0) <= 0).all()
+    assert (np.diff(eps, axis=1) >= -1e-12 * np.abs(eps[:, 1:])).all()
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-320, 1e-310, 1e-300])
+def test_sampled_rounds_of_tiny_noise(unit: float) -> None:
+    """Only ratios of lengths count, also where the mean of the noise of a batch is no normal number."""
+    cell = {"num_users": 100, "batch_size": 4, "rounds": 3, "learning_rate": 0.5, "loss": "convex"}
+    of_one = federated.best_sampled(1.0, noise_std=1.0, lipschitz=1.0, radius=2.0, **cell)
+    of_tiny = federated.best_sampled(1.0, noise_std=unit, lipschitz=unit, radius=2.0 * unit, **cell)
+    assert of_tiny.delta == pytest.approx(of_one.delta, rel=1e-9)
+    for lengths in ({"lipschitz": 1e300, "radius": 1.0}, {"lipschitz": unit, "radius": 1e300}):
+        wide = federated.best_sampled(1.0, noise_std=unit, **lengths, **cell)
+        assert of_one.delta * (1 - 1e-9) <= wide.delta <= 1.0
+    step = {"sampling_rate": 0.5, "rounds": 3, "learning_rate": 1.0, "smoothness": 0.0, "diameter": 1.0}
+    assert last_iterate.best_sampled(1.0, noise_std=unit, lipschitz=1e300, **step).delta == pytest.approx(0.875)
+
+
 def test_fedprox_scales() -> None:
     """Multiplying prox and smoothness and dividing the learning rate leaves V/(prox sigma)."""
     expected = federated.fedprox_gdp(**FEDPROX)
@@ -100,7 +165,7 @@ def test_hidden_values_are_refused() -> None:
             "smoothness=1e3, learning_rate=1.0, schedule='continuous', diameter=1e-3, num_threads=1)"
         ),
         "hs.shifted_interpolation([1.001] * 10**7, [1.0] * 10**7, diameter=1e6)",
-        "hs.gdp_epsilon([[1e-300]] * 2000, [1e-5] * 2000, num_threads=1)",  # by the scalar code: a microsecond or more each
+        "hs.gdp_epsilon([[1e-100]] * 2000, [1e-101] * 4000, num_threads=1)",  # by the scalar code: a microsecond each
         "hs.dpsgd_epsilon([0.5 + 1e-6 * k for k in range(10**6)], 0.001, 100, 1e-5, num_threads=1)",
     ],
 )

@@ -39,6 +39,31 @@ RISK = {
 }
 
 
+@pytest.mark.parametrize("convexity", [0.0, 0.25])
+@pytest.mark.parametrize("exponent", [-1000, -600, 600, 1000])
+def test_risk_scales_with_the_loss(exponent: int, convexity: float) -> None:
+    """Losses s f have s times the risk of f to the last digit, also where the square of L is no double."""
+    plain = RISK | {"strong_convexity": convexity}
+    of_f = isrl.mb_sgd_risk_bound(**plain)
+    scaled = {
+        name: math.ldexp(plain[name], exponent) for name in ("lipschitz", "noise_std", "smoothness", "strong_convexity")
+    }
+    assert isrl.mb_sgd_risk_bound(**plain | scaled) == math.ldexp(of_f, exponent)
+
+
+@pytest.mark.parametrize("diameter", [1e-200, 1e-160, 1e150])
+def test_risk_scales_with_the_space(diameter: float) -> None:
+    """Only L D, noise D and smoothness D^2 count: the square of D need not be a double."""
+    least = RISK | {"smoothness": 1e-300}
+    scaled = {"diameter": diameter} | {name: 2.0 * RISK[name] / diameter for name in ("lipschitz", "noise_std")}
+    close(isrl.mb_sgd_risk_bound(**least | scaled | {"smoothness": 1e-320}), isrl.mb_sgd_risk_bound(**least))
+
+
+def test_risk_beyond_the_doubles_is_infinite() -> None:
+    """D^2 smoothness/(2 R) overflows, and is no bug."""
+    assert isrl.mb_sgd_risk_bound(**RISK | {"diameter": 1e300, "smoothness": 1e300, "lipschitz": 1e300}) == math.inf
+
+
 def test_step_of_the_specification() -> None:
     """The minimising step and both totals of the specification's example."""
     shape = RISK | {"num_silos": 25, "silos_per_round": 25, "noise_std": 1.597848}

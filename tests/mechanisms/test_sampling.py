@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
 
+import high_precision as exact
 import hockeystick as hs
 from hockeystick import _core
 from hockeystick._numeric.binomial import group_in_batch
@@ -198,6 +200,40 @@ def test_balle_barthe_gaboardi(eps):
     truth = sum(w * float(hs.theta(inner, 2 * m / noise)) for m, w in enumerate(weights, 1))
     step = hs.FixedSizeSampled(hs.Gaussian(noise), n, size, replacement=True)
     assert hs.Accountant("replace").compose(step).delta(eps) == pytest.approx(truth, rel=1e-6)
+
+
+def of_one_step(n, size, noise, eps, *, replacement):
+    """Return delta of a record replaced in one batch by the same theorem, at 50 digits and for any eps >= 0."""
+    with mp.workdps(50):
+        drawn = 1 - (1 - mp.mpf(1) / n) ** size if replacement else mp.mpf(size) / n
+        inner = mp.log1p(mp.expm1(eps) / drawn)
+        if not replacement:
+            return drawn * exact.theta(inner, 2 / mp.mpf(noise))
+        share = lambda m: mp.binomial(size, m) * mp.mpf(n - 1) ** (size - m) / mp.mpf(n) ** size
+        return mp.fsum(share(m) * exact.theta(inner, 2 * m / mp.mpf(noise)) for m in range(1, size + 1))
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_large_losses_of_one_batch(replacement):
+    """One step encloses the theorem however large the loss: what errs by a multiple of e^eps are the negative losses."""
+    n, size, noise = 1000, 180, 2.0
+    account = hs.Accountant("replace").compose(hs.FixedSizeSampled(hs.Gaussian(noise), n, size, replacement))
+    deltas = []
+    for eps in [0.0, 1e-3, 1.0, 5.0, 20.0, 40.0, 60.0, 150.0]:
+        truth = of_one_step(n, size, noise, eps, replacement=replacement)
+        bracket = account.delta_bracket(eps)
+        assert bracket.lower <= truth
+        assert truth <= bracket.upper <= truth * (1 + mp.mpf(1e-6)) + mp.mpf(1e-300)
+        deltas.append(bracket.upper)
+    assert sorted(deltas, reverse=True) == deltas
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-12, 1e-30])
+def test_one_batch_leaks_no_more_than_two(delta):
+    """One step of draws with replacement has an epsilon below that of two, of which it is a part."""
+    step = hs.FixedSizeSampled(GAUSSIAN, 1000, 180, replacement=True)
+    one, two = (hs.Accountant("replace").compose(step, steps).epsilon(delta) for steps in (1, 2))
+    assert one <= two < 1e3
 
 
 @pytest.mark.parametrize(

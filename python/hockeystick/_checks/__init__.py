@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockeystick._checks import implausible
 from hockeystick._checks.arrays import Array, Result, broadcast, distribution, real, same_length, vector
-from hockeystick._checks.grid import STRICT, Grid, NumpyGrid, pmf
+from hockeystick._checks.grid import STRICT, Grid, LateGrid, NumpyGrid, pmf
 from hockeystick._checks.refusals import Refusal, collected
 from hockeystick._checks.scalars import (
     DELTA,
@@ -36,6 +36,7 @@ __all__ = [
     "Array",
     "Domain",
     "Grid",
+    "LateGrid",
     "NumpyGrid",
     "OnError",
     "Refusal",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import OnError, broadcast
+from hockeystick._checks import Array, OnError, broadcast
 from hockeystick._hidden_states.best import Best, smallest
 from hockeystick._hidden_states.random_participation import sampled_bounds
 from hockeystick.federated.arguments import AggregatorGrid, Loss
@@ -121,7 +123,22 @@ def best_sampled(
         smoothness=smooth,
     )
     one = np.asarray(1.0)
-    mean_noise, share = noise_std / np.sqrt(batch_size), lipschitz / batch_size
+    mean_noise, share, radius = _lengths(noise_std, lipschitz, radius, batch_size)
     rate = batch_size / num_users
     cells = broadcast(eps, one, rounds, learning_rate, mean_noise, share, smooth, convexity, 2 * radius, rate)
     return smallest(sampled_bounds(cells, grid, convex=grid.convex), grid)
+
+
+def _lengths(noise: Array, lipschitz: Array, radius: Array, batch_size: Array) -> tuple[Array, Array, Array]:
+    """Return the deviation of a batch's mean noise, a record's share in the mean gradient, and the radius, in one unit.
+
+    Only their ratios count. The unit is small where the noise is, so that it keeps its digits. Beside such noise a Lipschitz constant that
+    overflows hides no more than the largest double, and an infinite radius is a legal one. A subnormal share is rounded up.
+    """
+    smallest, largest = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+    unit = np.where(noise < math.ldexp(1.0, -900), math.ldexp(1.0, -500), 1.0)
+    with np.errstate(over="ignore"):
+        shown = np.where(lipschitz < np.inf, np.minimum(lipschitz / unit, largest), lipschitz)
+        share = shown / batch_size
+        share = np.where((lipschitz > 0) & (share < smallest), np.nextafter(share, np.inf), share)
+        return noise / unit / np.sqrt(batch_size), share, radius / unit

@@ -96,7 +96,7 @@ def _empirical(diameter: Array, rate: Array, rounds: Array, second_moment: Array
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         grown = np.expm1(-rounds * np.log1p(-convexity * rate)) / convexity
         start = np.where(convexity * rate * rounds > 0, 1.0 / grown, 1.0 / (rate * rounds))
-    return (diameter**2 * start + rate * second_moment) / 2.0
+    return (diameter * (diameter * start) + rate * second_moment) / 2.0
 
 
 class Risk(NamedTuple):
@@ -111,11 +111,20 @@ def smallest_risk(  # noqa: PLR0917, checked arguments in their order
     rounds: Array,
     lipschitz: Array,
     total: Array,
-    second_moment: Array,
+    noise: Array,
+    dimension: Array,
+    taking_part: Array,
     smoothness: Array,
     convexity: Array,
 ) -> Risk:
-    """Return the smaller of the convex bound at its minimising step and the strongly convex one at Stich's step."""
+    """Return the smaller of the convex bound at its minimising step and the strongly convex one at Stich's step.
+
+    The risk of s f is s times that of f: dividing f by a power of two changes no digit and keeps squares in range. A risk that
+    overflows all the same is reported as infinite.
+    """
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.maximum(lipschitz, noise), smoothness))[1] - 1)
+    lipschitz, noise, smoothness, convexity = lipschitz / unit, noise / unit, smoothness / unit, convexity / unit
+    second_moment = dimension * noise**2 / taking_part + lipschitz**2
 
     def at(rate: Array, used: Array) -> Risk:
         empirical = _empirical(diameter, rate, rounds, second_moment, used)
@@ -128,7 +137,8 @@ def smallest_risk(  # noqa: PLR0917, checked arguments in their order
         step = np.where(convexity > 0, np.minimum(1.0 / smoothness, log / (convexity * rounds)), plain.learning_rate)
     strong = at(step, convexity)
     better = strong.bound < plain.bound
-    return Risk(*(np.where(better, a, b) for a, b in zip(strong, plain, strict=True)))
+    bound, rate = (np.where(better, a, b) for a, b in zip(strong, plain, strict=True))
+    return Risk(np.where(np.isnan(bound), np.inf, bound * unit), rate / unit)
 
 
 def mb_sgd_risk_bound(
@@ -220,8 +230,9 @@ def mb_sgd_risk_bound(
         strong_convexity=strong_convexity,
     )
     with np.errstate(all="ignore"):  # cells outside the domain become NaN
-        moment = dimension * noise**2 / taking_part + lipschitz**2
-        risk = smallest_risk(diameter, rounds, lipschitz, records * silos, moment, smoothness, convexity)
+        risk = smallest_risk(
+            diameter, rounds, lipschitz, records * silos, noise, dimension, taking_part, smoothness, convexity
+        )
     return grid.finish(risk.bound)
 
 

@@ -163,8 +163,8 @@ def risk_of_batches(problem: Problem, rounds: int, noise: float, taking_part: in
     A single pass has gradients of the risk itself: what Lemma D.6 of Lowy and Razaviyayn 2023 says of the sample's mean holds
     for the population's, and no stability is paid for.
     """
-    moment = problem.dimension * noise**2 / taking_part + problem.lipschitz**2
-    numbers = (problem.diameter, rounds, problem.lipschitz, total, moment, problem.smoothness, problem.strong_convexity)
+    gradient = (problem.lipschitz, total, noise, problem.dimension, taking_part)
+    numbers = (problem.diameter, rounds, *gradient, problem.smoothness, problem.strong_convexity)
     with np.errstate(invalid="ignore"):  # 0 times infinity, where there is no strong convexity
         best = smallest_risk(*(np.asarray(x, dtype=np.float64) for x in numbers))
     return float(best.learning_rate), min(float(best.bound), problem.lipschitz * problem.diameter)

@@ -119,6 +119,21 @@ inline double theta(double eps, double r) {
     return with_limits(negative, eps, r, eps < 0.0 ? total_variation : 0.0, 0.0, 1.0);
 }
 
+// The same for the logarithm, in which a may matter from 1e100 on.
+inline bool log_moderate(double eps, double r) { return (eps >= 0.0) & (eps <= 1e49) & (r >= 1e-50) & (r <= 1e49); }
+
+// log theta(eps, r) where `log_moderate` holds, with the bits of log_theta below: log(core) - a^2/2
+// - log(2 pi)/2, or log1p(-(1 - theta)) where the complement is known.
+inline double log_theta_moderate(double eps, double r) {
+    const GaussianPair g = gaussian_pair<true>(eps, r);
+    const double scaled = gaussian_density(g.a) * g.core;
+    const double y = scaled < 2.0 ? scaled : 0.0;  // always the first; a bare product would be fused with 1 - y
+    const double u = g.upper ? 1.0 - y : g.core;
+    const double lost = g.upper ? ((1.0 - u) - y) / (u > 0.0 ? u : 1.0) : 0.0;
+    const double shift = g.upper ? 0.0 : -0.5 * g.a * g.a - half_log_2pi;
+    return log_positive(u) + (lost + shift);
+}
+
 // log theta(eps, r), without underflow.
 inline double log_theta(double eps, double r) {
     const double magnitude = eps < 0.0 ? -eps : eps;

@@ -110,12 +110,24 @@ inline double theta_inverse(double eps, double delta) {
     return distance_root(magnitude, log_positive(base), q_inv(base), false);
 }
 
+// x 2^-600, rounded up where it is subnormal.
+inline double scaled_back(double x) {
+    const double value = x * 0x1p-600;
+    return value * 0x1p600 < x ? value + smallest_positive : value;
+}
+
 // The smallest real eps with theta(eps, r) <= delta; negative where delta > theta(0, r).
+//
+// Where delta > 40 r it is log(1 - delta) =: -e: then e/r - r/2 > 39, and theta(-e, r) exceeds
+// delta by e^-e theta(e, r) < r Q(39) < 1e-330 delta. For tiny r and delta <= 40 r, theta is
+// r (phi(x) - x Q(x)) at x = eps/r up to a relative r (1 + |x|): r, delta and eps are scaled
+// together.
 inline double gaussian_epsilon(double r, double delta) {
     if (!(r >= 0.0) || !(delta >= 0.0 && delta <= 1.0)) return nan;
     if (delta == 1.0) return -infinity;
-    if (r == 0.0) return log1m(delta);
+    if (r == 0.0 || delta > 40.0 * r) return log1m(delta);
     if (r == infinity || delta == 0.0) return infinity;
+    if (r < 0x1p-700) return scaled_back(gaussian_epsilon(r * 0x1p600, delta * 0x1p600));
     const double quantile = delta <= 0.5 ? q_inv(delta) : -q_inv(1.0 - delta);
     const double upper = r * (quantile + 0.5 * r);  // theta <= Q(a)
     // log theta bends over a length of about r/(1 + |a|): the step after one of 1e-8 of it is below

@@ -14,8 +14,8 @@
 //
 // Every user must take part at most once; with repeated participation the sums are false.
 //
-// Error: 1e-12 relative in log delta, to nearest. Cost: O(1) for constants, O(log T) of them with
-// random stopping, O(T) for schedules. NaN outside the domain.
+// Error: 1e-12 relative in log delta, to nearest. Cost: O(1) for constants, O(T) for schedules. NaN
+// outside the domain.
 #pragma once
 
 #include <cmath>
@@ -69,20 +69,37 @@ inline double constant_aggregator(double use, double log_eta, double eps, double
     return (eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta) ? delta : nan;
 }
 
-// ceil(suffix T). A product that rounding may have raised above an integer counts as that integer:
-// for constants, fewer rounds have the larger delta.
+// S = ceil(suffix T), the number of rounds after which the training may stop. A product that
+// rounding may have raised above an integer counts as that integer: for constants, fewer rounds
+// have the larger delta.
 inline double stopping_rounds(double suffix, double rounds) {
     return min(rounds, max(1.0, ceil_positive(suffix * rounds * down)));
 }
 
+// S of a legal cell.
+inline double aggregator_stops(double num_users, double batch_size, double suffix) {
+    const double value = stopping_rounds(suffix, floor_positive(num_users / batch_size));
+    return legal_users(num_users, batch_size) & (suffix > 0.0) & (suffix <= 1.0) ? value : nan;
+}
+
+// T - S.
+inline double certain_rounds(double num_users, double batch_size, double stops) {
+    return floor_positive(num_users / batch_size) - stops;
+}
+
+// m/n.
+inline double aggregator_share(double num_users, double batch_size) { return batch_size / num_users; }
+
 // Corollary 3 with constants: the sum over the last S of sum_{k < tau} eta^k is
-// S u_{T-S} + eta^{T-S} U_S, u and U the single and double sums.
-inline double constant_random_stop(double use, double log_eta, double double_sum, double stops, double eps,
-                                   double num_users, double batch_size) {
-    const double earlier = floor_positive(num_users / batch_size) - stops;
-    const double total = stops * straight_geometric_sum(log_eta, earlier) + power(log_eta, earlier) * double_sum;
-    const double delta = positive_delta(batch_size / num_users * use * total / stops, eps);
-    return (eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta) ? delta : nan;
+// S u_{T-S} + eta^{T-S} U_S, u and U the single and double sums; both from D = 1 - eta.
+inline double constant_random_stop(double use, double log_eta, double eps, double share, double stops, double certain) {
+    const double lost = 0.0 - expm1_bounded(log_eta);
+    const double forgotten = 0.0 - expm1_bounded(certain > 0.0 ? certain * log_eta : 0.0);  // no 0 * inf
+    const double single = log_eta == 0.0 ? certain : forgotten / lost;
+    const double twofold = double_geometric_sum(lost, 0.0 - expm1_bounded(stops * log_eta), stops);
+    const double total = stops * single + (1.0 - forgotten) * twofold;
+    const double delta = positive_delta(share * use * total / stops, eps);
+    return (eps >= 0.0) & (log_eta == log_eta) & (stops == stops) ? delta : nan;
 }
 
 struct AggregatorRounds {
@@ -137,9 +154,8 @@ inline double trusted_aggregator_random_stop(const AggregatorRounds& r, double n
     const double share = r.batch_size / num_users;
     if (r.constant()) {
         if (!r.valid(0)) return nan;
-        const double log_eta = log_theta(r.eps, r.image_diameter(0));
-        const double double_sum = double_geometric_sum(log_eta, static_cast<std::uint64_t>(stops));
-        return constant_random_stop(r.delta_of_use(0), log_eta, double_sum, stops, r.eps, num_users, r.batch_size);
+        return constant_random_stop(r.delta_of_use(0), log_theta(r.eps, r.image_diameter(0)), r.eps, share, stops,
+                                    rounds - stops);
     }
     double inner = 0.0;
     double sum = 0.0;

@@ -17,6 +17,7 @@
 
 #include <hockeystick/numeric/domain.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
+#include <hockeystick/numeric/scaled.hpp>
 
 namespace hockeystick::federated {
 inline namespace HOCKEYSTICK_ISA {
@@ -33,18 +34,32 @@ inline bool legal_prox(double prox, double smoothness, double learning_rate) {
     return (prox > smoothness) & (prox < infinity) & (learning_rate * prox <= 1.0);
 }
 
+// What drift_parameter divides by again: sqrt(H) is below 2^80, so that a scale that would be
+// subnormal loses no digits and the parameter is infinite from 2^896 on.
+inline constexpr double scale_unit = 128.0;  // log2
+
 // gamma is given in units of 2V lr/m.
 struct DriftUnits {
     double clip_norm, noise_std, num_clients, learning_rate;
 
-    // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much.
-    double scale() const { return 2.0 * (clip_norm / noise_std) / std::sqrt(num_clients) * learning_rate; }
-    double scaled(double diameter) const { return diameter / clip_norm * (0.5 * num_clients) / learning_rate; }
+    // mu = sqrt(m)/sigma sqrt(H) for H in these units is sqrt(H) times so much, over 2^scale_unit.
+    // A ratio of two factors may be subnormal where the third one is large.
+    double scale() const {
+        const Scaled v = split(clip_norm), sigma = split(noise_std), lr = split(learning_rate);
+        return joined(2.0 * (v.mantissa / sigma.mantissa) / std::sqrt(num_clients) * lr.mantissa,
+                      v.exponent - sigma.exponent + lr.exponent + scale_unit);
+    }
+    double scaled(double diameter) const {
+        const Scaled d = split(diameter), v = split(clip_norm), lr = split(learning_rate);
+        const double value =
+            joined(d.mantissa / v.mantissa * (0.5 * num_clients) / lr.mantissa, d.exponent - v.exponent - lr.exponent);
+        return diameter == infinity ? infinity : value;
+    }
 };
 
 // Never the 0 of perfect privacy; NaN passes.
 inline double drift_parameter(double scale, double root_cost) {
-    const double value = scale * root_cost;
+    const double value = scale * root_cost * 0x1p-128;
     return value < smallest_positive ? smallest_positive : value;
 }
 

@@ -31,6 +31,8 @@ inline constexpr double max_pooled_uses = 4096.0;
 
 // In noise deviations. A length that underflows is charged as this, so that no parameter is 0.
 inline constexpr double smallest_length = 0x1p-1000;
+// One that overflows is charged as this: its square still does, so that it hides nothing.
+inline constexpr double largest_length = 0x1p1000;
 inline constexpr double smallest_parameter = 0x1p-500;
 
 class CyclicShift {

@@ -65,9 +65,17 @@ inline double log_laplace_theta(double eps, double r) {
 // log of the contraction coefficient of a kernel with Laplace noise: 0, exactly, from eps = r on.
 inline double log_laplace_eta(double eps, double r) { return eps >= r ? -infinity : log_laplace_theta(eps, r); }
 
+// exp(x) for x <= 0, at once 0 below -746, where it rounds to 0: products that underflow take a
+// hundred cycles on some processors.
+inline double exp_or_zero(double x) {
+    const bool vanishes = x < -746.0;
+    const double value = exp_nonpositive(vanishes ? 0.0 : x);
+    return vanishes ? 0.0 : value;
+}
+
 // x^n from log x <= 0, with 0^0 = 1.
 inline double power(double log_x, double n) {
-    const double value = exp_nonpositive(n * log_x);
+    const double value = exp_or_zero(n * log_x);
     return n == 0.0 ? 1.0 : value;
 }
 
@@ -96,21 +104,31 @@ inline double log_step_lipschitz(double learning_rate, double smoothness, double
     return contractive_step(learning_rate, smoothness, strong_convexity) ? value : nan;
 }
 
+// n - i.
+inline double later_steps(double index, double num_records) {
+    return legal_index(index, num_records) ? num_records - index : nan;
+}
+
 // What the theorems make of a divergence `use` at use_distance, and of the logarithm `log_later`
-// of that at step_image_diameter; NaN where one of them is.
+// of that at step_image_diameter, `after` steps later; NaN where one of the three is. What varies
+// over few axes comes first, so that a cell costs one exponential.
 //
-// Theorem 4.
-inline double gaussian_descent(double use, double log_later, double eps, double index, double num_records) {
-    const double delta = positive_delta(use * power(log_later, num_records - index), eps);
-    return (eps >= 0.0) & legal_index(index, num_records) & (log_later == log_later) ? delta : nan;
+// Theorem 4: not 0 at any finite eps.
+inline double gaussian_use(double use, double log_later, double eps) {
+    return (eps >= 0.0) & (log_later == log_later) ? positive_delta(use, eps) : nan;
+}
+inline double gaussian_descent(double use, double log_later, double after) {
+    const double delta = use * power(log_later, after);
+    return (delta < smallest_positive) & (use > 0.0) ? smallest_positive : delta;
 }
 
 // Theorem 3. Laplace noise hides exactly what no loss exceeds.
-inline double laplace_descent(double use, double log_later, double eps, double index, double num_records) {
-    const double after = num_records - index;
-    const bool hidden = (use == 0.0) | ((after > 0.0) & (log_later == -infinity));
-    const double delta = hidden ? 0.0 : positive_delta(use * power(log_later, after), eps);
-    return (eps >= 0.0) & legal_index(index, num_records) & (log_later == log_later) & (use == use) ? delta : nan;
+inline double laplace_use(double use, double log_later, double eps) {
+    return (eps >= 0.0) & (log_later == log_later) ? use : nan;
+}
+inline double laplace_descent(double use, double log_later, double after) {
+    const double delta = use * power(log_later, after);
+    return (delta < smallest_positive) & (use > 0.0) & (log_later > -infinity) ? smallest_positive : delta;
 }
 
 // Theorem 5.
@@ -119,33 +137,40 @@ inline double gaussian_random_stop(double use, double log_later, double eps, dou
     return (eps >= 0.0) & count(num_records) & (log_later == log_later) ? delta : nan;
 }
 
-// Proposition 1. The root of kappa does not underflow as kappa does:
-// (eps - kappa)/(2 sqrt(kappa)) = eps/(2 sqrt(kappa)) - sqrt(kappa)/2.
-inline double renyi_descent(double distance, double log_lipschitz, double eps, double index, double num_records) {
-    const double after = num_records - index;
+// Proposition 1, from the root of kappa, which does not underflow as kappa does:
+// (eps - kappa)/(2 sqrt(kappa)) = eps/(2 sqrt(kappa)) - sqrt(kappa)/2, of which the negative part
+// gives 1.
+inline double renyi_root(double distance, double log_lipschitz, double after) {
     const bool last = after == 0.0;
     const double log_damping = last ? 0.0 : 0.5 * log_lipschitz * (after + 1.0);
     const double damping = exp_nonpositive(log_damping) / std::sqrt(last ? 1.0 : after);
     const double root = 0.70710678118654752 * distance * damping;  // sqrt(2)/2: distance is 2L/sigma
-    const double excess = 0.5 * (eps / root - root);
-    const double tail = exp_nonpositive(-excess * excess);
-    const double delta = positive_delta(eps > root * root ? tail : 1.0, eps);
-    const bool legal = (eps >= 0.0) & legal_index(index, num_records) & (log_lipschitz == log_lipschitz);
-    return legal & (distance == distance) ? delta : nan;
+    return log_lipschitz == log_lipschitz ? root : nan;
+}
+
+// 1/(2 sqrt(kappa)), finite.
+inline double renyi_slope(double root) { return min(0.5 / root, 0x1p1023); }
+
+inline double renyi_descent(double eps, double root, double slope) {
+    const double excess = eps * slope - 0.5 * root;
+    const double tail = exp_or_zero(-excess * excess);
+    const double delta = positive_delta(excess > 0.0 ? tail : 1.0, eps);
+    return (eps >= 0.0) & (root == root) ? delta : nan;
 }
 
 inline double pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,
                              double lipschitz, double smoothness, double strong_convexity, double diameter) {
     const double image = step_image_diameter(learning_rate, noise_std, smoothness, strong_convexity, diameter);
-    const double use = theta(eps, use_distance(noise_std, lipschitz));
-    return gaussian_descent(use, log_theta(eps, image), eps, index, num_records);
+    const double use = theta(eps, use_distance(noise_std, lipschitz)), log_later = log_theta(eps, image);
+    return gaussian_descent(gaussian_use(use, log_later, eps), log_later, later_steps(index, num_records));
 }
 
 inline double pnsgd_laplace(double eps, double index, double num_records, double learning_rate, double noise_scale,
                             double lipschitz, double smoothness, double strong_convexity, double diameter) {
     const double image = step_image_diameter(learning_rate, noise_scale, smoothness, strong_convexity, diameter);
     const double use = laplace_theta(eps, use_distance(noise_scale, lipschitz));
-    return laplace_descent(use, log_laplace_eta(eps, image), eps, index, num_records);
+    const double log_later = log_laplace_eta(eps, image);
+    return laplace_descent(laplace_use(use, log_later, eps), log_later, later_steps(index, num_records));
 }
 
 inline double pnsgd_gaussian_random_stop(double eps, double num_records, double learning_rate, double noise_std,
@@ -159,7 +184,8 @@ inline double pnsgd_gaussian_random_stop(double eps, double num_records, double 
 inline double pnsgd_rdp(double eps, double index, double num_records, double learning_rate, double noise_std,
                         double lipschitz, double smoothness, double strong_convexity) {
     const double log_lipschitz = log_step_lipschitz(learning_rate, smoothness, strong_convexity);
-    return renyi_descent(use_distance(noise_std, lipschitz), log_lipschitz, eps, index, num_records);
+    const double root = renyi_root(use_distance(noise_std, lipschitz), log_lipschitz, later_steps(index, num_records));
+    return renyi_descent(eps, root, renyi_slope(root));
 }
 
 }  // namespace HOCKEYSTICK_ISA

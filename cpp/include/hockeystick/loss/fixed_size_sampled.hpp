@@ -37,7 +37,8 @@ class FixedSizeLoss final : public PrivacyLoss {
     double scale() const override { return remove_.scale(); }
     LossErrors errors() const override {
         LossErrors errors = remove_.errors();
-        errors.growing = add_.errors().growing;
+        if (errors.growing == 0.0) errors.growing_until = 0.0;  // then only the add pair's losses grow
+        errors.growing = max(errors.growing, add_.errors().growing);
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {

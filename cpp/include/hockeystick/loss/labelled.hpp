@@ -60,6 +60,10 @@ class LabelledLoss final : public PrivacyLoss {
         LossErrors errors;
         errors.loss = largest([](const Label& x) { return x.loss->errors().loss + offset_error(x); });
         errors.growing = largest([](const Label& x) { return x.loss->errors().growing * std::exp(-x.offset); });
+        errors.growing_until = largest([](const Label& x) {
+            const LossErrors label = x.loss->errors();
+            return label.growing > 0.0 ? label.growing_until + x.offset : -infinity;
+        });
         errors.highest = largest([](const Label& x) { return x.loss->errors().highest; });
         errors.atoms = largest([](const Label& x) { return x.loss->errors().atoms; }) + terms;
         errors.infinite = largest([](const Label& x) { return x.loss->errors().infinite; }) + terms;

@@ -8,7 +8,9 @@
 // Errors of losses are charged as moves of eps:
 //   (c) 16u relative; nothing where the losses are given (loss/pure.hpp);
 //   (d) 8u times the logarithms of which the losses of atoms are made;
-//   (e) 8u rate e^eps, where a sampled record is added, for log(1 - (1 - e^-eps)/rate);
+//   (e) 8u rate e^eps, where a sampled record is added, for log(1 - (1 - e^-eps)/rate); where a
+//       batch has a fixed size, no more than at eps = 0, since larger losses are those of the
+//       remove pair (loss/fixed_size_sampled.hpp);
 //   (f) 16u (1 - log rate) d eps/dl, where one is removed, for the unsampled loss l, with
 //       d eps/dl = 1 - (1 - rate) e^-eps <= rate + eps.
 //
@@ -81,8 +83,8 @@ class OneStep {
   private:
     // By how much the losses at eps err.
     double move(double eps) const {
-        return errors_.relative * std::fabs(eps) + errors_.loss + errors_.growing * std::exp(min(eps, 700.0)) +
-               removed_move(eps);
+        const double growing = errors_.growing * std::exp(min(min(eps, errors_.growing_until), 700.0));
+        return errors_.relative * std::fabs(eps) + errors_.loss + growing + removed_move(eps);
     }
 
     double removed_move(double eps) const {

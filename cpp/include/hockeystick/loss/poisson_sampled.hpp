@@ -130,6 +130,7 @@ class PoissonAddLoss final : public PrivacyLoss {
     LossErrors errors() const override {
         LossErrors errors = sampled_errors(*base_, rate_);
         errors.growing = rate_ * (eight_roundings + errors.growing);  // log(1 - (1 - e^-eps)/rate)
+        errors.growing_until = infinity;
         return errors;
     }
     std::vector<OutlinePoint> outline() const override {

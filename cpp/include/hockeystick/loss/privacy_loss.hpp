@@ -37,6 +37,7 @@ struct LossErrors {
     double relative = sixteen_roundings;  // of any loss
     double loss = 0.0;                    // of any loss
     double growing = 0.0;                 // of a loss eps, in units of e^eps
+    double growing_until = infinity;      // from this loss on it grows no more
     double highest = 0.0;                 // of highest(), beside `loss`
     double atoms = 0.0;                   // terms that are summed
     double infinite = 0.0;                // relative, of p_infinite(), in units of 2u

@@ -59,19 +59,27 @@ inline double log_upper_tail(double x) {
     return near ? value : value - half_log_2pi - 0.5 * x * x;
 }
 
-// Q^{-1}(p) for 0 <= p <= 1, given the logarithm of the smaller of p and 1 - p.
-inline double quantile(double p, double log_smaller) {
+// Q^{-1}(p) where |p - 1/2| <= quantile_centre.
+inline bool central(double p) { return (p >= 0.5 - quantile_centre) & (p <= 0.5 + quantile_centre); }
+inline double central_quantile(double p) {
     const double y = 0.5 - p;  // exact for p >= 1/4
-    const double magnitude = y < 0.0 ? -y : y;
     const double inside = (quantile_centre - y) * (quantile_centre + y);
-    const double centre =
-        y * (polynomial(quantile_centre_numerator, inside) / polynomial(quantile_centre_denominator, inside));
+    return y * (polynomial(quantile_centre_numerator, inside) / polynomial(quantile_centre_denominator, inside));
+}
+
+// Q^{-1}(p) elsewhere in [0, 1], given the logarithm of the smaller of p and 1 - p.
+inline double tail_quantile(double p, double log_smaller) {
     const double s = std::sqrt(-2.0 * log_smaller), beyond = s - quantile_tail_start;
     const double finite =
         s - polynomial(quantile_tail_numerator, beyond) / polynomial(quantile_tail_denominator, beyond);
     const double tail = log_smaller == -infinity ? infinity : finite;
-    const double signed_tail = y < 0.0 ? -tail : tail;
-    return magnitude <= quantile_centre ? centre : signed_tail;
+    return p > 0.5 ? -tail : tail;
+}
+
+// Q^{-1}(p) for 0 <= p <= 1, given the same logarithm.
+inline double quantile(double p, double log_smaller) {
+    const double tail = tail_quantile(p, log_smaller), centre = central_quantile(p);
+    return central(p) ? centre : tail;
 }
 
 // Q(x) for real x.
@@ -97,11 +105,14 @@ inline double log_q(double x) {
     return below ? value + lost : above;
 }
 
-// Q^{-1}(p) for p in [0, 1]; NaN outside.
-inline double q_inv(double p) {
-    const double x = quantile(p, log_positive(p > 0.5 ? 1.0 - p : p));
-    return (p >= 0.0 && p <= 1.0) ? x : nan;
+// tail_quantile for any p: NaN outside [0, 1].
+inline double outer_quantile(double p) {
+    const double x = tail_quantile(p, log_positive(p > 0.5 ? 1.0 - p : p));
+    return (p >= 0.0) & (p <= 1.0) ? x : nan;
 }
+
+// Q^{-1}(p) for p in [0, 1]; NaN outside. simd/gaussian_quantiles.hpp computes it over arrays.
+inline double q_inv(double p) { return central(p) ? central_quantile(p) : outer_quantile(p); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric
