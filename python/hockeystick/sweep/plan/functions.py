@@ -28,8 +28,8 @@ UFUNC_PARAMETERS = {
     "laplace_theta": ("eps", "r"),
 }
 
-# What these are or return is no column: a type, and brackets.
-_NO_ARRAYS = frozenset({"Best", "chain_delta"})
+# What these are, take or return is no column: a type, brackets, and a batch size for each round.
+_NO_ARRAYS = frozenset({"Best", "chain_delta", "trusted_aggregator_batches"})
 
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
@@ -52,6 +52,8 @@ _STATUS = {
     "certified": (
         *(f"dpsgd_{name}" for name in ("delta", "epsilon", "noise_multiplier", "sampling_rate", "steps")),
         "last_iterate.ball_contraction",
+        "last_iterate.iteration_rdp",
+        "last_iterate.pnsgd_lipschitz",
         *(f"last_iterate.pnsgd_{name}" for name in ("gaussian", "gaussian_random_stop", "laplace", "rdp")),
         *(f"federated.{name}_{value}" for name in ("fedavg", "fedprox") for value in ("delta", "epsilon", "gdp")),
         *(f"last_iterate.{name}" for name in ("best", "best_cyclic", "best_random_stop", "best_sampled")),
