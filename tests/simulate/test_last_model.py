@@ -245,6 +245,13 @@ def test_result_forwards_the_record() -> None:
         simulate.TrustedAggregator(**AGGREGATOR).guarantee(USERS, rounds=10, index=3)
     with pytest.raises(simulate.NoGuaranteeError, match="nothing is certified for index=3 in more rounds"):
         simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=13, index=3)
+    for guarantee in (
+        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=5, index=3),
+        simulate.ProjectedNoisySGD(random_stop=True, **PNSGD).guarantee(POOLED, rounds=5),
+        simulate.TrustedAggregator(random_stop=True, **AGGREGATOR).guarantee(USERS, rounds=5),
+    ):
+        with pytest.raises(ValueError, match="rounds must be at most those planned"):
+            guarantee.epsilon(6, 1e-3)
     with pytest.raises(ValueError, match="index must be at most num_records"):
         simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=12, index=13)
 
@@ -297,3 +304,59 @@ def test_simulated_laws_stay_below() -> None:
                 p, q = (np.mean(sign * m > sign * threshold) for m in models)
                 assert p - math.exp(epsilon) * q <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
                 assert q - math.exp(epsilon) * p <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
+
+
+def released(
+    setting: dict[str, Any], pulls: np.ndarray, steps: np.ndarray, noises: np.ndarray, stops: range
+) -> np.ndarray:
+    """Return the exact law of the model after a uniformly random stop, on cells of [-radius, radius] and its two ends."""
+    edges = np.linspace(-setting["radius"], setting["radius"], 201)
+    points = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+    law, total = np.eye(points.size)[np.argmin(np.abs(points))], np.zeros(points.size)
+    for t, (pull, step, noise) in enumerate(zip(pulls, steps, noises, strict=True), 1):
+        below = stats.norm.cdf((edges - points[:, np.newaxis] + step * pull) / (step * noise))
+        law = law @ np.diff(below, axis=1, prepend=0.0, append=1.0)
+        total += law * (t in stops) / len(stops)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_chains_stay_below(seed: int) -> None:
+    """Linear losses with random settings: the exact laws of the released model never exceed what is certified."""
+    rng = np.random.default_rng(seed)
+    rounds, suffix = int(rng.integers(2, 6)), float(rng.choice([1.0, 0.5]))
+    setting: dict[str, Any] = {"radius": rng.uniform(0.3, 2), "learning_rate": rng.uniform(0.2, 1.2), "clip_norm": 1.0}
+    setting["noise_std"] = rng.uniform(0.3, 2)
+    factors, noises = rng.uniform(0.3, 1.5, (2, rounds))
+    others, index = rng.uniform(-1, 1), int(rng.integers(1, rounds + 1))
+    users = simulate.Problem("linear", np.ones((rounds, 1)), sizes=[1] * rounds, feature_bound=1.0)
+    records = simulate.Problem("linear", np.ones((rounds, 1)), feature_bound=1.0)
+    every, last = range(1, rounds + 1), range(rounds - math.ceil(suffix * rounds) + 1, rounds + 1)
+
+    def law(sign: float, place: int, stops: range, step: Any = 1.0, noise: Any = 1.0) -> np.ndarray:
+        pulls = np.where(np.arange(rounds) == place, sign, others)
+        lengths, sizes = (
+            np.ones(rounds) * setting["learning_rate"] * step,
+            np.ones(rounds) * setting["noise_std"] * noise,
+        )
+        return released(setting, pulls, lengths, sizes, stops)
+
+    aggregator = simulate.TrustedAggregator(
+        random_stop=True,
+        suffix=suffix,
+        batch_size=1,
+        step_factors=tuple(factors.tolist()),
+        noise_factors=tuple(noises.tolist()),
+        **setting,
+    ).guarantee(users, rounds=rounds)
+    mixed = [np.mean([law(sign, t, last, factors, noises) for t in range(rounds)], axis=0) for sign in (1.0, -1.0)]
+    cases = [(aggregator, mixed)]
+    for stop, stops in ((False, range(rounds, rounds + 1)), (True, every)):
+        sgd = simulate.ProjectedNoisySGD(random_stop=stop, **setting)
+        cases.append(
+            (sgd.guarantee(records, rounds=rounds, index=index), [law(s, index - 1, stops) for s in (1.0, -1.0)])
+        )
+    for guarantee, (p, q) in cases:
+        for delta in (0.1, 1e-3):
+            gamma = math.exp(guarantee.epsilon(rounds, delta))
+            assert max(np.maximum(p - gamma * q, 0).sum(), np.maximum(q - gamma * p, 0).sum()) <= delta * (1 + 1e-9)

@@ -118,6 +118,7 @@ class ProjectedNoisySGD(Algorithm):
             return float(deltas.max() if index is None else deltas[t - index])
 
         def epsilon(t: int, delta: float) -> float:
+            at_most("rounds", t, "those planned", rounds)
             unused = index is not None and index > t
             return 0.0 if unused else smallest_epsilon(lambda eps: delta_of(eps, t), delta)
 

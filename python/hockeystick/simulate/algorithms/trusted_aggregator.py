@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, count_scalar, positive_scalar, scalar
+from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
 from hockeystick.mechanisms import Gaussian
@@ -154,9 +154,13 @@ class TrustedAggregator(Algorithm):
             deltas = running_sums(first, core.theta(eps, hidden[:t]))
             return at_random_stop(deltas, rounds, self.suffix) if self.random_stop else float(deltas[-1])
 
+        def epsilon(t: int, delta: float) -> float:
+            at_most("rounds", t, "those planned", rounds)
+            return smallest_epsilon(lambda eps: delta_of(eps, t), delta)
+
         return Guarantee(
             "replace",
             "the model after a random round only" if self.random_stop else "the last model only",
             f"federated.trusted_aggregator{'_random_stop' if self.random_stop else ''}, round by round",
-            lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
+            epsilon,
         )
