@@ -125,10 +125,11 @@ def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_no
 
 
 @kernel
-def _add_any(data, rule, w, first, chosen, weight, clip_norm, work, out):
-    """Add the clipped gradients of records, encoded if there is a protocol."""
+def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out):
+    """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol."""
     for i in chosen:
         losses.gradient(data, w, first + i, work.units, work.record)
+        losses.scale(data.factors[client], work.record)
         clip(work.record, clip_norm)
         if rule.protocol_levels > 0:
             encode_vector(
@@ -162,7 +163,7 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     chosen = work.chosen[:count]
     for j in range(out.size):
         out[j] = 0.0
-    if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0:
+    if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0 and data.factors[client] == 1.0:
         _add_linear(
             data.kind,
             data.features,
@@ -179,7 +180,7 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
-        _add_any(data, rule, w, first, chosen, 1.0 / expected, clip_norm, work, out)
+        _add_any(data, rule, w, first, client, chosen, 1.0 / expected, clip_norm, work, out)
     if rule.clip_batch:
         clip(out, rule.clip_norm)
 

@@ -37,6 +37,7 @@ def borrow_data(data):
         borrow(data.labels),
         borrow(data.norms),
         borrow(data.offsets),
+        borrow(data.factors),
     )
 
 

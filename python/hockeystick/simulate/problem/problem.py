@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real
+from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, real, vector
 from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
@@ -49,6 +50,9 @@ class Problem:
     feature_bound : float, optional
         A public bound of the norm of every record's features, checked. Smoothness and Lipschitz constant come from it, and so
         do the guarantees that need them: what is read off the data protects nobody. "hinge" and "absolute" need it.
+    weights : sequence of float, optional
+        Weight p_i of each silo, positive, summing to 1; equal by default. The losses of silo i are N p_i times as large, before they are clipped, as in
+        Appendix H of Lowy and Razaviyayn 2023, and so are their constants. `Result.loss` weighs every record alike.
 
     Raises
     ------
@@ -79,6 +83,7 @@ class Problem:
     hidden: int = 0
     curvature: float = 1.0
     feature_bound: float | None = None
+    weights: Sequence[float] | None = None
     data: Data = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,8 +116,19 @@ class Problem:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
-        data = Data(LOSSES.index(self.loss), outputs, hidden, curvature, features, labels, norms, offsets)
+        factors = self._factors(offsets.size - 1)
+        data = Data(LOSSES.index(self.loss), outputs, hidden, curvature, features, labels, norms, offsets, factors)
         object.__setattr__(self, "data", data)
+
+    def _factors(self, silos: int) -> Array:
+        """Return by what the losses of each silo are multiplied."""
+        if self.weights is None:
+            return np.ones(silos)
+        shares = vector("weights", pmf("weights", self.weights))
+        if shares.size != silos or shares.min() == 0.0:
+            msg = f"weights must be positive, one for each of {silos} silos, not {self.weights!r}"
+            raise ValueError(msg)
+        return shares * silos
 
     def _outputs(self, labels: Array) -> int:
         if self.loss not in CLASSIFIERS:
@@ -154,18 +170,20 @@ class Problem:
     @property
     def smoothness(self) -> float | None:
         """Lipschitz constant of every record's gradient by `feature_bound`, or None where none is known."""
+        largest = float(self.data.factors.max())
         if self.loss in ("quadratic", *SMOOTHED):
-            return float(self.curvature)
+            return largest * float(self.curvature)
         if self.loss == "linear":
             return 0.0
         if self.feature_bound is None or self.loss == "network":
             return None
-        return {"least_squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss] * self.feature_bound**2
+        factor = {"least_squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss]
+        return largest * factor * self.feature_bound**2
 
     @property
     def strong_convexity(self) -> float:
         """Strong convexity of every record's loss."""
-        return self.data.curvature if self.loss == "quadratic" else 0.0
+        return float(self.data.factors.min()) * self.data.curvature if self.loss == "quadratic" else 0.0
 
     @property
     def lipschitz(self) -> float | None:
@@ -173,7 +191,7 @@ class Problem:
         factor = {"softmax": math.sqrt(2.0)} | dict.fromkeys(("linear", "logistic", *SMOOTHED), 1.0)
         if self.feature_bound is None or self.loss not in factor:
             return None
-        return factor[self.loss] * self.feature_bound
+        return float(self.data.factors.max()) * factor[self.loss] * self.feature_bound
 
     def initial(self) -> Array:
         """Return the model that runs start from: zeros; for a network, fixed random weights that do not depend on the data.
@@ -220,7 +238,7 @@ class Problem:
             raise ValueError(msg)
         every, labels = self.data.features.copy(), self.data.labels.copy()
         every[index], labels[index] = _finite("features", features, 1), label
-        return self._with(every, labels, self.sizes)
+        return self._with(every, labels, self.sizes, self.weights)
 
     def pooled(self) -> Problem:
         """Return the same records in one silo.
@@ -229,12 +247,32 @@ class Problem:
         -------
         Problem
             With the same loss and constants.
+
+        Raises
+        ------
+        ValueError
+            If silos have weights.
         """
+        if self.weights is not None:
+            msg = f"weights must not be given for records that are pooled in one silo, not {self.weights!r}"
+            raise ValueError(msg)
         return self._with(self.data.features, self.data.labels, None)
 
-    def _with(self, features: Array, labels: Array, sizes: Sequence[int] | None) -> Problem:
-        classes = self.data.outputs if self.loss in ("softmax", "network") else None
-        return Problem(self.loss, features, labels, sizes, classes, self.hidden, self.curvature, self.feature_bound)
+    def _with(
+        self,
+        features: Array,
+        labels: Array,
+        sizes: Sequence[int] | None,
+        weights: Sequence[float] | None = None,
+    ) -> Problem:
+        return dataclasses.replace(
+            self,
+            features=features,
+            labels=labels,
+            sizes=sizes,
+            num_classes=self.data.outputs if self.loss in ("softmax", "network") else None,
+            weights=weights,
+        )
 
 
 def _finite(name: str, value: ArrayLike, dimensions: int) -> Array:

@@ -32,6 +32,7 @@ class Data(NamedTuple):
     labels: NDArray[np.float64]  # (records,)
     norms: NDArray[np.float64]  # (records,), of the features
     offsets: NDArray[np.int64]  # (silos + 1,)
+    factors: NDArray[np.float64]  # (silos,), of every loss of a silo: its weight times the number of silos
 
 
 class UpdateRule(NamedTuple):
