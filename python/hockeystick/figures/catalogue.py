@@ -136,11 +136,11 @@ _ENTRIES = (
     Entry("003/9", "Figure 5 with N = 5, M = 3 and N = 15, M = 8", 40, settings={"number": 9}, **_REGRESSION),
     Entry("004/theorems", "Theorems 12(a) and 15 as printed and certified", 1, "fedavg_refutation"),
     Entry("004/table-1", "five parameters as printed and as certified, over rounds", 1, "fedavg_table"),
-    Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 40, suffix="figure_2", **_SENSITIVITY),
+    Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 20, suffix="figure_2", **_SENSITIVITY),
     Entry(
         "004/2-network",
         "the same, a model that is not convex",
-        60,
+        40,
         suffix="figure_2",
         settings=_NETWORK,
         **_SENSITIVITY,
