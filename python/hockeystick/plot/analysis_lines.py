@@ -50,9 +50,9 @@ def analyses(found: Analyses, *, names: Sequence[str] | None = None) -> Figure:
     ...     num_clients=10, num_records=100, rounds=20, noise_std=0.5, lipschitz=1.0, smoothness=1.0, learning_rate=0.5,
     ...     diameter=0.1, delta=1e-6,
     ... )
-    >>> figure = plot.analyses(found, names=["composition", "shifted interpolation", "inter-silo"])
+    >>> figure = plot.analyses(found, names=["composition", "inter-silo"])
     >>> len(figure.axes[0].lines)
-    3
+    2
     """  # fmt: skip
     from hockeystick.plot.matplotlib_figures import epsilon_lines  # noqa: PLC0415 - matplotlib is asked for when first needed
 
