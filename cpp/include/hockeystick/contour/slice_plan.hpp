@@ -18,7 +18,8 @@ inline namespace HOCKEYSTICK_ISA {
 // A part that is summed, on the grids of LossSlices.
 struct SliceLine {
     int slice, tilt_index, spacing_index, cutoff_index;
-    double log_decay;  // of the slice's transform beyond the last node
+    double log_decay;    // of the slice's transform beyond the last node
+    double log_damping;  // of each other step's there, relatively to the tilt's
     // The nodes, good while the slices are of this generation.
     mutable const LossSlices::Table* table = nullptr;
     mutable std::size_t generation = 0;
@@ -111,7 +112,7 @@ class SlicePlanner {
                 plan.bounded.push_back({p, bounds_.best_tilt(p, cell.times, cell.eps)});
                 continue;
             }
-            SliceLine line{p, 0, 0, 0, 0.0, nullptr, 0};
+            SliceLine line{p, 0, 0, 0, 0.0, 0.0, nullptr, 0};
             if (!choose_line(line, cell, plan.log_value)) return;
             plan.summed.push_back(line);
         }
@@ -170,19 +171,32 @@ class SlicePlanner {
         // not decay: lower it.
         for (int tries = 0; tries < 8 && best.cost < infinity; ++tries) {
             line.spacing_index = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
-            if (choose_last_frequency(line, cell, log_value + slices_.shape().log_tolerance)) return true;
+            // A sharper last frequency costs little: parts fall fast there.
+            if (choose_last_frequency(line, cell, log_value + slices_.shape().log_tolerance - 2.0)) return true;
             if (--line.tilt_index < slices_.first_tilt()) return false;
             best = at(line.tilt_index);
         }
         return false;
     }
 
+    // How many steps besides one a question has that a plan for that many serves.
+    double fewest_others(double times) const {
+        return (slices_.shape().plans_are_shared ? times * std::exp2(-0.125) : times) * (1.0 - 1e-12) - 1.0;
+    }
+
     bool choose_last_frequency(SliceLine& line, const SliceCell& cell, double log_allowed) const {
         const double log_scale =
             bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.at(line.tilt_index).c * cell.eps;
+        const double others = fewest_others(cell.times);
+        const double log_own = slices_.at(line.tilt_index).slice[static_cast<std::size_t>(line.slice)] + 1e-9;
         const auto enough = [&](int index) {
-            const double log_decay = slices_.log_decay(line.slice, line.tilt_index, index);
-            return log_scale + log_decay - std::log(pi * LossSlices::frequency(index)) <= log_allowed;
+            line.log_decay = min(slices_.log_decay(line.slice, line.tilt_index, index), log_own);
+            line.log_damping = 0.0;
+            const double missing =
+                log_scale + line.log_decay - std::log(pi * LossSlices::frequency(index)) - log_allowed;
+            if (missing <= 0.0) return true;
+            line.log_damping = others > 0.0 ? slices_.log_damping(line.slice, line.tilt_index, index) : 0.0;
+            return missing + others * line.log_damping <= 0.0;
         };
         const int first = -line.spacing_index, last = first + 4 * log2_max_nodes_of_slice;
         int index = first + 4 * 5;
@@ -191,8 +205,7 @@ class SlicePlanner {
         while (index - 4 >= first && enough(index - 4)) index -= 4;
         while (index - 1 >= first && enough(index - 1)) --index;
         line.cutoff_index = index;
-        line.log_decay = slices_.log_decay(line.slice, line.tilt_index, index);
-        return true;
+        return enough(index);
     }
 
     const LossSlices& slices_;

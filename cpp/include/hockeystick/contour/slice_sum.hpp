@@ -75,7 +75,8 @@ class SliceSummer {
         s.value += value;
         s.slope += slope;
         s.rounding += error + 1.01 * std::expm1(unit_error) * (std::fabs(value) + error);
-        const double log_last = bounds_.log_other_steps(line.slice, line.tilt_index, times) + line.log_decay;
+        const double log_last = bounds_.log_other_steps(line.slice, line.tilt_index, times) + line.log_decay +
+                                max(times - 1.0, 0.0) * line.log_damping;
         const double last = static_cast<double>(t.n - 1) * t.h;
         s.truncation += std::exp(log_last - t.c * eps - s.log_unit) / (pi * last);
         s.nodes += t.n;

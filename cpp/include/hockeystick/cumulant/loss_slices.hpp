@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include <hockeystick/cumulant/slice_damping.hpp>
 #include <hockeystick/cumulant/slice_grid.hpp>
 #include <hockeystick/cumulant/slice_moments.hpp>
 #include <hockeystick/cumulant/slice_nodes.hpp>
@@ -115,6 +116,20 @@ class LossSlices {
         return decays_.emplace(key, log_bound).first->second;
     }
 
+    // A bound of log |M(c + i omega)/M(c)| for all omega from frequency(i) up, M the transform of slice
+    // p and all below it, or of all below it alone.
+    double log_damping(int p, int k, int i) const {
+        const auto key = std::make_tuple(p, k, i);
+        const auto found = dampings_.find(key);
+        if (found != dampings_.end()) return found->second;
+        if (p != damped_slice_ || k != damped_by_) {
+            damping_ = std::make_unique<SliceDamping>(grid_, transformer_.whole(static_cast<std::size_t>(p)), tilt(k));
+            damped_slice_ = p;
+            damped_by_ = k;
+        }
+        return dampings_.emplace(key, damping_->log_bound(frequency(i))).first->second;
+    }
+
     // What is known at the nodes c + i n h, h = spacing(j), of slice p, up to frequency(i).
     const Table& table(int p, int k, int j, int i) const {
         const auto key = std::make_tuple(p, k, j, i);
@@ -135,7 +150,9 @@ class LossSlices {
     std::size_t generation() const { return generation_; }
 
     double work() const { return grid_.work(); }  // points visited so far, times nodes
-    std::size_t bytes() const { return static_cast<std::size_t>(80.0 * nodes_kept_) + decays_.size() * 80 + 200000; }
+    std::size_t bytes() const {
+        return static_cast<std::size_t>(80.0 * nodes_kept_) + (decays_.size() + dampings_.size()) * 80 + 300000;
+    }
 
   private:
     static constexpr double max_nodes_kept = 150000.0;
@@ -166,7 +183,9 @@ class LossSlices {
     mutable Moments masses_[2];
     mutable SliceGrid::Exponents tilted_;
     mutable int tilted_slice_ = -1, tilted_by_ = 0;  // the slice and the tilt that tilted_ is of
-    mutable std::map<std::tuple<int, int, int>, double> decays_;
+    mutable std::unique_ptr<SliceDamping> damping_;
+    mutable int damped_slice_ = -1, damped_by_ = 0;  // the slice and the tilt that damping_ is of
+    mutable std::map<std::tuple<int, int, int>, double> decays_, dampings_;
     mutable std::map<std::tuple<int, int, int, int>, std::unique_ptr<Table>> tables_;
     mutable std::size_t generation_ = 1;
     mutable double nodes_kept_ = 0.0;

@@ -55,7 +55,8 @@ class SliceTransformer {
     using Part = SliceGrid::Part;
 
     SliceTransformer(const SliceGrid& grid, const std::vector<Part>& parts, std::shared_ptr<FourierWorkspace> workspace)
-        : grid_(grid), parts_(parts), kernels_(grid.kernels()), workspace_(std::move(workspace)) {}
+        : grid_(grid), parts_(parts), kernels_(grid.kernels()), workspace_(std::move(workspace)),
+          wholes_(parts.size()) {}
 
     // Of slice p, at the tilt c, for frequencies up to `last`.
     SliceTable table(std::size_t p, double c, double h, double last) const {
@@ -73,8 +74,7 @@ class SliceTransformer {
         std::size_t next = p + 1;
         for (; next < parts_.size() - 1 && next < p + 3; ++next)
             add_part(parts_[next], power, omega, top, depth_below, below);
-        const simd::Window rest{-infinity, parts_[next].of.high, grid_.width()};
-        add_part(grid_.part(rest), power, omega, top, depth_below, below);
+        add_part(whole(next), power, omega, top, depth_below, below);
         finish(slice);
         finish(below);
         transform(t, slice, below);
@@ -83,6 +83,13 @@ class SliceTransformer {
                        4.0 * (std::fabs(top) + std::fabs(t.log_below))) +
                   2.0 * below.quadrature_error + below.end_error;
         return t;
+    }
+
+    // Slice p and all below it, as one part. It stays where it is.
+    const Part& whole(std::size_t p) const {
+        auto& part = wholes_[p];
+        if (!part) part = std::make_unique<Part>(grid_.part({-infinity, parts_[p].of.high, grid_.width()}));
+        return *part;
     }
 
   private:
@@ -270,6 +277,7 @@ class SliceTransformer {
     const std::vector<Part>& parts_;
     const simd::Kernels& kernels_;
     std::shared_ptr<FourierWorkspace> workspace_;
+    mutable std::vector<std::unique_ptr<Part>> wholes_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

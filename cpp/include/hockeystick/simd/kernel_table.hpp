@@ -12,6 +12,7 @@
 
 #include <cstddef>
 
+#include <hockeystick/simd/characteristic_sums.hpp>
 #include <hockeystick/simd/contour_nodes.hpp>
 #include <hockeystick/simd/gridding.hpp>
 #include <hockeystick/simd/lanes.hpp>
@@ -34,6 +35,7 @@ struct Kernels {
     double (*largest)(const double*, std::size_t);
     double (*sum)(const double*, std::size_t);
     double (*dot)(const double*, const double*, std::size_t);
+    // simd/characteristic_sums.hpp
     void (*characteristic_sums)(const double*, const double*, std::size_t, double, std::size_t, double*, double*,
                                 double*);
     // simd/contour_nodes.hpp

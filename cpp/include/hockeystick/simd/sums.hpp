@@ -48,56 +48,5 @@ inline double dot(const double* x, const double* y, std::size_t n) {
     return total(sums);
 }
 
-// Adds the terms of `groups` times `lanes` points to the sums of all nodes; the state of these
-// points stays in registers.
-template <std::size_t groups>
-inline void rotate_points(const double* losses, const double* weights, double h, std::size_t nodes, double* real,
-                          double* imag) {
-    Lanes weight[groups], turn_re[groups], turn_im[groups], at_re[groups] = {}, at_im[groups] = {};
-    for (std::size_t g = 0; g < groups; ++g) {
-        double re[lanes], im[lanes];
-        for (std::size_t i = 0; i < lanes; ++i) {
-            double cosine, sine;
-            cos_sin(0.5 * h * losses[g * lanes + i], cosine, sine);
-            re[i] = -2.0 * sine * sine;
-            im[i] = 2.0 * sine * cosine;
-        }
-        load(re, turn_re[g]), load(im, turn_im[g]), load(weights + g * lanes, weight[g]);
-    }
-    for (std::size_t k = 0; k < nodes; ++k) {
-        Lanes re, im;
-        load(real + k * lanes, re), load(imag + k * lanes, im);
-        for (std::size_t g = 0; g < groups; ++g) {
-            const Lanes a = weight[g] + at_re[g], b = at_im[g];
-            at_re[g] += a * turn_re[g] - b * turn_im[g];
-            at_im[g] += a * turn_im[g] + b * turn_re[g];
-            re += at_re[g];
-            im += at_im[g];
-        }
-        store(re, real + k * lanes), store(im, imag + k * lanes);
-    }
-}
-
-// real[k-1] + i imag[k-1] = sum_j weights[j] (e^{i k h losses[j]} - 1), k = 1..nodes.
-//
-// With r = e^{i h loss} - 1, the terms u_k of one point obey u_{k+1} = u_k + (weight + u_k) r: a
-// complex multiplication and addition for a point and a node. `scratch` has room for 2 lanes nodes
-// doubles. docs/core/cumulant.md bounds the error.
-inline void characteristic_sums(const double* __restrict losses, const double* __restrict weights, std::size_t n,
-                                double h, std::size_t nodes, double* __restrict real, double* __restrict imag,
-                                double* __restrict scratch) {
-    double *sums_re = scratch, *sums_im = scratch + lanes * nodes;
-    for (std::size_t k = 0; k < 2 * lanes * nodes; ++k) scratch[k] = 0.0;
-    std::size_t j = 0;
-#if defined(__AVX512F__)  // only AVX-512 has enough registers (32) to keep four blocks of state
-    for (; j + 4 * lanes <= n; j += 4 * lanes) rotate_points<4>(losses + j, weights + j, h, nodes, sums_re, sums_im);
-#endif
-    for (; j < n; j += lanes) rotate_points<1>(losses + j, weights + j, h, nodes, sums_re, sums_im);
-    for (std::size_t k = 0; k < nodes; ++k) {
-        real[k] = sum(sums_re + k * lanes, lanes);
-        imag[k] = sum(sums_im + k * lanes, lanes);
-    }
-}
-
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::simd
