@@ -34,22 +34,33 @@ federated::StepSchedule schedule_named(const std::string& name) {
     throw std::invalid_argument("unknown schedule '" + name + "'");
 }
 
+// FedAvg and FedProx by their number of arguments.
+template <class Interrupted, class... Values>
+double gdp_of_cell(federated::StepSchedule schedule, const Interrupted& interrupted, Values... values) {
+    std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
+    if constexpr (sizeof...(values) == 8) return federated::fedavg_gdp(schedule, values..., blocks, interrupted);
+    else return federated::fedprox_gdp(schedule, values..., blocks, interrupted);
+}
+
 // The cost of a cell grows with its rounds.
-grid::Double fedavg_gdp_by_round(federated::StepSchedule schedule, const std::vector<grid::Double>& arguments,
-                                 std::size_t threads) {
+template <std::size_t Count>
+grid::Double gdp_by_round(federated::StepSchedule schedule, const std::vector<grid::Double>& arguments,
+                          std::size_t threads) {
     const auto cell = [schedule](const std::atomic<bool>& stop, auto... values) {
-        std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
         const auto interrupted = [&stop] {
             if (stop) throw std::runtime_error("interrupted");
         };
-        return federated::fedavg_gdp(schedule, values..., blocks, interrupted);
+        return gdp_of_cell(schedule, interrupted, values...);
     };
-    return grid::map<8>(arguments, threads, cell, 1);
+    return grid::map<Count>(arguments, threads, cell, 1);
 }
 
 double fedavg_of_row(federated::StepSchedule schedule, const double* x) {
-    std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
-    return federated::fedavg_gdp(schedule, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], blocks, [] {});
+    return gdp_of_cell(schedule, [] {}, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+}
+
+double fedprox_of_row(federated::StepSchedule schedule, const double* x) {
+    return gdp_of_cell(schedule, [] {}, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8]);
 }
 
 // Whether there is one diameter, the infinite one.
@@ -81,8 +92,11 @@ std::vector<grid::Stage> fedavg_stages(federated::StepSchedule schedule, std::si
 }
 
 // Arguments 0 to 8: those of FedAvg with prox before the diameter.
-std::vector<grid::Stage> fedprox_stages(std::size_t first, bool bounded) {
-    if (bounded) return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7, 8}, grid::of_row(federated::fedprox_gdp)}};
+std::vector<grid::Stage> fedprox_stages(federated::StepSchedule schedule, std::size_t first, bool bounded) {
+    if (bounded || schedule != federated::StepSchedule::constant) {
+        const auto scalar = [schedule](const double* x) { return fedprox_of_row(schedule, x); };
+        return {{nullptr, {0, 1, 2, 3, 4, 5, 6, 7, 8}, scalar}};
+    }
     return {{&ClosedForms::fedprox_root_cost, {0, 1, 6, 7}},
             {&ClosedForms::fedprox_scale, {2, 3, 4, 5, 6, 7}},
             {&ClosedForms::drift_parameter, {first + 1, first}}};
@@ -95,54 +109,43 @@ std::vector<grid::Stage> then(std::vector<grid::Stage> stages, grid::Stage conve
     return stages;
 }
 
-// `conversion` has no columns, and no kernel where the parameter itself is the result.
-void define_fedavg(py::module_& m, const char* name, const grid::Stage& conversion) {
-    const std::size_t count = conversion.kernel ? 9 : 8;
+using Stages = std::vector<grid::Stage> (*)(federated::StepSchedule, std::size_t, bool);
+
+// `conversion` has no columns, and no kernel where the parameter itself is the result. The last of
+// the parameter's `Count` arguments is the diameter.
+template <std::size_t Count>
+void define_parameter(py::module_& m, const char* name, Stages parameter, const grid::Stage& conversion) {
+    const std::size_t count = conversion.kernel ? Count + 1 : Count;
     m.def(
         name,
-        [count, conversion](const std::string& schedule, const std::vector<grid::Double>& arguments,
-                            std::size_t threads) {
+        [count, parameter, conversion](const std::string& schedule, const std::vector<grid::Double>& arguments,
+                                       std::size_t threads) {
             grid::require_size(arguments, "arguments", count);
             const grid::Shape shape = grid::shape_of(arguments[0]);
             grid::require_shape(arguments, shape);
             const federated::StepSchedule known = schedule_named(schedule);
             if (!federated::constant_over_rounds(known)) {
-                if (!conversion.kernel) return fedavg_gdp_by_round(known, arguments, threads);
+                if (!conversion.kernel) return gdp_by_round<Count>(known, arguments, threads);
                 throw std::invalid_argument("schedule '" + schedule +
                                             "' has no formula. This is a bug in hockeystick.");
             }
-            auto stages = fedavg_stages(known, count, !unbounded(arguments[7], shape.size()));
-            if (conversion.kernel) stages = then(std::move(stages), conversion, 8);
+            auto stages = parameter(known, count, !unbounded(arguments[Count - 1], shape.size()));
+            if (conversion.kernel) stages = then(std::move(stages), conversion, Count);
             return grid::evaluate(arguments, shape, stages, threads);
         },
         py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
-}
-
-void define_fedprox(py::module_& m, const char* name, const grid::Stage& conversion) {
-    const std::size_t count = conversion.kernel ? 10 : 9;
-    m.def(
-        name,
-        [count, conversion](const std::vector<grid::Double>& arguments, std::size_t threads) {
-            grid::require_size(arguments, "arguments", count);
-            const grid::Shape shape = grid::shape_of(arguments[0]);
-            grid::require_shape(arguments, shape);
-            auto stages = fedprox_stages(count, !unbounded(arguments[8], shape.size()));
-            if (conversion.kernel) stages = then(std::move(stages), conversion, 9);
-            return grid::evaluate(arguments, shape, stages, threads);
-        },
-        py::arg("arguments"), py::arg("threads"));
 }
 
 void bind_parameters(py::module_& m) {
     const grid::Stage none{nullptr, {}};
     const grid::Stage delta{&ClosedForms::gdp_dp_delta, {}};
     const grid::Stage epsilon{&ClosedForms::gdp_epsilon, {}, grid::of_row(hockeystick::divergence::gdp_epsilon)};
-    define_fedavg(m, "fedavg_gdp", none);
-    define_fedavg(m, "fedavg_delta", delta);
-    define_fedavg(m, "fedavg_epsilon", epsilon);
-    define_fedprox(m, "fedprox_gdp", none);
-    define_fedprox(m, "fedprox_delta", delta);
-    define_fedprox(m, "fedprox_epsilon", epsilon);
+    define_parameter<8>(m, "fedavg_gdp", fedavg_stages, none);
+    define_parameter<8>(m, "fedavg_delta", fedavg_stages, delta);
+    define_parameter<8>(m, "fedavg_epsilon", fedavg_stages, epsilon);
+    define_parameter<9>(m, "fedprox_gdp", fedprox_stages, none);
+    define_parameter<9>(m, "fedprox_delta", fedprox_stages, delta);
+    define_parameter<9>(m, "fedprox_epsilon", fedprox_stages, epsilon);
 }
 
 grid::Double published_fedavg_gdp(const std::string& name, const std::vector<grid::Double>& arguments,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from hockeystick import distortion, isrl
+from hockeystick import distortion
 
 GRADIENTS = [(1.0, 0.0), (0.0, 2.0), (1.0, 1.0), (-2.0, 0.5)]
 
@@ -50,36 +50,6 @@ def test_leakage_bounds_hold(p: np.ndarray, kernel: list[np.ndarray], q: np.ndar
     after = distortion.privacy_leakage(distortion.averaged_posterior(kernel, q), prior)
     assert distortion.privacy_leakage_lower_bound(before, xi, tv) <= after + 1e-9
     assert after <= distortion.privacy_leakage_upper_bound(before, xi, tv) + 1e-9
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 2.0, 30.0])
-def test_leakage_from_ldp_is_attained(epsilon: float) -> None:
-    """Beliefs whose ratio to the prior is e^epsilon and e^-epsilon have exactly the leakage that is bounded."""
-    keep = float(isrl.randomized_response_keep_prob(epsilon, 2))
-    leakage = distortion.privacy_leakage([keep, 1 - keep], [1 - keep, keep])
-    assert leakage == pytest.approx(float(distortion.privacy_leakage_bound_from_ldp(epsilon)), rel=1e-9)
-
-
-@given(st.floats(0.01, 5.0), st.floats(0.01, 0.99))
-def test_leakage_of_randomised_response(epsilon: float, prior: float) -> None:
-    """Randomised response leaks at most what is bounded for half its epsilon, and that at one prior."""
-    keep = float(isrl.randomized_response_keep_prob(epsilon, 2))
-
-    def leakage(a: float) -> float:
-        belief = a * keep / (a * keep + (1 - a) * (1 - keep))
-        return float(distortion.privacy_leakage([belief, 1 - belief], [a, 1 - a]))
-
-    most = float(distortion.privacy_leakage_bound_from_ldp(epsilon / 2))
-    assert leakage(prior) <= most * (1 + 1e-9)
-    assert leakage(1 / (1 + math.exp(epsilon / 2))) == pytest.approx(most, rel=1e-9)
-
-
-@given(st.floats(1e-9, 0.8325))
-def test_ldp_inverse_is_feasible(budget: float) -> None:
-    """The epsilon found is within the budget, and one that is 1e-9 larger is not."""
-    epsilon = distortion.ldp_epsilon_for_leakage(budget)
-    assert distortion.privacy_leakage_bound_from_ldp(epsilon) <= budget
-    assert distortion.privacy_leakage_bound_from_ldp(epsilon * (1 + 1e-6)) > budget * (1 - 1e-12)
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=6))

@@ -90,11 +90,11 @@ VALUES = {
     "no distortion needed": (distortion.min_distortion_for_budget(0.2, 0.25, 0.0), 0.0),
     "LDP": (
         distortion.privacy_leakage_bound_from_ldp([0.1, 0.5, 1, 2]),
-        (0.0353332596044, 0.174068555405, 0.333082679934, 0.572549845405),
+        (0.01767490794515, 0.08804479486347, 0.1740685554049, 0.3330826799336),
     ),
     "LDP, inverse": (
         distortion.ldp_epsilon_for_leakage([0.1, 0.3, 0.5]),
-        (0.284269229921, 0.889974055794, 1.64263436949),
+        (0.5685384598422, 1.779948111589, 3.285268738975),
     ),
     "LDP, ends": (distortion.ldp_epsilon_for_leakage([0.0, math.sqrt(LOG_2)]), (0.0, math.inf)),
     "update": (distortion.sampled_update_mean(1, [1, 2, 3], 0.2, noise=0.1), -0.1),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import theorems
 from federations import FEDAVG, FEDPROX, SCHEDULES, gdp
 from hockeystick import federated
 
@@ -36,8 +37,9 @@ def test_fedavg(schedule: str, diameter: float | None) -> None:
         assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
-def test_fedprox(diameter: float | None) -> None:
+def test_fedprox(schedule: str, diameter: float | None) -> None:
     """Rho = x_K and gamma by their recursions, then the optimum at 40 digits; also at learning_rate = 1/prox."""
     changes = [
         {},
@@ -52,7 +54,7 @@ def test_fedprox(diameter: float | None) -> None:
         {"rounds": 60},
     ]
     for change in changes:
-        arguments = FEDPROX | change
+        arguments = FEDPROX | {"schedule": schedule} | change
         reference = gdp("fedprox", **arguments, diameter=diameter)
         computed = federated.fedprox_gdp(**arguments, diameter=diameter)
         assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
@@ -62,7 +64,7 @@ def test_fedprox(diameter: float | None) -> None:
 def test_delta_and_epsilon(function: str) -> None:
     """The deltas and epsilons are those of the Gaussian-DP parameter."""
     good = FEDAVG if function == "fedavg" else FEDPROX
-    for extra in ({}, {"diameter": 0.3}) + (({"schedule": "continuous"},) if function == "fedavg" else ()):
+    for extra in ({}, {"diameter": 0.3}, {"schedule": "continuous"}, {"schedule": "cyclic"}):
         mu = getattr(federated, f"{function}_gdp")(**good, **extra)
         for eps in (0.0, 1.0, 30.0):
             assert getattr(federated, f"{function}_delta")(eps, **good, **extra) == hs.gdp_delta(mu, eps)
@@ -103,6 +105,36 @@ def test_diameter_bounds_every_number_of_rounds() -> None:
     values = [federated.fedavg_gdp(**(grid | {"rounds": t}), diameter=0.5) for t in (10, 10**3, 10**6, 10**9)]
     assert values[1] == values[2] == values[3]
     assert federated.fedavg_gdp(**grid, diameter=np.inf) == federated.fedavg_gdp(**grid)
+
+
+@pytest.mark.parametrize("schedule", ["stagewise", "continuous"])
+@pytest.mark.parametrize("rate", [1e-9, 1e-4, 0.5])
+def test_fedprox_of_many_rounds(schedule: str, rate: float) -> None:
+    """Without smoothness equal shifts are optimal: mu is the sum of gamma_t over sqrt(T), here of 30,000 rounds in many digits."""
+    rounds, prox = 30_000, mp.mpf(2)
+    with mp.workdps(30):
+        total = mp.mpf(0)
+        for t in range(rounds):
+            kept = mp.fprod(1 - eta * prox for eta in theorems.steps(schedule, rate, t, 3))
+            total += 2 * mp.mpf(2.0) / (20 * prox) * (1 - kept)
+        expected = mp.sqrt(20) / mp.mpf(0.5) * total / mp.sqrt(rounds)
+    arguments = FEDPROX | {"rounds": rounds, "local_steps": 3, "smoothness": 0.0, "learning_rate": rate}
+    assert math.isclose(federated.fedprox_gdp(**arguments, schedule=schedule), expected, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_fedprox_is_never_below_linear_losses(schedule: str) -> None:
+    """Linear losses, which every smoothness bounds, move the last model by the sum of gamma_t under noise of T rounds."""
+    for rounds in (1, 2, 10, 200):
+        steps = federated.step_sizes(rounds=rounds, local_steps=5, learning_rate=0.1, schedule=schedule)
+        gamma = (1 - np.prod(1 - 2.0 * steps, axis=1)) * 2 * 2.0 / (20 * 2.0)
+        true = math.sqrt(20) / 0.5 * gamma.sum() / math.sqrt(rounds)
+        for smoothness in (0.0, 1e-6, 0.5, 1.99):
+            arguments = FEDPROX | {"rounds": rounds, "smoothness": smoothness, "schedule": schedule}
+            mu = federated.fedprox_gdp(**arguments)
+            assert mu >= true * (1 - 1e-13)
+            printed = 2 * 2.0 / (math.sqrt(20) * 2.0 * 0.5)  # one round of Table 3's 2V/(m prox)
+            assert mu <= printed * math.sqrt(rounds) * (1 + 1e-13)
 
 
 SIGNS = {"rounds": 1, "local_steps": 1, "clip_norm": 1, "noise_std": -1, "num_clients": -1, "smoothness": 1}

@@ -31,7 +31,7 @@ LAYERS = {
     "isrl": "_checks _numeric kernels mechanisms accounting",
     "budgets": "_checks _numeric kernels mechanisms accounting training",
     "last_iterate": "_checks accounting _hidden_states",
-    "federated": "_checks _hidden_states",
+    "federated": "_checks _numeric _hidden_states",
     "interop": "_checks _numeric kernels mechanisms correlated_noise accounting",
     "published": "_checks kernels distortion _hidden_states isrl federated",
     "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl federated",

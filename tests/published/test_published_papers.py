@@ -318,8 +318,8 @@ def test_algorithm_1() -> None:
     np.testing.assert_allclose(history.noise_variances, 0.05, rtol=1e-12)
     assert pytest.approx(0.98708, rel=1e-5) == (1 - 6.50042255493e-5) ** 200
     assert history.batch_sizes.sum() <= 2
-    assert history.parameters.shape == (6, 100)
-    expected = 5 * distortion.expected_utility_loss_additive_noise(0.05, 100, weights=[0.5, 0.5])
+    assert history.parameters.shape == (7, 100)  # rounds 0 to 5
+    expected = 6 * distortion.expected_utility_loss_additive_noise(0.05, 100, weights=[0.5, 0.5])
     assert (history.parameters[-1] ** 2).sum() == pytest.approx(expected, rel=0.5)
 
 
@@ -329,7 +329,59 @@ def test_algorithm_1_steps() -> None:
     assert (still.parameters == 0).all()
     moved = run(utility_constant=0.2499 * 200 / 0.005)
     assert (moved.batch_sizes > 80).all()
-    assert moved.parameters[-1].mean() == pytest.approx(-5 * 0.5 * 0.1, abs=0.2)
+    assert moved.parameters[-1].mean() == pytest.approx(-6 * 0.5 * 0.1, abs=0.2)
+
+
+def test_algorithm_1_of_each_client() -> None:
+    """C_1 and the variance of each client have their own noise; without weights the clients' shares are those of their records."""
+    gradients = [np.full((100, 4), 0.1), np.full((300, 4), -0.1)]
+    history = quietly(
+        published.run_near_optimal_utility_fl,
+        [lambda _: gradients[0], lambda _: gradients[1]],
+        np.zeros(4),
+        rounds=1,
+        budget=0.3,
+        unprotected=[0.305, 0.302],
+        variance=[[1.0, 2.0], [3.0, 0.5]],
+        utility_constant=1e-9,
+        learning_rate=1.0,
+        rng=np.random.default_rng(3),
+    )
+    np.testing.assert_allclose(history.noise_variances, [[0.25, 0.2], [0.75, 0.05]], rtol=1e-9)
+    steps = {"unprotected": [0.3, 0.3], "variance": 1.0, "utility_constant": 1.0, "learning_rate": 1.0, "budget": 0.3}
+    silent = quietly(  # nothing to hide, no noise; records are drawn by the smallest p, which is 0
+        published.run_near_optimal_utility_fl,
+        [lambda _: gradients[0], lambda _: gradients[1]],
+        np.ones(4),
+        rounds=1,
+        rng=np.random.default_rng(1),
+        **steps,
+    )
+    assert (silent.parameters == 1).all()
+    whole = quietly(  # p = 1/2, 400 records: both means are exact, whatever is drawn
+        published.run_near_optimal_utility_fl,
+        [lambda _: gradients[0], lambda _: gradients[1]],
+        np.zeros(4),
+        rounds=1,
+        rng=np.random.default_rng(1),
+        **(steps | {"unprotected": 0.3 + 1e-12, "utility_constant": 0.2499 * 4 / 1e-12, "variance": 1e-12}),
+    )
+    np.testing.assert_allclose(whole.parameters[1], -0.25 * 0.1 + 0.75 * 0.1, rtol=1e-3)
+
+
+def test_equations_18_and_20_clash() -> None:
+    """Equation 20 asks for the opposite of Equation 18: both hold only where C_6 (C_1 - tau) is at most tau."""
+    found = quietly(
+        published.sampling_conditions, [0.02, 0.305, 0.3], [0.01, 0.3, 0.3], [0.2, 1.0, 2.0], [4.0, 2.0, 1.0]
+    )
+    np.testing.assert_allclose(found.least, [0.276393202250021, 0.0101020514433644, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(found.most, [(1 - math.sqrt(0.8)) / 2, 1.0, (1 - math.sqrt(0.4)) / 2], rtol=1e-12)
+    assert found.compatible.tolist() == [False, True, True]
+    assert found.least[0] > found.most[0]
+    with pytest.warns(UnsoundBoundWarning, match="Equation 20"):
+        published.sampling_conditions(0.02, 0.01, 0.2, 4.0)
+    # a full batch and no noise satisfies (20), p (1 - p) = 0, and leaks C_1
+    assert distortion.privacy_leakage([0.9, 0.1], [0.5, 0.5]) > 0.3
 
 
 def test_algorithm_1_warns_once() -> None:
@@ -354,7 +406,7 @@ def test_algorithm_1_warns_once() -> None:
     ("changes", "reason"),
     [
         ({"rounds": 0}, "rounds must be an integer"),
-        ({"budget": [0.3, 0.3]}, "budget must be one number or have the shape"),
+        ({"budget": [0.3, 0.3, 0.3]}, "budget must be one number or have the shape"),
         ({"budget": 0.2}, "less than .01 above budget"),
         ({"utility_constant": 1e5}, "at most 1/4"),
         ({"weights": [0.5, 0.6]}, "weights must sum to 1"),

@@ -144,13 +144,19 @@ def fedavg_rounds(*, rounds, local_steps, num_clients, clip_norm, smoothness, le
     return rho, gamma
 
 
-def fedprox_rounds(*, rounds, local_steps, num_clients, clip_norm, smoothness, learning_rate, prox):
-    """x_{k+1} = (1 - eta(alpha - L)) x_k + eta alpha from 1, and s_{k+1} = (1 - eta alpha) s_k + 2V eta/m from 0."""
-    eta, alpha, x, s = mp.mpf(learning_rate), mp.mpf(prox), mp.mpf(1), mp.mpf(0)
-    for _ in range(local_steps):
-        x = (1 - eta * (alpha - mp.mpf(smoothness))) * x + eta * alpha
-        s = (1 - eta * alpha) * s + 2 * mp.mpf(clip_norm) * eta / num_clients
-    return [x] * rounds, [s] * rounds
+def fedprox_rounds(
+    *, rounds, local_steps, num_clients, clip_norm, smoothness, learning_rate, prox, schedule="constant"
+):
+    """x_{k+1} = (1 - eta_k(alpha - L)) x_k + eta_k alpha from 1, and s_{k+1} = (1 - eta_k alpha) s_k + 2V eta_k/m from 0."""
+    alpha, rho, gamma = mp.mpf(prox), [], []
+    for t in range(rounds):
+        x, s = mp.mpf(1), mp.mpf(0)
+        for eta in steps(schedule, learning_rate, t, local_steps):
+            x = (1 - eta * (alpha - mp.mpf(smoothness))) * x + eta * alpha
+            s = (1 - eta * alpha) * s + 2 * mp.mpf(clip_norm) * eta / num_clients
+        rho.append(x)
+        gamma.append(s)
+    return rho, gamma
 
 
 def gdp_parameter(rho, gamma, *, num_clients, noise_std, diameter=None):

@@ -100,14 +100,31 @@ def test_local_sgd_composes_every_step():
     assert algorithm.guarantee(problem, rounds=4).epsilon(4, 1e-5) == pytest.approx(expected, rel=1e-12)
 
 
+def gdp_of_rounds(schedule: str, settings: dict[str, Any], prox: float) -> float:
+    """Return epsilon of six FedProx rounds of four clients, each released: independent shifts of gamma_t."""
+    t, k = np.arange(6)[:, None], np.arange(3)
+    divisor = {
+        "constant": 1 + 0 * t * k,
+        "cyclic": 1 + k + 0 * t,
+        "stagewise": t + 1 + 0 * k,
+        "continuous": 3 * t + k + 1,
+    }
+    kept = np.prod(1 - settings["learning_rate"] * prox / divisor[schedule], axis=1)
+    shifts = 2 * settings["clip_norm"] / (4 * prox) * (1 - kept) * 2 / settings["noise_std"]
+    return float(hs.gdp_epsilon(math.sqrt(float((shifts**2).sum())), 1e-5))
+
+
 def test_fedavg_has_its_bound():
     """With a public smoothness and all clients the guarantee is fedavg_gdp's or fedprox_gdp's; else rounds are composed."""
     settings: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.3}
     shared = settings | {"rounds": 6, "num_clients": 4, "smoothness": 0.25}
     hidden = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(SILOS, rounds=6)
     assert hidden.epsilon(6, 1e-5) == federated.fedavg_epsilon(1e-5, **shared, schedule="stagewise")
-    prox = simulate.NoisyFedProx(**settings, prox=2.0).guarantee(SILOS, rounds=6)
-    assert prox.epsilon(6, 1e-5) == federated.fedprox_epsilon(1e-5, **shared, prox=2.0)
+    for schedule in ("constant", "cyclic", "stagewise", "continuous"):
+        prox = simulate.NoisyFedProx(**settings, prox=2.0, schedule=schedule).guarantee(SILOS, rounds=6)
+        composed = gdp_of_rounds(schedule, settings, prox=2.0)
+        expected = min(federated.fedprox_epsilon(1e-5, **shared, prox=2.0, schedule=schedule), composed)
+        assert prox.epsilon(6, 1e-5) == pytest.approx(expected, rel=1e-12)
     private = simulate.Problem("logistic", SILOS.features, SILOS.labels, SILOS.sizes)
     composed = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(private, rounds=6)
     mu = math.sqrt(sum((2 / 4 * 0.1 * 3 / (t + 1) * 2 / 0.3) ** 2 for t in range(6)))

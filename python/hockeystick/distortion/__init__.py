@@ -43,13 +43,12 @@ from hockeystick.distortion.leakage import (
 from hockeystick.distortion.leakage_bounds import (
     InfeasibleBudgetError,
     belief_shift_bound,
-    ldp_epsilon_for_leakage,
     leakage_tv_coefficient,
     min_distortion_for_budget,
-    privacy_leakage_bound_from_ldp,
     privacy_leakage_lower_bound,
     privacy_leakage_upper_bound,
 )
+from hockeystick.distortion.local_privacy import ldp_epsilon_for_leakage, privacy_leakage_bound_from_ldp
 from hockeystick.distortion.tradeoffs import (
     distortion_ratio,
     max_near_optimal_gap,

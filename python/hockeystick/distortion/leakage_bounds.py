@@ -1,4 +1,4 @@
-"""Bounds on privacy leakage: from the distortion of the parameter, and from local differential privacy."""
+"""Bounds on privacy leakage from the distortion of the parameter."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Result, broadcast
-from hockeystick._numeric.search import largest_within
-from hockeystick.distortion.divergences import LOG_2, spread
+from hockeystick.distortion.divergences import LOG_2
 from hockeystick.distortion.leakage import LEAKAGE, MOST
 
 __all__ = [
     "InfeasibleBudgetError",
     "belief_shift_bound",
-    "ldp_epsilon_for_leakage",
     "leakage_tv_coefficient",
     "min_distortion_for_budget",
-    "privacy_leakage_bound_from_ldp",
     "privacy_leakage_lower_bound",
     "privacy_leakage_upper_bound",
 ]
@@ -217,68 +214,3 @@ def min_distortion_for_budget(unprotected: ArrayLike, budget: ArrayLike, log_rat
         )
         raise InfeasibleBudgetError(msg)
     return least[()]
-
-
-def privacy_leakage_bound_from_ldp(epsilon: ArrayLike) -> Result:
-    """Return the largest leakage of a locally differentially private release.
-
-    Parameters
-    ----------
-    epsilon : array_like
-        Pure local differential privacy of the release, for any two data sets of the client; >= 0, infinity is legal.
-
-    Returns
-    -------
-    ndarray or float
-        sqrt(ln 2 - h(1/(1 + e^epsilon))), h the binary entropy in nats.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Notes
-    -----
-    The ratio of every averaged belief to the prior lies in [e^-epsilon, e^epsilon], and the divergence is convex in it; a
-    prior of (1/(1 + e^epsilon), e^epsilon/(1 + e^epsilon)) and the belief with both swapped attain it. Randomised response
-    does not: its ratios differ by a factor of e^epsilon in all, and it leaks what is stated here for half its epsilon.
-
-    Examples
-    --------
-    >>> from hockeystick import distortion
-    >>> print(f"{distortion.privacy_leakage_bound_from_ldp(1.0):.6f}")
-    0.333083
-    """
-    return np.sqrt(spread(np.tanh(STRICT.non_negative_or_infinite("epsilon", epsilon) / 2.0)))[()]
-
-
-def ldp_epsilon_for_leakage(budget: ArrayLike) -> Result:
-    """Return the local differential privacy that keeps the leakage within a budget.
-
-    Parameters
-    ----------
-    budget : array_like
-        Largest leakage tau, in [0, sqrt(ln 2)].
-
-    Returns
-    -------
-    ndarray or float
-        The largest epsilon whose `privacy_leakage_bound_from_ldp` is at most tau; infinite where every release is within it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its domain.
-
-    Examples
-    --------
-    >>> from hockeystick import distortion
-    >>> print(f"{distortion.ldp_epsilon_for_leakage(0.3):.6f}")
-    0.889974
-    """
-    budget = STRICT.within("budget", budget, LEAKAGE)
-    limited = (budget > 0) & (budget < MOST)
-    inside = np.where(limited, budget, MOST / 2.0)
-    # The bound is at most epsilon/(2 sqrt 2), so this start is feasible.
-    found = largest_within(lambda x: np.sqrt(spread(np.tanh(x / 2.0))), inside, inside)
-    return np.where(limited, found, np.where(budget > 0, np.inf, 0.0))[()]

@@ -50,13 +50,19 @@ class FederationGrid(Grid):
         self, *federation: ArrayLike, schedule: Schedule, diameter: ArrayLike | None
     ) -> tuple[Array, ...]:
         """Check the arguments of FedAvg: the schedule, those of `federation`, the diameter."""
+        return (*self.scheduled(*federation, schedule=schedule), self.diameter(diameter))
+
+    def scheduled(self, *federation: ArrayLike, schedule: Schedule) -> tuple[Array, ...]:
+        """Check the schedule, then the arguments of `federation`, whose rounds it may limit."""
         choice("schedule", schedule, SCHEDULES)
         most_rounds = core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT
-        return (*self.federation(*federation, most_rounds=most_rounds), self.diameter(diameter))
+        return self.federation(*federation, most_rounds=most_rounds)
 
-    def prox_federation(self, *federation: ArrayLike, prox: ArrayLike, diameter: ArrayLike | None) -> tuple[Array, ...]:
-        """Check the arguments of FedProx: those of `federation`, prox, the diameter."""
-        cells = self.federation(*federation)
+    def prox_federation(
+        self, *federation: ArrayLike, schedule: Schedule, prox: ArrayLike, diameter: ArrayLike | None
+    ) -> tuple[Array, ...]:
+        """Check the arguments of FedProx: the schedule, those of `federation`, prox, the diameter."""
+        cells = self.scheduled(*federation, schedule=schedule)
         pull = self.positive("prox", prox)
         self.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=cells[5])
         self.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=cells[6], prox=pull)

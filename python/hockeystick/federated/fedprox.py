@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import FederationGrid
+from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationGrid, Schedule
 
 __all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
 
@@ -21,6 +24,7 @@ def fedprox_gdp(
     smoothness: ArrayLike,
     learning_rate: ArrayLike,
     prox: ArrayLike,
+    schedule: Schedule = "constant",
     diameter: ArrayLike | None = None,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -30,7 +34,7 @@ def fedprox_gdp(
     Parameters
     ----------
     rounds : array_like
-        Communication rounds T, a positive integer.
+        Communication rounds T, a positive integer; at most 10^6 for "stagewise" and "continuous" schedules.
     local_steps : array_like
         Local steps per round K, a positive integer.
     num_clients : array_like
@@ -42,9 +46,12 @@ def fedprox_gdp(
     smoothness : array_like
         Lipschitz constant of the gradient, in [0, prox).
     learning_rate : array_like
-        Step size, positive, at most 1/prox. (The printed condition, below 1/(prox - smoothness), is not enough.)
+        First and largest step size, positive, at most 1/prox. (The printed condition, below 1/(prox - smoothness), is not
+        enough.)
     prox : array_like
         Coefficient of the proximal term, above `smoothness`.
+    schedule : {"constant", "cyclic", "stagewise", "continuous"}
+        Step size in local step k of round t, both from 0: learning_rate times 1, 1/(k+1), 1/(t+1), 1/(tK+k+1).
     diameter : array_like, optional
         Diameter of a convex set that the global model is projected onto every round; unbounded if None or infinite.
     num_threads : int, optional
@@ -64,8 +71,13 @@ def fedprox_gdp(
 
     Notes
     -----
-    As `fedavg_gdp` with :math:`\rho = 1 + \frac{L}{\alpha - L}(1 - (1 - \eta(\alpha - L))^K)` and
-    :math:`\gamma = \frac{2V}{m\alpha}(1 - (1 - \eta\alpha)^K)`.
+    As `fedavg_gdp` with :math:`\rho_t = 1 + \frac{L}{\alpha - L}(1 - \prod_k (1 - \eta_{t,k}(\alpha - L)))` and
+    :math:`\gamma_t = \frac{2V}{m\alpha}(1 - \prod_k (1 - \eta_{t,k}\alpha))`: what Theorem 15 of Sun, Shen and Tao should say,
+    for every schedule. Proof: as :math:`1 - \eta_k\alpha \ge 0`, two runs from starts at distance 1 are after a step at most
+    :math:`x_{k+1} = (1 - \eta_k(\alpha - L))x_k + \eta_k\alpha` apart, :math:`x_0 = 1`, and two runs on different records from one
+    start :math:`g_{k+1} = (1 - \eta_k\alpha)g_k + 2V\eta_k`, :math:`g_0 = 0`; the distances to the fixed points
+    :math:`\alpha/(\alpha - L)` and :math:`2V/\alpha` shrink by the same factors. Neither exceeds its fixed point, so that both entries
+    of the paper's Table 3 hold, and no order of the steps matters.
 
     Examples
     --------
@@ -78,7 +90,8 @@ def fedprox_gdp(
     """
     grid = FederationGrid(num_threads, on_error)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    return grid.map(core.fedprox_gdp, *grid.prox_federation(*federation, prox=prox, diameter=diameter))
+    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
+    return grid.map(partial(core.fedprox_gdp, schedule), *cells)
 
 
 def fedprox_delta(
@@ -92,6 +105,7 @@ def fedprox_delta(
     smoothness: ArrayLike,
     learning_rate: ArrayLike,
     prox: ArrayLike,
+    schedule: Schedule = "constant",
     diameter: ArrayLike | None = None,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -126,8 +140,10 @@ def fedprox_delta(
     grid = FederationGrid(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.prox_federation(*federation, prox=prox, diameter=diameter)
-    return grid.map(core.fedprox_delta, *cells, eps)
+    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
+    if schedule in SCHEDULES_BY_ROUND:
+        return grid.map(core.gdp_dp_delta, np.asarray(grid.map(partial(core.fedprox_gdp, schedule), *cells)), eps)
+    return grid.map(partial(core.fedprox_delta, schedule), *cells, eps)
 
 
 def fedprox_epsilon(
@@ -141,6 +157,7 @@ def fedprox_epsilon(
     smoothness: ArrayLike,
     learning_rate: ArrayLike,
     prox: ArrayLike,
+    schedule: Schedule = "constant",
     diameter: ArrayLike | None = None,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -174,5 +191,7 @@ def fedprox_epsilon(
     grid = FederationGrid(num_threads, on_error)
     delta = grid.probability("delta", delta)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.prox_federation(*federation, prox=prox, diameter=diameter)
-    return grid.map(core.fedprox_epsilon, *cells, delta)
+    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
+    if schedule in SCHEDULES_BY_ROUND:
+        return grid.map(core.gdp_epsilon, np.asarray(grid.map(partial(core.fedprox_gdp, schedule), *cells)), delta)
+    return grid.map(partial(core.fedprox_epsilon, schedule), *cells, delta)

@@ -18,6 +18,7 @@ from hockeystick.published.distortion.bounds import (
     privacy_leakage,
     privacy_leakage_upper_bound,
 )
+from hockeystick.published.distortion.sampling import SamplingConditions, sampling_conditions, sampling_probability
 from hockeystick.published.distortion.tradeoffs import (
     TradeoffConditions,
     distortion_ratio,
@@ -28,15 +29,19 @@ from hockeystick.published.distortion.tradeoffs import (
 from hockeystick.published.distortion.utility import (
     bias_gap_bound,
     sampled_update_variance,
-    sampling_probability,
     utility_loss_constant,
     utility_loss_upper_bound,
     variance_gap_bound,
 )
-from hockeystick.published.fedavg import (
-    fedavg_gdp,
-    fedprox_gdp,
+from hockeystick.published.federated.accumulated_steps import StepSizeBounds, accumulated_step_size_bounds
+from hockeystick.published.federated.comparison import compared_noise_std, compared_rdp
+from hockeystick.published.federated.sensitivities import (
+    fedavg_data_sensitivity,
+    fedavg_model_sensitivity,
+    fedprox_data_sensitivity,
+    fedprox_model_sensitivity,
 )
+from hockeystick.published.federated.theorems import fedavg_gdp, fedprox_gdp
 from hockeystick.published.isrl.budgets import (
     group_privacy,
     shuffle_amplification,
@@ -65,16 +70,25 @@ from hockeystick.published.warning import UnsoundBoundWarning
 __all__ = [
     "DistortionHistory",
     "HeuristicNoise",
+    "SamplingConditions",
+    "StepSizeBounds",
     "TradeoffConditions",
     "UnsoundBoundWarning",
+    "accumulated_step_size_bounds",
     "bias_gap_bound",
+    "compared_noise_std",
+    "compared_rdp",
     "distortion_ratio",
     "erm_rounds",
     "experimental_batch_size",
     "experimental_local_sgd_sigma",
     "experimental_sigma",
+    "fedavg_data_sensitivity",
     "fedavg_gdp",
+    "fedavg_model_sensitivity",
+    "fedprox_data_sensitivity",
     "fedprox_gdp",
+    "fedprox_model_sensitivity",
     "gaussian_tv_bounds",
     "group_privacy",
     "min_batch_size",
@@ -89,6 +103,7 @@ __all__ = [
     "privacy_leakage_upper_bound",
     "run_near_optimal_utility_fl",
     "sampled_update_variance",
+    "sampling_conditions",
     "sampling_probability",
     "shuffle_amplification",
     "shuffle_composed_delta",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg, NoisyFedProx
+from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg
+from hockeystick.simulate.algorithms.fedprox import NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL
 from hockeystick.simulate.algorithms.local_sgd import LocalSGD
 from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD

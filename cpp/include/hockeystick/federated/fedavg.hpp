@@ -8,8 +8,15 @@
 //   FedAvg    rho_t = prod_k (1 + lr_{t,k} L),   gamma_t = (2V/m) sum_k lr_{t,k},   t, k from 0,
 //             lr_{t,k} = lr (constant), lr/(k+1) (cyclic), lr/(t+1) (stagewise),
 //             lr/(tK+k+1) (continuous);
-//   FedProx   rho = 1 + L/(a-L) (1 - (1 - lr (a-L))^K),   gamma = (2V/(m a)) (1 - (1 - lr a)^K),
-//             a = prox > L, lr <= 1/a.
+//   FedProx   rho_t   = 1 + L/(a-L) (1 - prod_k (1 - lr_{t,k} (a-L))),
+//             gamma_t = (2V/(m a)) (1 - prod_k (1 - lr_{t,k} a)),   a = prox > L, lr_{t,k} <= 1/a.
+//
+// FedProx's are what its local recursion gives for any steps: from two starts at distance 1 the gap
+// is at most x_k with x_0 = 1, x_{k+1} = (1 - lr_k a) x_k + lr_k L x_k + lr_k a, because
+// 1 - lr_k a >= 0; x* = a/(a-L) is its fixed point, so x* - x_{k+1} = (1 - lr_k (a-L)) (x* - x_k).
+// From one start on two data sets it is at most g_k with g_0 = 0, g_{k+1} = (1 - lr_k a) g_k +
+// 2V lr_k, whose fixed point is 2V/a. No order of the steps is assumed; none of these schedules
+// grows, so that the first step lr is the largest.
 //
 // The Gaussian-DP parameter is mu = sqrt(m)/sigma sqrt(H) (their Eq. 12), with H the optimum of
 // hidden_state/shifted_interpolation.hpp. docs/core/federated.md says where this differs from the
@@ -18,8 +25,8 @@
 // gamma is kept in units of 2V lr/m, where that of equal steps lies between 1 and K, and mu is put
 // together from ratios, so that squares neither overflow nor underflow.
 //
-// Error: 1e-12 relative in mu. Cost: O(1) in T and K for constant and cyclic steps and FedProx;
-// otherwise O(T), or O(T log T) with a diameter, whatever K. NaN outside the domain.
+// Error: 1e-12 relative in mu. Cost: O(1) in T and K for constant and cyclic steps; otherwise
+// O(T), or O(T log T) with a diameter, whatever K. NaN outside the domain.
 #pragma once
 
 #include <cmath>
@@ -78,18 +85,42 @@ inline double reciprocal_sum(double first, double last) {
     return sum + euler_maclaurin(std::log1p((last - first) / first), 1.0 / first + 1.0 / last, odd);
 }
 
-// sum_{j=first}^{last} log(1 + c/j); the derivatives are (2k)! ((x+c)^{-2k-1} - x^{-2k-1}).
+// log(1 + u) - u for |u| <= 1/32: the first term left out is below 2e-18 of the first.
+inline double log1p_less_argument(double u) {
+    double series = 0.0;
+    for (int n = 14; n >= 2; --n) series = (n % 2 ? 1.0 : -1.0) / n + u * series;
+    return u * u * series;
+}
+
+// sum_{j=first}^{last} log(1 + c/j), c >= -1, first >= 1; the derivatives are
+// (2k)! ((x+c)^{-2k-1} - x^{-2k-1}). The integral and the derivatives are written so that terms
+// which cancel are never formed: the relative error stays a few units where the sum is small,
+// which FedProx's gamma needs (FedAvg's rho needs the absolute error only).
 inline double log_growth_sum(double c, double first, double last) {
     double sum = 0.0;
-    for (; first <= last && first < direct_terms; first += 1.0) sum += std::log1p(c / first);
+    // short sums, and growth that the series above does not cover, term by term
+    for (; first <= last && (first < direct_terms || first < 32.0 * std::abs(c)) && first < 1024.0; first += 1.0)
+        sum += std::log1p(c / first);
     if (first > last) return sum;
-    const double at_first = std::log1p(c / first);
-    const double at_last = std::log1p(c / last);
-    const double integral = last * at_last - first * at_first + c * std::log1p((last - first) / (first + c));
-    const OddPowers a(first), b(last), a_shifted(first + c), b_shifted(last + c);
+    const bool small = std::abs(c) <= first / 32.0;
+    // x log(1 + c/x), less c at both ends where that is the larger part
+    const auto primitive = [&](double x) { return x * (small ? log1p_less_argument(c / x) : std::log1p(c / x)); };
+    const double integral = primitive(last) - primitive(first) + c * std::log1p((last - first) / (first + c));
     double odd[4];
-    for (int k = 0; k < 4; ++k) odd[k] = (b_shifted.terms[k] - b.terms[k]) - (a_shifted.terms[k] - a.terms[k]);
-    return sum + euler_maclaurin(integral, at_first + at_last, odd);
+    const auto derivatives = [&](double x, double sign) {  // (x+c)^{-n} - x^{-n}, n = 1, 3, 5, 7
+        const double shifted = 1.0 / (x + c), plain = 1.0 / x;
+        double gap = -c * shifted * plain, power = plain;
+        const double squares = gap * (shifted + plain);
+        for (int k = 0; k < 4; ++k) {
+            odd[k] += sign * gap;
+            gap = shifted * shifted * gap + power * squares;
+            power *= plain * plain;
+        }
+    };
+    for (double& term : odd) term = 0.0;
+    derivatives(last, 1.0);
+    derivatives(first, -1.0);
+    return sum + euler_maclaurin(integral, std::log1p(c / first) + std::log1p(c / last), odd);
 }
 
 // Where the cost grows with the rounds, more than this are refused: they would take 100 MB of
@@ -113,10 +144,49 @@ inline RoundDrift fedavg_drift(StepSchedule schedule, double t, double local_ste
     return {log_growth_sum(growth, done + 1.0, done + local_steps), reciprocal_sum(done + 1.0, done + local_steps)};
 }
 
-inline RoundDrift fedprox_drift(double local_steps, double learning_rate, double smoothness, double prox) {
+// -log prod_k (1 - x s_k) over a round's steps s_k = lr_{t,k}/lr, 0 <= x <= 1; infinite where a
+// factor is 0.
+inline double shrinkage(StepSchedule schedule, double t, double local_steps, double x) {
+    const double rate = x > 1.0 ? 1.0 : x;
+    switch (schedule) {
+    case StepSchedule::constant:
+        return -local_steps * log1m(rate);
+    case StepSchedule::cyclic:
+        return -log_growth_sum(-rate, 1.0, local_steps);
+    case StepSchedule::stagewise:
+        return -local_steps * log1m(rate / (t + 1.0));
+    case StepSchedule::continuous:
+        break;
+    }
+    const double done = t * local_steps;
+    return -log_growth_sum(-rate, done + 1.0, done + local_steps);
+}
+
+inline RoundDrift fedprox_drift(StepSchedule schedule, double t, double local_steps, double learning_rate,
+                                double smoothness, double prox) {
     const double pull = prox - smoothness;
-    const double forgotten = complement_of_power(learning_rate * pull, local_steps);
-    return {std::log1p(smoothness / pull * forgotten), pulled_steps(learning_rate * prox, local_steps)};
+    const double x = learning_rate * prox;
+    const auto forgotten = [&](double rate) { return 0.0 - expm1_bounded(-shrinkage(schedule, t, local_steps, rate)); };
+    // Below 1e-290, where x may have lost its digits, gamma is FedAvg's up to a relative K x.
+    const double gamma =
+        x > 1e-290 ? forgotten(x) / x : fedavg_drift(schedule, t, local_steps, learning_rate, smoothness).gamma;
+    return {std::log1p(smoothness / pull * forgotten(learning_rate * pull)), gamma};
+}
+
+// The Gaussian-DP parameter of rounds whose drifts are `drift(t)`.
+template <class Drift>
+double scheduled_gdp(const Drift& drift, bool alike, double rounds, const DriftUnits& units, double diameter,
+                     std::vector<ShiftBlock>& blocks) {
+    const double bound = units.scaled(diameter);
+    if (alike) {
+        const RoundDrift d = drift(0);
+        return drift_parameter(units.scale(),
+                               std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, bound).cost));
+    }
+    if (rounds > max_scheduled_rounds) return nan;
+    const auto count = static_cast<std::size_t>(rounds);
+    return drift_parameter(units.scale(),
+                           std::sqrt(shifted_interpolation_optimum(drift, count, 0.0, bound, blocks).cost));
 }
 
 // The Gaussian-DP parameter of Noisy-FedAvg; diameter = inf for an unbounded domain. `blocks` is
@@ -127,33 +197,27 @@ double fedavg_gdp(StepSchedule schedule, double rounds, double local_steps, doub
                   std::vector<ShiftBlock>& blocks, const Interrupted& interrupted) {
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
-    const DriftUnits units{clip_norm, noise_std, num_clients, learning_rate};
     const auto drift = [&](std::size_t t) {
         if ((t & 0xffff) == 0) interrupted();
         return fedavg_drift(schedule, static_cast<double>(t), local_steps, learning_rate, smoothness);
     };
-    if (constant_over_rounds(schedule)) {
-        const RoundDrift d = drift(0);
-        return drift_parameter(
-            units.scale(),
-            std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost));
-    }
-    if (rounds > max_scheduled_rounds) return nan;
-    const auto count = static_cast<std::size_t>(rounds);
-    return drift_parameter(
-        units.scale(),
-        std::sqrt(shifted_interpolation_optimum(drift, count, 0.0, units.scaled(diameter), blocks).cost));
+    const DriftUnits units{clip_norm, noise_std, num_clients, learning_rate};
+    return scheduled_gdp(drift, constant_over_rounds(schedule), rounds, units, diameter, blocks);
 }
 
-inline double fedprox_gdp(double rounds, double local_steps, double num_clients, double clip_norm, double noise_std,
-                          double smoothness, double learning_rate, double prox, double diameter) {
+template <class Interrupted>
+double fedprox_gdp(StepSchedule schedule, double rounds, double local_steps, double num_clients, double clip_norm,
+                   double noise_std, double smoothness, double learning_rate, double prox, double diameter,
+                   std::vector<ShiftBlock>& blocks, const Interrupted& interrupted) {
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
     if (!legal_prox(prox, smoothness, learning_rate)) return nan;
+    const auto drift = [&](std::size_t t) {
+        if ((t & 0xffff) == 0) interrupted();
+        return fedprox_drift(schedule, static_cast<double>(t), local_steps, learning_rate, smoothness, prox);
+    };
     const DriftUnits units{clip_norm, noise_std, num_clients, learning_rate};
-    const RoundDrift d = fedprox_drift(local_steps, learning_rate, smoothness, prox);
-    return drift_parameter(
-        units.scale(), std::sqrt(constant_best_start(d.log_rho, d.gamma, rounds, 0.0, units.scaled(diameter)).cost));
+    return scheduled_gdp(drift, constant_over_rounds(schedule), rounds, units, diameter, blocks);
 }
 
 }  // namespace HOCKEYSTICK_ISA

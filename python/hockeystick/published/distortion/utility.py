@@ -1,13 +1,10 @@
-"""Zhang, Chen and Yang 2023: utility, sampling and trade-offs."""
+"""Zhang, Chen and Yang 2023: utility."""
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Result, broadcast, non_negative_scalar, scalar
-from hockeystick.distortion import InfeasibleBudgetError
-from hockeystick.distortion.leakage import LEAKAGE
 from hockeystick.published.warning import warn_unsound
 
 PAPER = "of Zhang, Chen and Yang (2023)"
@@ -15,72 +12,10 @@ PAPER = "of Zhang, Chen and Yang (2023)"
 __all__ = [
     "bias_gap_bound",
     "sampled_update_variance",
-    "sampling_probability",
     "utility_loss_constant",
     "utility_loss_upper_bound",
     "variance_gap_bound",
 ]
-
-
-def sampling_probability(
-    unprotected: ArrayLike, budget: ArrayLike, grad_sq_norm_sum: ArrayLike, utility_constant: ArrayLike
-) -> Result:
-    r"""Return the sampling probability of Theorem 5.11.
-
-    Parameters
-    ----------
-    unprotected, budget : array_like
-        C_1 and tau, in [0, sqrt(ln 2)].
-    grad_sq_norm_sum : array_like
-        Sum of the records' squared gradient norms, positive.
-    utility_constant : array_like
-        C_6, positive; `utility_loss_constant`.
-
-    Returns
-    -------
-    ndarray or float
-        The smaller root of :math:`p(1-p) = C_6(C_1 - \tau)/G`; 0 where C_1 <= tau, and then no batch has a record.
-
-    Raises
-    ------
-    InfeasibleBudgetError
-        If there is no root, which the paper does not say.
-    ValueError
-        If an argument is outside its domain.
-
-    Warns
-    -----
-    UnsoundBoundWarning
-        Always.
-
-    Notes
-    -----
-    Counterexample: the theorem promises no utility loss; zero-mean noise of variance v per coordinate always costs d v in
-    expectation (`hockeystick.distortion.expected_utility_loss_additive_noise`).
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from hockeystick import published
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
-    ...     print(f"{published.sampling_probability(0.305, 0.3, 1.0, 2.0):.9f}")
-    0.010102051
-    """
-    start, budget, total, constant = broadcast(
-        STRICT.within("unprotected", unprotected, LEAKAGE),
-        STRICT.within("budget", budget, LEAKAGE),
-        STRICT.positive("grad_sq_norm_sum", grad_sq_norm_sum),
-        STRICT.positive("utility_constant", utility_constant),
-    )
-    r = constant * np.maximum(start - budget, 0.0) / total
-    if (r > 0.25 * (1 + 1e-12)).any():  # 1/4, rounded
-        msg = f"budget must leave C_6 (C_1 - budget)/grad_sq_norm_sum at most 1/4, not {r.max():g}"
-        raise InfeasibleBudgetError(msg)
-    warn_unsound(
-        f"Theorem 5.11 {PAPER} is false", "hockeystick.distortion.expected_utility_loss_additive_noise", "bound"
-    )
-    return (2.0 * r / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * r, 0.0))))[()]
 
 
 def bias_gap_bound(constant: ArrayLike, total_variation: ArrayLike) -> Result:

@@ -31,6 +31,8 @@ PLAIN: dict[str, Any] = {
     "protocol_rate": 0.0,
     "schedule": 0,
     "prox": 0.0,
+    "tolerance": 0.0,
+    "reach": math.inf,
     "server": STEP,
     "release": LAST,
     "mean_decay": 1.0,

@@ -179,6 +179,25 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
 
 
 @inlined
+def residual(prox, gradient, at, model):
+    """Return the norm of the proximal problem's gradient."""
+    total = 0.0
+    for j in range(model.size):
+        total += (gradient[j] + prox * (model[j] - at[j])) ** 2
+    return math.sqrt(total)
+
+
+@inlined
+def keep_within(reach, at, room_for_move, model):
+    """Shorten a model's move from `at` to the reach; one that is not finite becomes none, as in `clip`."""
+    for j in range(model.size):
+        room_for_move[j] = model[j] - at[j]
+    clip(room_for_move, reach)
+    for j in range(model.size):
+        model[j] = at[j] + room_for_move[j]
+
+
+@inlined
 def message(data, rule, at, client, rnd, run, seed, work, out):
     """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
     losses.copy(at, out)
@@ -191,9 +210,13 @@ def message(data, rule, at, client, rnd, run, seed, work, out):
         if rule.step_noise > 0.0:
             streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
             streams.add_normals(work.stream, rule.step_noise, work.gradient)
+        if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
+            break
         rate = step_size(rule, rnd, step)
         for j in range(out.size):
             out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
+    if rule.reach < math.inf:
+        keep_within(rule.reach, at, work.gradient, out)
     scale = rule.noise_scales[client]
     if scale > 0.0:
         streams.start(work.stream, seed, streams.NOISE, run, rnd, client, 0)

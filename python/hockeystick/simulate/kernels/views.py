@@ -63,6 +63,8 @@ def borrow_rule(rule):
         rule.learning_rate,
         rule.schedule,
         rule.prox,
+        rule.tolerance,
+        rule.reach,
         rule.radius,
         rule.server,
         rule.release,

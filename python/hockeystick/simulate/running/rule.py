@@ -56,6 +56,8 @@ class UpdateRule(NamedTuple):
     learning_rate: float
     schedule: int
     prox: float
+    tolerance: float  # of the proximal problem's gradient; 0: all local steps are taken
+    reach: float  # by how much a client's model may move in a round
     radius: float
     server: int
     release: int

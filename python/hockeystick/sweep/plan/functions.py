@@ -28,8 +28,9 @@ UFUNC_PARAMETERS = {
     "laplace_theta": ("eps", "r"),
 }
 
-# What these are or return is no column: a type, and brackets.
-_NO_ARRAYS = frozenset({"Best", "chain_delta"})
+# What these are, take or return is no column: a type, brackets, and the steps of a round.
+_STEPS = {"accumulated_step_size", "data_sensitivity", "model_sensitivity", "step_sizes"}
+_NO_ARRAYS = frozenset({"Best", "chain_delta"}) | _STEPS
 
 # Plan name -> module. The last part of the plan name is the function's name in that module.
 REGISTERED: dict[str, str] = {
