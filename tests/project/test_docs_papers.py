@@ -20,7 +20,9 @@ BLOCKS = [
     for name, text in PAGES.items()
     for index, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
 ]
-COMMANDS = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", PAGES["planning"], re.DOTALL)
+CALLS = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", PAGES["planning"], re.DOTALL)
+COMMANDS = [call for call in CALLS if "--trust" in call[0]]
+COMPARISONS = [call for call in CALLS if "--trust" not in call[0]]
 
 
 @pytest.mark.slow
@@ -47,6 +49,20 @@ def test_plans_are_what_is_printed(command: str, shown: str, capsys: pytest.Capt
     assert len(rows) >= 3
     for found, expected in zip(numbers(text), rows, strict=True):
         assert found == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.slow
+def test_the_comparison_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command without a trust model prints the table shown, and below it what is assumed."""
+    ((command, shown),) = COMPARISONS
+    assert main(shlex.split(command.replace("\\\n", " "))) == 0
+    printed, expected = capsys.readouterr().out.splitlines(), shown.splitlines()
+    assert len(expected) > 15
+    for line, row in zip(printed, expected, strict=False):
+        words, wanted = line.split(), row.split()
+        assert len(words) == len(wanted)
+        for word, want in zip(words, wanted, strict=True):
+            assert word == want or float(word) == pytest.approx(float(want), rel=2e-3)
 
 
 @pytest.mark.slow

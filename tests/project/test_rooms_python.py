@@ -35,7 +35,7 @@ LAYERS = {
     "interop": "_checks _numeric kernels mechanisms correlated_noise accounting",
     "published": "_checks kernels distortion _hidden_states isrl federated",
     "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl federated",
-    "utility": "_checks _numeric kernels _hidden_states isrl simulate",
+    "utility": "_checks _numeric kernels _hidden_states last_iterate isrl federated simulate",
     "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
     "plot": "_checks _numeric sweep",
     "report": "_numeric sweep plot",

@@ -1,12 +1,14 @@
-"""The command ``hockeystick plan``: feasible settings of a federated training."""
+"""The command ``hockeystick plan``: feasible settings of a federated training, or all algorithms and trust models side by side."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hockeystick._core import __version__
 from hockeystick.cli import arguments
@@ -36,16 +38,51 @@ OPTIONAL = (
 )
 
 
+SECONDS = 2.0  # between two lines of progress
+
+
 def add_plan(add: AddParser) -> None:
     """Add ``plan``."""
     parser = add(
         "plan",
         help="noise, rounds, batch and participation of a federated training, from a budget",
         description="Feasible settings of a federated training, certified for a budget, by their bound on the excess risk.",
-        epilog="The risk bounds assume convex, Lipschitz and smooth losses and independent records; the privacy does not, but under last-iterate.",
+        epilog="The risk bounds assume convex, Lipschitz and smooth losses and independent records; what the privacy assumes is printed.",
     )
     trust = ("central", "inter-silo", "shuffle", "last-iterate")
-    parser.add_argument("--trust", choices=trust, required=True, help="whom the budget protects against")
+    parser.add_argument(
+        "--trust",
+        choices=trust,
+        help="whom the budget protects against; without it the best setting of all algorithms under all trust models",
+    )
+    _add_problem(parser)
+    parser.add_argument(
+        "--top",
+        type=arguments.count,
+        metavar="COUNT",
+        help="settings to find; 10 if not given, all algorithms without --trust; fewer take less time",
+    )
+    parser.add_argument(
+        "--simulate",
+        type=arguments.count,
+        metavar="RUNS",
+        help="add the mean loss of so many simulated trainings on synthetic logistic regression (central, inter-silo)",
+    )
+    parser.add_argument(
+        "--sweep", type=Path, metavar="FILE", help="write a sweep plan around the settings of one --trust"
+    )
+    parser.add_argument(
+        "--local-steps",
+        type=arguments.count,
+        metavar="STEPS",
+        help="of FedAvg and FedProx, without --trust; 5 if not given",
+    )
+    parser.add_argument("--json", action="store_true", help="write one JSON object")
+    parser.set_defaults(handler=_plan)
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
+    """Add what is to be trained, for which budget."""
     for options, required in ((REQUIRED, True), (OPTIONAL, False)):
         for name, target, kind, letter, text in options:
             parser.add_argument(
@@ -54,30 +91,50 @@ def add_plan(add: AddParser) -> None:
     parser.add_argument(
         "--strong-convexity", type=arguments.nonnegative, default=0.0, metavar="MU", help="0 if not given"
     )
-    parser.add_argument(
-        "--top", type=arguments.count, default=10, metavar="COUNT", help="settings to show; 10 if not given"
-    )
-    parser.add_argument(
-        "--simulate",
-        type=arguments.count,
-        metavar="RUNS",
-        help="add the mean loss of so many simulated trainings on synthetic logistic regression (central, inter-silo)",
-    )
-    parser.add_argument("--sweep", type=Path, metavar="FILE", help="write a sweep plan around the settings")
-    parser.add_argument("--json", action="store_true", help="write one JSON object")
-    parser.set_defaults(handler=_plan)
 
 
 def _plan(chosen: argparse.Namespace) -> None:
-    from hockeystick.utility import plan  # noqa: PLC0415 - imports are paid for by this command only
+    (_compare if chosen.trust is None else _one_trust)(chosen)
 
+
+def _problem(chosen: argparse.Namespace) -> dict[str, Any]:
     names = [target for _, target, *_ in (*REQUIRED, *OPTIONAL)]
-    found = plan(
-        trust=chosen.trust,
-        strong_convexity=chosen.strong_convexity,
-        num_settings=chosen.top,
-        **{name: getattr(chosen, name) for name in names},
-    )
+    return {name: getattr(chosen, name) for name in (*names, "strong_convexity")}
+
+
+def _compare(chosen: argparse.Namespace) -> None:
+    from hockeystick.utility import compare  # noqa: PLC0415 - imports are paid for by this command only
+
+    for option in ("sweep", "simulate"):
+        if getattr(chosen, option) is not None:
+            msg = f"--{option} needs --trust, one of central, inter-silo, shuffle and last-iterate"
+            raise ValueError(msg)
+    steps = {} if chosen.local_steps is None else {"local_steps": chosen.local_steps}
+    found = compare(**_problem(chosen), num_rows=chosen.top, report=_reporter(), **steps)
+    text = json.dumps(found.to_dict() | {"version": __version__}, allow_nan=False) if chosen.json else str(found)
+    sys.stdout.write(f"{text}\n")
+
+
+def _reporter() -> Callable[[int, int], None]:
+    """Return a callback that writes to standard error how far the search is, where it takes long enough to be asked."""
+    last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS:
+            last = time.monotonic()
+            sys.stderr.write(f"hockeystick plan: {done} of {total} settings\n")
+
+    return report
+
+
+def _one_trust(chosen: argparse.Namespace) -> None:
+    from hockeystick.utility import plan  # noqa: PLC0415
+
+    if chosen.local_steps is not None:
+        msg = f"--local-steps must not be given with --trust {chosen.trust}, whose algorithm has none"
+        raise ValueError(msg)
+    found = plan(trust=chosen.trust, num_settings=chosen.top or 10, report=_reporter(), **_problem(chosen))
     if chosen.sweep is not None:
         chosen.sweep.write_text(found.sweep_toml(), encoding="utf-8")
     losses = None if chosen.simulate is None else found.simulated_loss(num_runs=chosen.simulate)

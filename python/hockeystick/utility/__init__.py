@@ -6,15 +6,24 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 
 from __future__ import annotations
 
+from hockeystick.utility.comparison import compare
+from hockeystick.utility.comparison_rows import Comparison, Row
 from hockeystick.utility.planning import Plan, Setting, plan
 from hockeystick.utility.random_stop import random_stop_excess_risk_rate
+from hockeystick.utility.rates import RatePair, RiskRates, risk_rates
 from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
+    "Comparison",
     "Plan",
+    "RatePair",
+    "RiskRates",
+    "Row",
     "Setting",
+    "compare",
     "plan",
     "random_stop_excess_risk_rate",
+    "risk_rates",
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
 ]

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import at_most, choice, count_scalar, implausible, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import choice, count_scalar, implausible
 from hockeystick._numeric.printing import format_upper
-from hockeystick.utility.settings import SEARCHES, TRUST, Problem, Setting, Trust
+from hockeystick.utility.problem import Problem, checked_problem
+from hockeystick.utility.search import Report, candidates_of, smallest
+from hockeystick.utility.settings import TRUST, Setting, Trust
 from hockeystick.utility.simulated_loss import simulated_losses
 from hockeystick.utility.sweep_plan import sweep_plan, toml
 
@@ -27,9 +29,6 @@ PROMISES: dict[Trust, str] = {
     "shuffle": "one record replaced, against who sees the shuffled messages; every participating silo sends one record's gradient",
     "last-iterate": "one silo (user) replaced, against who sees the last model only; the aggregator is trusted, losses are convex and smooth",
 }
-
-
-SQUARED = (lambda x: 1e-60 <= x <= 1e60, "lie in [1e-60, 1e60]")  # the risk bounds multiply a few of these
 
 
 @dataclass(frozen=True)
@@ -175,6 +174,7 @@ def plan(
     silos_per_round: int | None = None,
     max_batch_size: int | None = None,
     num_settings: int = 10,
+    report: Report | None = None,
 ) -> Plan:
     """Return the settings of a federated training that a budget allows, the smallest bound on the excess risk first.
 
@@ -207,7 +207,9 @@ def plan(
     max_batch_size : int, optional
         Largest number of records that a silo processes in a round; all if not given.
     num_settings : int
-        How many settings to return at most.
+        How many settings to return at most. Fewer take less time: what cannot be among them is not calibrated.
+    report : callable, optional
+        Called with the number of settings that are done, and that of all, after each.
 
     Returns
     -------
@@ -247,28 +249,26 @@ def plan(
     (100, 2000, True)
     """
     trust = choice("trust", trust, TRUST)
-    problem = Problem(
-        num_silos=count_scalar("num_silos", num_silos),
-        num_records=count_scalar("num_records", num_records),
-        dimension=count_scalar("dimension", dimension),
-        lipschitz=scalar("lipschitz", lipschitz, *SQUARED),
-        diameter=scalar("diameter", diameter, *SQUARED),
-        smoothness=scalar("smoothness", smoothness, *SQUARED),
-        strong_convexity=non_negative_scalar("strong_convexity", strong_convexity),
-        epsilon=positive_scalar("epsilon", epsilon),
-        delta=scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
-        max_rounds=count_scalar("max_rounds", max_rounds),
-        silos_per_round=num_silos if silos_per_round is None else count_scalar("silos_per_round", silos_per_round),
-        max_batch_size=num_records if max_batch_size is None else count_scalar("max_batch_size", max_batch_size),
+    problem = checked_problem(
+        num_silos=num_silos,
+        num_records=num_records,
+        dimension=dimension,
+        lipschitz=lipschitz,
+        diameter=diameter,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+        epsilon=epsilon,
+        delta=delta,
+        max_rounds=max_rounds,
+        silos_per_round=silos_per_round,
+        max_batch_size=max_batch_size,
     )
     num_settings = count_scalar("num_settings", num_settings)
     implausible.warn(implausible.large_delta(problem.delta, _num_protected(trust, problem)))
-    at_most("strong_convexity", strong_convexity, "smoothness", smoothness)
-    at_most("silos_per_round", problem.silos_per_round, "num_silos", num_silos)
-    at_most("max_batch_size", problem.max_batch_size, "num_records", num_records)
-    settings = sorted(SEARCHES[trust](problem), key=lambda setting: setting.risk_bound)
+    candidates = [[candidate] for candidate in candidates_of(trust, problem)]
+    settings = [setting for _, setting in smallest(candidates, num_settings, report).found]
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
-    return Plan(trust, problem, tuple((telling or settings)[:num_settings]))
+    return Plan(trust, problem, tuple(telling or settings))
 
 
 def _num_protected(trust: Trust, problem: Problem) -> int:

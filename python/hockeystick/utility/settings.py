@@ -1,23 +1,37 @@
-"""The settings that each trust model tries, with the noise that each needs."""
+"""The settings that each trust model tries, with the noise that each needs, and the risk that no noise undercuts."""
 
 from __future__ import annotations
 
 import decimal
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from hockeystick._numeric.search import Probe, narrow
-from hockeystick.isrl import noisy_mb_sgd_accountant, noisy_mb_sgd_sigma, shuffled_mb_sgd_sigma
+from hockeystick.isrl import noisy_mb_sgd_accountant, noisy_mb_sgd_sigma, one_pass_sigma, shuffled_mb_sgd_sigma
 from hockeystick.isrl.risk import smallest_risk
-from hockeystick.kernels import theta_inverse
-from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
+from hockeystick.utility.problem import Problem
 
-__all__ = ["SEARCHES", "TRUST", "Problem", "Setting", "Trust"]
+__all__ = [
+    "TRUST",
+    "Candidate",
+    "Pool",
+    "Problem",
+    "Setting",
+    "Trust",
+    "batches",
+    "halves",
+    "least_noise",
+    "least_risk",
+    "pool_of",
+    "risk_of_batches",
+    "rounded_up",
+    "shuffled",
+]
 
 Trust: TypeAlias = Literal["central", "inter-silo", "shuffle", "last-iterate"]
 TRUST: tuple[Trust, ...] = get_args(Trust)
@@ -58,174 +72,126 @@ class Setting(NamedTuple):
     risk_bound: float
 
 
-@dataclass(frozen=True)
-class Problem:
-    """The checked inputs of a plan."""
-
-    num_silos: int
-    num_records: int
-    dimension: int
-    lipschitz: float
-    diameter: float
-    smoothness: float
-    strong_convexity: float
-    epsilon: float
-    delta: float
-    max_rounds: int
-    silos_per_round: int
-    max_batch_size: int
-
-
-def _halves(largest: int, most: int, divisor: int = 2) -> list[int]:
+def halves(largest: int, most: int, divisor: int = 2) -> list[int]:
     """Return a number, its half, its quarter, ..., down to 1 at the furthest."""
     numbers = [largest // divisor**k for k in range(most) if largest >= divisor**k]
     return sorted(set(numbers), reverse=True)
 
 
-def _rounded_up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """Return a number of few digits that is not below the value."""
     context = decimal.Context(prec=DIGITS, rounding=decimal.ROUND_CEILING)
     rounded = float(context.create_decimal_from_float(value))
     return rounded if rounded >= value else math.nextafter(rounded, math.inf)
 
 
-def _batches(
-    problem: Problem, *, num_silos: int, num_records: int, largest: int, taking_part: int
-) -> Iterator[Setting]:
-    """Try mini-batch SGD on silos of this size, of which so many count for the risk."""
+class Candidate(NamedTuple):
+    """A setting whose noise is still to be found, and a bound that its risk bound cannot undercut, whatever the noise."""
+
+    least_risk: float
+    evaluate: Callable[[], Setting]
+
+
+class Pool(NamedTuple):
+    """Who adds noise: so many parties with so many records each, of which so many take part, with batches of at most so many."""
+
+    num_parties: int
+    num_records: int
+    taking_part: int
+    largest_batch: int
+
+
+def pool_of(trust: str, problem: Problem) -> Pool:
+    """Return who adds the noise: one server to all records, each silo to its own, or each record to itself."""
+    total, together = problem.num_silos * problem.num_records, problem.silos_per_round * problem.max_batch_size
+    if trust == "central":
+        return Pool(1, total, 1, together)
+    if trust == "local":
+        return Pool(total, 1, together, 1)
+    return Pool(problem.num_silos, problem.num_records, problem.silos_per_round, problem.max_batch_size)
+
+
+def least_risk(problem: Problem, rounds: int) -> float:
+    """Return what `risk_of_batches` is not below, whatever the noise: nine tenths of that of a single pass without any.
+
+    Left out is the stability, which is positive. What remains grows with c = L^2 + d sigma^2/M, but for mu > 0 at Stich's step
+    ln(max(2, A/c))/(mu R), A = (mu D R)^2. The derivative of its part eta c/2 is (ln(A/c) - 1)/(2 mu R), and the other part
+    grows, so that it can fall for A/c in [2, e] only: by A/(2 mu R) times the integral of (1 - x)e^{-x} from ln 2 to 1, which
+    is 0.022, where it is at least 0.34 A/(2 mu R).
+    """
+    share = 1.0 if problem.strong_convexity == 0.0 else 0.9
+    return share * risk_of_batches(problem, rounds, 0.0, 1, math.inf)[1]
+
+
+def batches(problem: Problem, pool: Pool) -> Iterator[Candidate]:
+    """Try mini-batch SGD that draws its batches afresh in every round."""
     for rounds, batch in itertools.product(
-        _halves(problem.max_rounds, MOST_ROUND_COUNTS), _halves(largest, MOST_BATCH_SIZES, 4)
+        halves(problem.max_rounds, MOST_ROUND_COUNTS), halves(pool.largest_batch, MOST_BATCH_SIZES, 4)
     ):
-        least = noisy_mb_sgd_sigma(
-            lipschitz=problem.lipschitz,
-            num_records=num_records,
-            batch_size=batch,
-            rounds=rounds,
-            epsilon=problem.epsilon,
-            delta=problem.delta,
-        )
-        noise = _rounded_up(least)
-        silo = noisy_mb_sgd_accountant(
-            noise_std=noise, lipschitz=problem.lipschitz, num_records=num_records, batch_size=batch, rounds=rounds
-        )
-        step, risk = _risk(problem, rounds, noise, taking_part, num_silos * num_records)
-        shown = problem.silos_per_round if num_silos == 1 else taking_part
-        yield Setting(noise, rounds, batch, shown, step, float(silo.epsilon(problem.delta)), risk)
+        yield Candidate(least_risk(problem, rounds), partial(_noisy_batches, problem, pool, rounds, batch))
 
 
-def _risk(problem: Problem, rounds: int, noise: float, taking_part: int, total: int) -> tuple[float, float]:
-    """Return the step size and `isrl.mb_sgd_risk_bound` there."""
+def _noisy_batches(problem: Problem, pool: Pool, rounds: int, batch: int) -> Setting:
+    training = {"lipschitz": problem.lipschitz, "num_records": pool.num_records, "batch_size": batch, "rounds": rounds}
+    full = rounded_up(
+        one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, epsilon=problem.epsilon, delta=problem.delta)
+        * math.sqrt(rounds)
+    )
+    noise = full
+    epsilon = _epsilon(problem, full, training) if batch == pool.num_records else math.inf
+    if epsilon > problem.epsilon:  # a sample, or a closed form that rounding spoils
+        noise = rounded_up(noisy_mb_sgd_sigma(**training, epsilon=problem.epsilon, delta=problem.delta))
+        epsilon = _epsilon(problem, noise, training)
+    total = pool.num_parties * pool.num_records
+    step, risk = risk_of_batches(problem, rounds, noise, pool.taking_part, total)
+    shown = problem.silos_per_round if pool.num_parties == 1 else pool.taking_part
+    return Setting(noise, rounds, batch, shown, step, epsilon, risk)
+
+
+def _epsilon(problem: Problem, noise: float, training: dict[str, Any]) -> float:
+    return float(noisy_mb_sgd_accountant(noise_std=noise, **training).epsilon(problem.delta))
+
+
+def risk_of_batches(problem: Problem, rounds: int, noise: float, taking_part: int, total: float) -> tuple[float, float]:
+    """Return the step size and `isrl.mb_sgd_risk_bound` there; of a single pass if the total is infinite.
+
+    A single pass has gradients of the risk itself: what Lemma D.6 of Lowy and Razaviyayn 2023 says of the sample's mean holds
+    for the population's, and no stability is paid for.
+    """
     moment = problem.dimension * noise**2 / taking_part + problem.lipschitz**2
     numbers = (problem.diameter, rounds, problem.lipschitz, total, moment, problem.smoothness, problem.strong_convexity)
-    best = smallest_risk(*(np.asarray(x, dtype=np.float64) for x in numbers))
+    with np.errstate(invalid="ignore"):  # 0 times infinity, where there is no strong convexity
+        best = smallest_risk(*(np.asarray(x, dtype=np.float64) for x in numbers))
     return float(best.learning_rate), min(float(best.bound), problem.lipschitz * problem.diameter)
 
 
-def _central(problem: Problem) -> Iterator[Setting]:
-    return _batches(
-        problem,
-        num_silos=1,
-        num_records=problem.num_silos * problem.num_records,
-        largest=problem.silos_per_round * problem.max_batch_size,
-        taking_part=1,
-    )
+def shuffled(problem: Problem) -> Iterator[Candidate]:
+    """Try mini-batch SGD whose messages, each of one record, are shuffled."""
+    for rounds in halves(problem.max_rounds, MOST_ROUND_COUNTS):
+        yield Candidate(least_risk(problem, rounds), partial(_shuffled, problem, rounds))
 
 
-def _inter_silo(problem: Problem) -> Iterator[Setting]:
-    return _batches(
-        problem,
-        num_silos=problem.num_silos,
-        num_records=problem.num_records,
-        largest=problem.max_batch_size,
-        taking_part=problem.silos_per_round,
-    )
-
-
-def _shuffle(problem: Problem) -> Iterator[Setting]:
-    for rounds in _halves(problem.max_rounds, MOST_ROUND_COUNTS):
-        noise = _rounded_up(
-            shuffled_mb_sgd_sigma(
-                lipschitz=problem.lipschitz,
-                num_records=problem.num_records,
-                num_silos=problem.num_silos,
-                silos_per_round=problem.silos_per_round,
-                rounds=rounds,
-                epsilon=problem.epsilon,
-                delta=problem.delta,
-            ).noise_std
-        )
-        total = problem.num_silos * problem.num_records
-        step, risk = _risk(problem, rounds, noise, problem.silos_per_round, total)
-        yield Setting(noise, rounds, 1, problem.silos_per_round, step, problem.epsilon, risk)
-
-
-def _last_iterate(problem: Problem) -> Sequence[Setting]:
-    if problem.strong_convexity == 0.0:
-        msg = "strong_convexity must be positive for trust='last-iterate', whose risk bound needs it, not 0"
-        raise ValueError(msg)
-    sizes = _halves(problem.silos_per_round, 40)
-    settings = [_one_pass(problem, size) for size in sizes if problem.num_silos // size <= problem.max_rounds]
-    if not settings:
-        msg = (
-            f"max_rounds must be at least num_silos // silos_per_round = {problem.num_silos // sizes[0]}, "
-            f"not {problem.max_rounds}: every silo takes part once"
-        )
-        raise ValueError(msg)
-    return settings
-
-
-def _one_pass(problem: Problem, size: int) -> Setting:
-    """Return the least noise with which a single pass in batches of this size stays within the budget."""
-
-    def excess(noise: float) -> float:
-        delta = trusted_aggregator_delta(
-            problem.epsilon,
-            num_users=problem.num_silos,
-            batch_size=size,
-            noise_std=noise,
+def _shuffled(problem: Problem, rounds: int) -> Setting:
+    noise = rounded_up(
+        shuffled_mb_sgd_sigma(
             lipschitz=problem.lipschitz,
-            radius=problem.diameter / 2.0,
-            smoothness=problem.smoothness,
-            strong_convexity=problem.strong_convexity,
-        )
-        return math.log(max(float(delta), 5e-324) / problem.delta)
-
-    # Without any later round to hide it, the user's own noise must do.
-    most = 2.0 * problem.lipschitz / math.sqrt(size) / float(theta_inverse(problem.epsilon, problem.delta)) * 1.001
-    noise = _rounded_up(_least(excess, most))
-    risk = trusted_aggregator_excess_risk(
-        num_users=problem.num_silos,
-        batch_size=size,
-        dimension=problem.dimension,
-        noise_std=noise,
-        gradient_bound=problem.lipschitz,
-        gradient_std=0.0,
-        smoothness=problem.smoothness,
-        strong_convexity=problem.strong_convexity,
+            num_records=problem.num_records,
+            num_silos=problem.num_silos,
+            silos_per_round=problem.silos_per_round,
+            rounds=rounds,
+            epsilon=problem.epsilon,
+            delta=problem.delta,
+        ).noise_std
     )
-    return Setting(
-        noise_std=noise,
-        rounds=problem.num_silos // size,
-        batch_size=problem.num_records,
-        silos_per_round=size,
-        learning_rate=1.0 / problem.strong_convexity,
-        epsilon=problem.epsilon,
-        risk_bound=min(float(risk), problem.lipschitz * problem.diameter),
-    )
+    total = problem.num_silos * problem.num_records
+    step, risk = risk_of_batches(problem, rounds, noise, problem.silos_per_round, total)
+    return Setting(noise, rounds, 1, problem.silos_per_round, step, problem.epsilon, risk)
 
 
-def _least(excess: Callable[[float], float], most: float) -> float:
+def least_noise(excess: Callable[[float], float], most: float) -> float:
     """Return the smallest feasible noise found below a feasible one, to 1e-6."""
     good = Probe(most, excess(most))
     bad = Probe(most / 2.0, excess(most / 2.0))
     while bad.excess <= 0 and bad.x > most * 1e-6:
         good, bad = bad, Probe(bad.x / 2.0, excess(bad.x / 2.0))
     return good.x if bad.excess <= 0 else narrow(excess, good, bad, tolerance=1e-6).x
-
-
-SEARCHES: dict[str, Callable[[Problem], Iterator[Setting] | Sequence[Setting]]] = {
-    "central": _central,
-    "inter-silo": _inter_silo,
-    "shuffle": _shuffle,
-    "last-iterate": _last_iterate,
-}

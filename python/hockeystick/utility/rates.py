@@ -1,0 +1,286 @@
+"""Upper rates of the risk and the lower ones that match them, side by side: all of them orders of magnitude."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hockeystick import isrl
+from hockeystick._checks import at_most, positive_scalar
+from hockeystick.utility.problem import Problem, checked_problem
+
+__all__ = ["RatePair", "RiskRates", "risk_rates"]
+
+
+class RatePair(NamedTuple):
+    """An upper rate of an algorithm and the lower rate that no algorithm of the same privacy undercuts, in order.
+
+    Attributes
+    ----------
+    algorithm, notion : str
+        Whose rate, and which privacy.
+    objective : {"population", "empirical"}
+        Whose excess risk.
+    upper_source, lower_source : str
+        Theorems of Lowy and Razaviyayn 2023.
+    upper, lower : float
+        The rates, each with the constant 1 in place of one that is not known; NaN where there is none.
+    rounds : float
+        Rounds in which the upper rate is reached, in order; NaN where the theorem says nothing.
+    remark : str
+        When the lower rate applies, or why there is none.
+    """
+
+    algorithm: str
+    notion: str
+    objective: str
+    upper_source: str
+    upper: float
+    rounds: float
+    lower_source: str
+    lower: float
+    remark: str
+
+
+@dataclass(frozen=True)
+class RiskRates:
+    """Rates of one problem; prints as a table.
+
+    Parameters
+    ----------
+    problem : Problem
+        The inputs, with what was left out filled in.
+    pairs : tuple of RatePair
+        In the order of the paper's Figure 3.
+    """
+
+    problem: Problem
+    pairs: tuple[RatePair, ...]
+
+    def __str__(self) -> str:
+        """Return the table."""
+        kind = "strongly convex" if self.problem.strong_convexity > 0 else "convex"
+        head = f"{'algorithm':<26}{'privacy':<14}{'risk':<12}{'upper':>10}{'from':>7}{'lower':>10}{'from':>7}{'ratio':>8}{'rounds':>10}"
+        lines = [
+            f"Orders of magnitude for {kind} losses: constants are 1 in place of unknown ones; neither column is a bound",
+            "",
+            head,
+            *map(_line, self.pairs),
+        ]
+        remarks = dict.fromkeys(f"{pair.algorithm}: {pair.remark}" for pair in self.pairs if pair.remark)
+        return "\n".join([*lines, *([""] if remarks else []), *remarks])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rates as plain numbers and words, for JSON; None where there is no number."""
+        plain = [
+            {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in pair._asdict().items()}
+            for pair in self.pairs
+        ]
+        return {"inputs": dict(vars(self.problem)), "order_only": True, "pairs": plain}
+
+
+def _line(pair: RatePair) -> str:
+    def cell(value: float, width: int) -> str:
+        return f"{'-' if math.isnan(value) else format(value, '.3g'):>{width}}"
+
+    return (
+        f"{pair.algorithm:<26}{pair.notion:<14}{pair.objective:<12}{cell(pair.upper, 10)}{pair.upper_source:>7}"
+        f"{cell(pair.lower, 10)}{pair.lower_source:>7}{cell(pair.upper / pair.lower, 8)}{cell(pair.rounds, 10)}"
+    )
+
+
+def risk_rates(
+    *,
+    num_silos: int,
+    num_records: int,
+    dimension: int,
+    lipschitz: float,
+    diameter: float,
+    smoothness: float,
+    strong_convexity: float = 0.0,
+    epsilon: float,
+    delta: float,
+    silos_per_round: int | None = None,
+    gradient_std: float | None = None,
+    heterogeneity: float | None = None,
+) -> RiskRates:
+    r"""Return the rates of the excess risk that private algorithms reach, beside those that none can undercut.
+
+    Parameters
+    ----------
+    num_silos, num_records, dimension : int
+        N, n, d.
+    lipschitz, diameter, smoothness : float
+        L, D, beta; positive.
+    strong_convexity : float
+        mu, in [0, smoothness].
+    epsilon, delta : float
+        Budget; epsilon positive, delta in (0, 1).
+    silos_per_round : int, optional
+        M; all if not given. Lower rates are those of M = N.
+    gradient_std : float, optional
+        phi, at most L; L if not given.
+    heterogeneity : float, optional
+        upsilon, positive; L if not given. Without effect for M = N.
+
+    Returns
+    -------
+    RiskRates
+        Pairs of rates; orders of magnitude, never bounds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    Figure 3 of Lowy and Razaviyayn 2023, with the logarithms. A lower rate with C > 1 is that of algorithms as compositional as the
+    upper one's: a single pass of R disjoint batches has C^2 = R. Rounds are `isrl.mb_sgd_rounds`, `isrl.erm_rounds` for full batches, and n/K for a
+    single pass. Bounds with their constants are in `compare`; the two are not to be ranked together.
+
+    Examples
+    --------
+    >>> from hockeystick import utility
+    >>> rates = utility.risk_rates(
+    ...     num_silos=25, num_records=1000, dimension=10, lipschitz=1.0, diameter=2.0, smoothness=1.0, epsilon=1.0, delta=1e-5
+    ... )
+    >>> pair = rates.pairs[0]
+    >>> print(f"{pair.algorithm}: {pair.upper:.4f} ({pair.upper_source}) against {pair.lower:.4f} ({pair.lower_source})")
+    MB-SGD: 0.0169 (2.1) against 0.0139 (2.2)
+    """
+    problem = checked_problem(
+        num_silos=num_silos,
+        num_records=num_records,
+        dimension=dimension,
+        lipschitz=lipschitz,
+        diameter=diameter,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+        epsilon=epsilon,
+        delta=delta,
+        max_rounds=1,
+        silos_per_round=silos_per_round,
+        max_batch_size=None,
+    )
+    phi = problem.lipschitz if gradient_std is None else positive_scalar("gradient_std", gradient_std)
+    at_most("gradient_std", phi, "lipschitz", problem.lipschitz)
+    upsilon = problem.lipschitz if heterogeneity is None else positive_scalar("heterogeneity", heterogeneity)
+    return RiskRates(problem, _pairs(_Inputs(problem, phi, upsilon)))
+
+
+class _Inputs(NamedTuple):
+    """The arguments of the rates, by the names that these have."""
+
+    problem: Problem
+    gradient_std: float
+    heterogeneity: float
+
+    def of(self, function: Callable[..., Any], names: str, **others: Any) -> Any:
+        """Call a function with the named arguments and others."""
+        known = {**vars(self.problem), "gradient_std": self.gradient_std, "heterogeneity": self.heterogeneity}
+        return function(**{name: known[name] for name in names.split()}, **others)
+
+
+FEDERATION = "lipschitz diameter silos_per_round num_records dimension epsilon delta strong_convexity"
+ONE_PASS = (
+    "gradient_std num_records silos_per_round num_silos smoothness lipschitz dimension epsilon delta heterogeneity"
+)
+ONE_BATCH = "lipschitz smoothness num_records dimension epsilon delta silos_per_round"
+
+
+def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
+    problem = inputs.problem
+    total = problem.num_silos * problem.num_records
+    rounds = inputs.of(isrl.mb_sgd_rounds, FEDERATION.replace(" delta", "") + " smoothness")
+    erm = inputs.of(
+        isrl.erm_rounds,
+        f"{FEDERATION} smoothness num_silos",
+        batch_size=problem.num_records,
+        initial_gap=problem.lipschitz * problem.diameter,
+    )
+    own = inputs.of(
+        isrl.excess_risk_rate_iid,
+        FEDERATION.replace("silos_per_round num_records ", ""),
+        silos_per_round=total,
+        num_records=1,
+    )
+    record = {"num_silos": total, "num_records": 1}
+    pairs = [
+        _pair("MB-SGD", "inter-silo", "2.1", inputs.of(isrl.excess_risk_rate_iid, FEDERATION), rounds, _lower(inputs, "2.2")),
+        _single_pass(inputs),
+        _pair("accelerated MB-SGD", "inter-silo", "4.1", inputs.of(isrl.erm_rate, FEDERATION), erm, _lower(inputs, "F.3", problem="empirical")),
+        _pair("shuffled MB-SGD", "shuffle", "5.1", inputs.of(isrl.shuffle_rate, f"{FEDERATION} num_silos"), math.nan, _lower(inputs, "D.6", notion="central")),
+        *_shuffled_pass(inputs),
+        _pair("MB-SGD, n = 1", "local", "2.1", own, math.nan, _lower(inputs, "2.2", **record)),
+    ]  # fmt: skip
+    return tuple(pairs)
+
+
+def _pair(  # noqa: PLR0917, in the order of its fields
+    algorithm: str, notion: str, source: str, upper: isrl.Rate, rounds: float, lower: tuple[str, float, str, str]
+) -> RatePair:
+    lower_source, value, objective, remark = lower
+    return RatePair(
+        algorithm, notion, objective, source, float(upper.value), float(rounds), lower_source, value, remark
+    )
+
+
+def _lower(inputs: _Inputs, source: str, **others: Any) -> tuple[str, float, str, str]:
+    """Return a lower rate with its theorem, its objective and a remark; NaN with the reason where it does not apply."""
+    names = (
+        "lipschitz",
+        "diameter",
+        "gradient_std",
+        "num_silos",
+        "num_records",
+        "dimension",
+        "epsilon",
+        "strong_convexity",
+    )
+    objective = others.get("problem", "population")
+    left = " ".join(name for name in names if name not in others)
+    if others.get("notion") != "central" and inputs.problem.epsilon > math.sqrt(
+        others.get("num_silos", inputs.problem.num_silos)
+    ):
+        return source, math.nan, objective, f"Theorem {source} needs epsilon <= sqrt(N)"
+    everybody = "num_silos" in others or inputs.problem.silos_per_round == inputs.problem.num_silos
+    few = "" if everybody else "the lower rate is that of M = N"
+    return source, float(inputs.of(isrl.risk_lower_bound, left, **others).value), objective, few
+
+
+def _single_pass(inputs: _Inputs) -> RatePair:
+    """Return the accelerated single pass for unequal silos, beside algorithms of R disjoint batches."""
+    problem = inputs.problem
+    if problem.strong_convexity > 0:
+        upper = inputs.of(isrl.one_pass_rate_sc, f"{ONE_PASS} strong_convexity")
+        try:
+            batch = inputs.of(
+                isrl.one_pass_batch_size_sc,
+                f"{ONE_BATCH} strong_convexity gradient_std",
+                initial_gap=problem.lipschitz * problem.diameter,
+            )
+        except ValueError:  # too few records for its logarithm
+            batch = math.nan
+    else:
+        upper = inputs.of(isrl.one_pass_rate, f"{ONE_PASS} diameter")
+        batch = inputs.of(isrl.one_pass_batch_size, f"{ONE_BATCH} diameter")
+    rounds = problem.num_records / float(batch)
+    constant = 1.0 if math.isnan(rounds) else math.sqrt(max(rounds, 1.0))
+    source, value, objective, remark = _lower(inputs, "2.2", compositionality=constant)
+    least = "the lower rate needs an epsilon of order 1/n or few silos"
+    lower = source, value, objective, "; ".join(filter(None, (remark, least)))
+    return _pair("one-pass AC-SA", "inter-silo", "3.1", upper, rounds, lower)
+
+
+def _shuffled_pass(inputs: _Inputs) -> list[RatePair]:
+    """Return the shuffled single pass, whose strongly convex rate no function has."""
+    if inputs.problem.strong_convexity > 0:
+        return []
+    upper = inputs.of(isrl.sdp_one_pass_rate, f"{ONE_PASS} diameter")
+    rounds = inputs.problem.num_records / float(inputs.of(isrl.sdp_batch_size, f"{ONE_BATCH} diameter"))
+    return [_pair("shuffled one-pass AC-SA", "shuffle", "5.2", upper, rounds, _lower(inputs, "D.6", notion="central"))]
