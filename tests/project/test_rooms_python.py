@@ -39,7 +39,7 @@ LAYERS = {
     "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
     "plot": "_checks _numeric sweep",
     "report": "_numeric sweep plot",
-    "figures": "_checks isrl last_iterate federated published simulate plot",
+    "figures": "_checks isrl last_iterate federated published simulate utility plot",
     "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report figures",
 }
 
