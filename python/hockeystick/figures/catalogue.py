@@ -114,11 +114,11 @@ class Entry:
 
 
 _REGIONS = "which bound of it is smallest, over eps and rounds"
-_SENSITIVITY = {"module": "sensitivity_study", "data": f"{DIGITS} for CIFAR-10"}
-_NETWORK = {"model": "network"}
-_PAIRS = {"module": "isrl_experiments", "data": f"{DIGITS} for MNIST"}
-_REGRESSION = {"module": "isrl_experiments", "data": "scikit-learn's diabetes for insurance charges"}
-_CLASSES = {"module": "isrl_experiments", "data": f"{DIGITS} for obesity levels"}
+_SENSITIVITY: dict[str, Any] = {"module": "sensitivity_study", "data": f"{DIGITS} for CIFAR-10"}
+_NETWORK: dict[str, Any] = {"model": "network"}
+_PAIRS: dict[str, Any] = {"module": "isrl_experiments", "data": f"{DIGITS} for MNIST"}
+_REGRESSION: dict[str, Any] = {"module": "isrl_experiments", "data": "scikit-learn's diabetes for insurance charges"}
+_CLASSES: dict[str, Any] = {"module": "isrl_experiments", "data": f"{DIGITS} for obesity levels"}
 _ENTRIES = (
     Entry("000/2", "delta of Theorem 2 against eps, for three sub-sampling rates", 10, "trusted_aggregator"),
     Entry("002/2", "Theorem 4 and Proposition 1, convex losses", 1, "projected_sgd", settings={"number": 2}),

@@ -59,7 +59,7 @@ def draw(table: Table) -> Figure:
         axes.plot(ROUNDS, np.max(exact, axis=0), "k-", linewidth=2.6, label=label)
         looks = zip(style.COLOURS, style.LINES, style.MARKERS, strict=True)
         for (rho, curve), (colour, line, marker) in zip(rows.where(bound="printed").groups("rho"), looks, strict=True):
-            look = {"color": colour, "marker": marker, "markevery": (4, 10)}
+            look: dict[str, Any] = {"color": colour, "marker": marker, "markevery": (4, 10)}
             axes.plot(curve["rounds"], curve["mu"], line, label=rf"printed, $\rho = {rho:g}$", **look)
         axes.set(xscale="log", yscale="log", xlabel="communication rounds $T$")
     fedavg, fedprox = panels

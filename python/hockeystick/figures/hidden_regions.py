@@ -76,7 +76,7 @@ def colour_regions(axes: Axes, cells: Table, across: str, regions: tuple[str, ..
     number = number.reshape(len(eps), len(rounds))
     palette = ("#999999", *style.COLOURS, "#000000")[: len(regions) + 1]
     pale = [(*to_rgb(colour), 0.15) for colour in palette]  # seen on light and on dark paper
-    limits = {"vmin": -1.5, "vmax": len(regions) - 0.5}
+    limits: dict[str, Any] = {"vmin": -1.5, "vmax": len(regions) - 0.5}
     axes.pcolormesh(rounds, eps, number, cmap=ListedColormap(pale), shading="nearest", rasterized=True, **limits)
     for value, colour in zip(range(-1, len(regions)), palette, strict=True):
         inside = number == value

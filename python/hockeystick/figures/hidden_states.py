@@ -32,7 +32,7 @@ EVERY_ROUND = (("plain", "composition"), ("shifted", "shifted"), ("joint", "join
 EXACT = "exact chain"
 
 
-def unit_process(lipschitz: float, diameter: float) -> dict[str, float]:
+def unit_process(lipschitz: float, diameter: float) -> dict[str, Any]:
     """Return the arguments of convex losses with steps and noise of 1."""
     return {
         "learning_rate": 1.0,

@@ -128,7 +128,7 @@ def best_of(cell: Cell, name: str, split: tuple[simulate.Problem, simulate.Probl
     """Return mean training and test error of the candidate with the least mean training error; check what it spends."""
     train, test = split
     study = cell.study
-    found = []
+    found: list[tuple[float, int, simulate.Result]] = []
     for algorithm in candidates(cell, name):
         result = simulate.run(
             algorithm, train, rounds=study.rounds, seed=seed, num_runs=REPEATS, record_every=study.rounds
