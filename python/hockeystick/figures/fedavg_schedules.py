@@ -17,7 +17,9 @@ from hockeystick.figures.table import Table, stacked
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLES = {
+    from hockeystick.federated.arguments import Schedule
+
+TITLES: dict[Schedule, str] = {
     "constant": r"constant: $\mu$",
     "cyclic": r"cyclically decaying: $\mu/(k + 1)$",
     "stagewise": r"stage-wise decaying: $\mu/(t + 1)$",

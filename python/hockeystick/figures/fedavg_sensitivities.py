@@ -20,11 +20,13 @@ from hockeystick.figures.table import Table, stacked
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from hockeystick.federated.arguments import Schedule
+
 ROUNDS = np.arange(20)
 STEPS: dict[str, Any] = {"local_steps": 5, "learning_rate": 0.1}
 CLIENTS: dict[str, Any] = {"num_clients": 4, "clip_norm": 1.0}
 SMOOTHNESS, PROX = 1.0, 4.0
-CONSTANTS = {"constant": None, "cyclic": 1.2, "stagewise": None, "continuous": 1.5}
+CONSTANTS: dict[Schedule, float | None] = {"constant": None, "cyclic": 1.2, "stagewise": None, "continuous": 1.5}
 
 
 def compute() -> Table:
@@ -36,7 +38,7 @@ def compute() -> Table:
             warnings.simplefilter("ignore", published.UnsoundBoundWarning)  # that they are unsound is the subject
             rho = published.fedavg_model_sensitivity(ROUNDS, smoothness=SMOOTHNESS, **row)
             gamma = published.fedavg_data_sensitivity(ROUNDS, **CLIENTS, **row)
-        sizes = federated.step_sizes(rounds=len(ROUNDS), schedule=schedule, **STEPS)  # type: ignore[arg-type]
+        sizes = federated.step_sizes(rounds=len(ROUNDS), schedule=schedule, **STEPS)
         parts.append({"row": schedule, **_columns(rho, gamma, sizes, None)})
     rho = published.fedprox_model_sensitivity(smoothness=SMOOTHNESS, prox=PROX)
     gamma = published.fedprox_data_sensitivity(**CLIENTS, prox=PROX)
