@@ -138,11 +138,11 @@ _ENTRIES = (
     Entry("004/table-1", "five parameters as printed and as certified, over rounds", 1, "fedavg_table"),
     Entry("004/table-3", "sensitivities of a round as printed and as they are", 1, "fedavg_sensitivities"),
     Entry("004/table-4", "noise of nine earlier works and of this one, in order", 1, "fedavg_comparison"),
-    Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 40, suffix="figure_2", **_SENSITIVITY),
+    Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 20, suffix="figure_2", **_SENSITIVITY),
     Entry(
         "004/2-network",
         "the same, a model that is not convex",
-        60,
+        40,
         suffix="figure_2",
         settings=_NETWORK,
         **_SENSITIVITY,
