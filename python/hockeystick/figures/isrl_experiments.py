@@ -14,7 +14,7 @@ What differs from the printed figures:
 - scikit-learn's diabetes data in place of insurance charges, sorted by the target; the digits 0 to 6, each a silo of its own, in place of seven
   levels of obesity. The paper's text does not say which N and M its Figures 5, 8 and 9 have; those here are our choice.
 - Noise by the accountant, for batches without replacement, not by the printed heuristic, which is no certificate.
-- 5 splits, not 20, with 2 runs for each step size, not 3, and 6 step sizes, not 10, over ranges that contain the best ones here.
+- 5 splits, not 20, with 2 runs for each step size, not 3, and 6 step sizes and 3 clip norms, not 10 and 5, over ranges that contain the best ones here.
 - Minibatch SGD ends with the mean of its models, as Algorithm 2 has it; the experiments took the last one. Gradients of classifiers are clipped.
 - The accelerated form is not in the printed figures.
 """
