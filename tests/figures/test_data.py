@@ -166,29 +166,85 @@ def test_rates() -> None:
     def lower_curved(noise, c=1.0):
         return diameter * np.minimum(1.0, d / (eps * n * noise * c) ** 2)
 
-    expected = {
-        ("ISRL-DP, one law", "convex", "upper"): statistical + diameter * private,
-        ("ISRL-DP, one law", "strongly convex", "upper"): (1 / (n * silos) + private**2) / mu,
-        ("ISRL-DP, one law", "convex", "lower"): statistical + lower(5.0),
-        ("ISRL-DP, one law", "strongly convex", "lower"): curved + lower_curved(5.0),
-        ("shuffled, one law", "convex", "upper"): statistical + diameter * private / 5.0,
-        ("shuffled, one law", "strongly convex", "upper"): (1 / (n * silos) + private**2 / 25) / mu,
-        ("shuffled, one law", "convex", "lower"): statistical + lower(25.0),
-        ("shuffled, many laws", "strongly convex", "lower"): curved + lower_curved(25.0),
-        ("ISRL-DP, many laws", "convex", "upper"): statistical + (diameter**1.5 * private) ** 0.8,
-        ("ISRL-DP, many laws", "strongly convex", "upper"): curved + np.sqrt(10.0) * private**2 / mu,
-        ("ISRL-DP, many laws", "convex", "lower"): statistical + lower(5.0, rounds),
-        ("ISRL-DP, empirical", "convex", "upper"): diameter * private,
-        ("ISRL-DP, empirical", "strongly convex", "upper"): private**2 / mu,
-        ("ISRL-DP, empirical", "convex", "lower"): lower(5.0),
-        ("ISRL-DP, empirical", "strongly convex", "lower"): lower_curved(5.0),
+    convex = {
+        "MB-SGD": (statistical + diameter * private, statistical + lower(5.0)),
+        "one-pass AC-SA": (statistical + (diameter**1.5 * private) ** 0.8, statistical + lower(5.0, rounds)),
+        "accelerated MB-SGD": (diameter * private, lower(5.0)),
+        "shuffled MB-SGD": (statistical + diameter * private / 5.0, statistical + lower(25.0)),
     }
-    for (setting, losses, bound), rate in expected.items():
-        rows = table.where(setting=setting, losses=losses, bound=bound)
-        assert rows["rate"] == pytest.approx(rate, rel=1e-9), (setting, losses, bound)
-    one_pass = table.where(setting="ISRL-DP, many laws", losses="convex", bound="upper")
-    assert one_pass["rounds"] == pytest.approx(rounds, rel=1e-9)
-    both = {
-        bound: rows["rate"] for bound, rows in table.where(losses="convex", setting="ISRL-DP, one law").groups("bound")
+    strong = {
+        "MB-SGD": ((1 / (n * silos) + private**2) / mu, curved + lower_curved(5.0)),
+        "one-pass AC-SA": (curved + np.sqrt(10.0) * private**2 / mu, None),
+        "accelerated MB-SGD": (private**2 / mu, lower_curved(5.0)),
+        "shuffled MB-SGD": ((1 / (n * silos) + private**2 / 25) / mu, curved + lower_curved(25.0)),
     }
-    assert np.all(both["lower"] <= both["upper"])
+    for losses, expected in (("convex", convex), ("strongly convex", strong)):
+        for algorithm, (above, below) in expected.items():
+            rows = table.where(losses=losses, algorithm=algorithm)
+            assert rows["upper"] == pytest.approx(above, rel=1e-9), algorithm
+            assert below is None or rows["lower"] == pytest.approx(below, rel=1e-9), algorithm
+    assert table.where(losses="convex", algorithm="one-pass AC-SA")["rounds"] == pytest.approx(rounds, rel=1e-9)
+    assert set(table["algorithm"]) > set(convex)
+
+
+def test_table_3() -> None:
+    """Table 3 of 004: products and sums of the steps one by one, and the printed entries in their letters."""
+    table = figures.find("004/table-3").table()
+    open_constant, second = mp.mpf("1.2"), mp.mpf("1.5")
+    for row, rows in table.groups("row"):
+        for t in (0, 1, 19):
+            found = {name: float(column[t]) for name, column in rows.columns.items() if name != "row"}
+            steps = {
+                "constant": [mp.mpf("0.1")] * 5,
+                "cyclic": [mp.mpf("0.1") / (k + 1) for k in range(5)],
+                "stagewise": [mp.mpf("0.1") / (t + 1)] * 5,
+                "continuous": [mp.mpf("0.1") / (5 * t + k + 1) for k in range(5)],
+                "FedProx": [mp.mpf("0.1")] * 5,
+            }[row]
+            printed = {
+                "constant": (mp.mpf("1.1") ** 5, mp.mpf("0.25")),
+                "cyclic": (mp.mpf(6) ** (open_constant / 10), open_constant / 2 * mp.log(6)),
+                "stagewise": ((1 + mp.mpf("0.1") / (t + 1)) ** 5, mp.mpf("0.25") / (t + 1)),
+                "continuous": (
+                    (mp.mpf(t + 2) / (t + 1)) ** (second / 10),
+                    second / 2 * mp.log(mp.mpf(t + 2) / (t + 1)),
+                ),
+                "FedProx": (mp.mpf(4) / 3, mp.mpf("0.125")),
+            }[row]
+            prox = 4 if row == "FedProx" else 0
+            spread, drift = mp.mpf(1), mp.mpf(0)
+            for step in steps:  # two models approach by the pull of the prox, and part by smoothness and by gradients
+                if prox:
+                    spread = (1 - step * prox) * spread + step * spread + step * prox
+                else:
+                    spread *= 1 + step
+                drift = (1 - step * prox) * drift + step / 2
+            assert found["rho"] == pytest.approx(float(spread), rel=1e-12), (row, t)
+            assert found["gamma"] == pytest.approx(float(drift), rel=1e-12), (row, t)
+            assert (found["rho_printed"], found["gamma_printed"]) == pytest.approx(
+                tuple(map(float, printed)), rel=1e-12
+            ), (row, t)
+    first = table.where(row="cyclic", round=0)
+    assert first["rho_printed"] < first["rho"]  # the printed entry is too small here
+
+
+def test_table_4() -> None:
+    """Table 4 of 004: three rows in their letters; only the paper's own does not grow, and linear losses do, as the root of T."""
+    table = figures.find("004/table-4").table()
+    noise = table.where(quantity="noise")
+    rounds = np.unique(noise["rounds"])
+    assert len(set(noise["work"])) == 9
+    log = np.log(1e5)
+    assert noise.where(work="noble2022")["order"] == pytest.approx(
+        np.sqrt(rounds * 50 * np.log(2 * rounds / 1e-5) / 50), rel=1e-12
+    )
+    assert noise.where(work="cheng2022")["order"] == pytest.approx(np.sqrt(rounds * log), rel=1e-12)
+    with mp.workdps(30):
+        quantile = float(mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf("1e-5")))
+    own = noise.where(work="sun2024")["order"]
+    assert own == pytest.approx(np.sqrt((quantile**2 + 4) * (2 - 1 / rounds) / 50), rel=1e-9)
+    assert own[-1] / own[0] < 1.03
+    true = noise.where(work="linear losses (slope)")["order"]
+    assert true[-1] / true[0] == pytest.approx(np.sqrt(1000.0), rel=1e-12)
+    divergences = table.where(quantity="Renyi divergence")
+    assert divergences.where(work="zhang2022")["order"] == pytest.approx(2.0 * rounds * 50, rel=1e-12)

@@ -136,6 +136,8 @@ _ENTRIES = (
     Entry("003/9", "Figure 5 with N = 5, M = 3 and N = 15, M = 8", 40, settings={"number": 9}, **_REGRESSION),
     Entry("004/theorems", "Theorems 12(a) and 15 as printed and certified", 1, "fedavg_refutation"),
     Entry("004/table-1", "five parameters as printed and as certified, over rounds", 1, "fedavg_table"),
+    Entry("004/table-3", "sensitivities of a round as printed and as they are", 1, "fedavg_sensitivities"),
+    Entry("004/table-4", "noise of nine earlier works and of this one, in order", 1, "fedavg_comparison"),
     Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 20, suffix="figure_2", **_SENSITIVITY),
     Entry(
         "004/2-network",

@@ -6,17 +6,20 @@ The step size in local step k of round t, both from 0, is the first one times 1 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hockeystick import federated
 from hockeystick.figures import style
 from hockeystick.figures.table import Table, stacked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLES = {
+    from hockeystick.federated.arguments import Schedule
+
+TITLES: dict[Schedule, str] = {
     "constant": r"constant: $\mu$",
     "cyclic": r"cyclically decaying: $\mu/(k + 1)$",
     "stagewise": r"stage-wise decaying: $\mu/(t + 1)$",
@@ -27,13 +30,11 @@ TITLES = {
 def compute(local_steps: int = 10, rounds: int = 5) -> Table:
     """Return the step sizes, in units of the first, of every schedule, round and local step."""
     t, k = np.arange(rounds)[:, np.newaxis], np.arange(local_steps)
-    steps = {
-        "constant": 1.0,
-        "cyclic": 1.0 / (k + 1),
-        "stagewise": 1.0 / (t + 1),
-        "continuous": 1.0 / (t * local_steps + k + 1),
-    }
-    parts = [{"schedule": name, "round": t, "local_step": k, "step_size": step} for name, step in steps.items()]
+    settings: dict[str, Any] = {"rounds": rounds, "local_steps": local_steps, "learning_rate": 1.0}
+    parts = [
+        {"schedule": name, "round": t, "local_step": k, "step_size": federated.step_sizes(**settings, schedule=name)}
+        for name in TITLES
+    ]
     title = "Schedules of the step size (Sun, Shen, Tao 2024, Figure 3)"
     return stacked(title, {"step_size": "of the first"}, parts)
 
