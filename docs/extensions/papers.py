@@ -7,7 +7,7 @@ which all papers stand. tests/project/test_papers.py holds every row against the
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ FOLDER = "generated/papers"
 
 @dataclass(frozen=True)
 class Statement:
-    """One row of a paper's table; every field is required."""
+    """One row of a paper's table; every field but the last is required."""
 
     name: str  # as printed
     says: str
@@ -33,10 +33,12 @@ class Statement:
     tests: list[str]
     verdict: str
     reason: str
+    figures: list[str] = field(default_factory=list)  # names of `hockeystick figures`
 
     def cells(self) -> list[str]:
         """Return the cells of the row, in MyST."""
-        functions = ", ".join(f"{{py:obj}}`{name} <hockeystick.{name}>`" for name in self.functions)
+        links = [f"{{py:obj}}`{name} <hockeystick.{name}>`" for name in self.functions]
+        functions = ", ".join([*links, *(f"`hockeystick figures {name}`" for name in self.figures)])
         tests = ", ".join(f"`{path.removeprefix('tests/')}`" for path in self.tests)
         return [self.name, self.says, self.verdict, functions or self.reason, tests or "-"]
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hockeystick import figures
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "extensions"))
@@ -45,7 +47,7 @@ def test_statement_has_a_function_or_a_reason(row: papers.Statement) -> None:
     assert row.name
     assert row.says
     assert row.verdict
-    assert row.functions or row.reason, "neither a function nor a reason"
+    assert row.functions or row.figures or row.reason, "neither a function nor a reason"
     assert bool(row.functions) <= bool(row.tests), "a function without a test"
     hidden = [name for name in row.functions if not is_public(name)]
     assert not hidden, f"not public below hockeystick: {hidden}"
@@ -61,6 +63,14 @@ def test_tests_name_the_functions(row: papers.Statement) -> None:
         assert not names or any(re.search(rf"\b{name}\b", text) for name in names), f"{path} names none of {names}"
     unnamed = [name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts.values())]
     assert not unnamed
+
+
+def test_figures_are_those_of_the_command() -> None:
+    """Every name is known to `hockeystick figures`, and every figure that has a number in its paper is in its row."""
+    named = {name for rows in PAPERS.values() for row in rows for name in row.figures}
+    known = {entry.name for entry in figures.catalogue()}
+    assert named <= known
+    assert {name for name in known if re.fullmatch(r"\d+/(table-)?\d+(-network)?", name)} <= named
 
 
 def test_every_paper_has_its_rows_and_its_page() -> None:
