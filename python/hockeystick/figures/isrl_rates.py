@@ -64,7 +64,8 @@ def draw(table: Table) -> Figure:
             axes.set(title=f"{name}, {rates['privacy'][0]},\n{losses}", xscale="log", yscale="log")
             axes.legend(fontsize=7.5, loc="upper right")
         row[-1].set(title=f"rounds, {losses}", xscale="log", yscale="log")
-        row[-1].legend(fontsize=7.5, loc="center right")
+        row[-1].margins(y=0.5)  # room above the lines
+        row[-1].legend(fontsize=7.5, loc="upper left")
         row[0].set_ylabel("rate of the excess risk")
     for axes in panels[-1]:
         axes.set_xlabel(style.EPSILON)
