@@ -28,7 +28,6 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/cumulant/slice_damping.hpp>
 #include <hockeystick/cumulant/slice_grid.hpp>
 #include <hockeystick/cumulant/slice_moments.hpp>
 #include <hockeystick/cumulant/slice_nodes.hpp>
@@ -116,8 +115,8 @@ class LossSlices {
         return decays_.emplace(key, log_bound).first->second;
     }
 
-    // A bound of log |M(c + i omega)/M(c)| for all omega from frequency(i) up, M the transform of slice
-    // p and all below it, or of all below it alone.
+    // A bound of log |M(c + i omega)/M(c)| for all omega from frequency(i) up, M the transform of
+    // slice p and all below it, or of all below it alone.
     double log_damping(int p, int k, int i) const {
         const auto key = std::make_tuple(p, k, i);
         const auto found = dampings_.find(key);

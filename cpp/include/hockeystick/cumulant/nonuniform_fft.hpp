@@ -135,8 +135,9 @@ inline FourierSums differences_by_rotations(const std::vector<double>& losses, c
     for (auto* array : {&f.real, &f.imag, &f.error}) array->assign(n + 1, 0.0);
     kernels.characteristic_sums(losses.data(), weights.data(), points, h, n, f.real.data() + 1, f.imag.data() + 1,
                                 workspace.scratch(2 * simd::lanes * n));
+    // Roundings of a sum, besides those of its eight lanes.
     const double chunks = static_cast<double>(points) / simd::chunk_of_points;
-    const double roundings = 16.0 * min(chunks, 1.0) + chunks;  // of a sum, besides those of its eight lanes
+    const double roundings = 16.0 * min(chunks, 1.0) + chunks;
     for (std::size_t k = 1; k <= n; ++k) {
         const double order = static_cast<double>(k), angle = order * h * mean;
         const bool first = k <= simd::half_block;

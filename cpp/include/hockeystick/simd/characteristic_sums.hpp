@@ -8,9 +8,9 @@
 // m, which has one U: a node takes two multiplications and additions for a point, half as many as a
 // rotation from node to node, and what they add up stays in registers.
 //
-// Points come in chunks of 128, whose V_l and U stay in the first cache (22 KB). A chunk's sum has 16
-// terms in each lane, so that chunks also halve the rounding. docs/core/cumulant.md bounds the error
-// (Proposition 5).
+// Points come in chunks of 128, whose V_l and U stay in the first cache (22 KB). A chunk's sum has
+// 16 terms in each lane, so that chunks also halve the rounding. docs/core/cumulant.md bounds the
+// error (Proposition 5).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline constexpr std::size_t chunk_of_points = 16 * lanes;
 inline namespace HOCKEYSTICK_ISA {
 
 // e^{i times x} - 1 for the angles x = h losses, from half of them: without cancellation. Before
-// they are multiplied, multiples of pi are subtracted as in `cos_sin`: a rounding then costs no more
-// than one of 2 times.
+// they are multiplied, multiples of pi are subtracted as in `cos_sin`: a rounding then costs no
+// more than one of 2 times.
 inline void load_turns(const double* losses, double h, double times, Lanes& real, Lanes& imag) {
     constexpr double largest = 0x1p53;
     double re[lanes], im[lanes];
@@ -57,8 +57,8 @@ inline void turn_by(const Lanes& turn_re, const Lanes& turn_im, Lanes& at_re, La
 
 // What a chunk of points keeps from node to node: entry j is that of point j.
 struct ChunkTurns {
-    double first_re[half_block][chunk_of_points], first_im[half_block][chunk_of_points];  // V_1, V_2, ...
-    double turn_re[chunk_of_points], turn_im[chunk_of_points];                            // from centre to centre
+    double first_re[half_block][chunk_of_points], first_im[half_block][chunk_of_points];  // V_l
+    double turn_re[chunk_of_points], turn_im[chunk_of_points];                            // of centres
     double at_re[chunk_of_points], at_im[chunk_of_points];                                // U
     double a[chunk_of_points], b[chunk_of_points];                                        // weight (1 + U)
 
@@ -112,8 +112,8 @@ struct LaneSums {
     }
 };
 
-// Adds the terms of `products_at_once` pairs of nodes, centre + l and centre - l for l from `from` on,
-// to those of the centre.
+// Adds the terms of `products_at_once` pairs of nodes, centre + l and centre - l for l from `from`
+// on, to those of the centre.
 inline void add_pairs(const ChunkTurns& t, std::size_t n, std::size_t centre, std::size_t from, const Lanes& middle_re,
                       const Lanes& middle_im, bool first, const LaneSums& to) {
     Lanes ac[products_at_once] = {}, bs[products_at_once] = {}, as[products_at_once] = {}, bc[products_at_once] = {};
