@@ -166,6 +166,10 @@ inline void add_chunk(const double* losses, const double* weights, std::size_t n
 // room for 2 lanes nodes doubles.
 inline void characteristic_sums(const double* losses, const double* weights, std::size_t n, double h, std::size_t nodes,
                                 double* real, double* imag, double* scratch) {
+    if (n == 0) {
+        for (std::size_t k = 0; k < nodes; ++k) real[k] = imag[k] = 0.0;
+        return;
+    }
     const LaneSums sums{scratch, scratch + lanes * nodes, nodes};
     ChunkTurns turns;
     for (std::size_t j = 0; j < n; j += chunk_of_points)
