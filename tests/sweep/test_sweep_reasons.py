@@ -23,7 +23,7 @@ from hockeystick.sweep.running.reasons import Reasons
 
 GOOD: dict[str, Any] = {
     **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
-    **dict.fromkeys(("clip_norm", "diameter", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
+    **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
     **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
     **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
     **dict.fromkeys(("learning_rate", "sampling_rate", "fpr", "suffix"), 0.25),

@@ -38,7 +38,7 @@ def pnsgd_lipschitz(
     Returns
     -------
     ndarray or float
-        :math:`\sqrt{1 - 2\eta\beta\rho/(\beta + \rho)}`, rounded up: its square is above the exact one by at most 1e-14.
+        Upper bound of :math:`\sqrt{1 - 2\eta\beta\rho/(\beta + \rho)}`: its square is above the exact one by at most 1e-14.
 
     Raises
     ------

@@ -27,12 +27,14 @@ VARIED: dict[str, tuple[Value, ...]] = {
     "p": (1e-9, 1e-5, 0.1),
     "delta": (1e-6, 1e-5, 1e-4),
     "sampling_rate": (0.005, 0.01, 0.02),
+    "learning_rate": (0.05, 0.1, 0.2),
 }
 HELD: dict[str, Value] = {
     "batch_size": 10,
     "clip_norm": 1.0,
     "diameter": 2.0,
     "dimension": 10,
+    "distance": 1.0,
     "eta": 0.9,
     "first": 0.1,
     "gradient_bound": 1.0,
@@ -41,7 +43,6 @@ HELD: dict[str, Value] = {
     "image_low": -0.5,
     "image_radius": 0.5,
     "index": 10,
-    "learning_rate": 0.1,
     "lipschitz": 1.0,
     "local_steps": 5,
     "loss": "convex",
