@@ -129,11 +129,13 @@ class SliceDamping {
     double log_bound(double omega) const {
         const double best = omega * mean_mix_ / (2.0 * grid_.growth());
         double least = 0.0;
-        for (const double part : {1.0, 0.5, 0.25}) least = min(least, at_shift(min(part * best, 0.6), omega));
+        for (const double part : {1.0, 0.5, 0.25}) least = min(least, at_shift(min(part * best, most_shift), omega));
         return least;
     }
 
   private:
+    static constexpr double most_shift = 0.6;  // of the proposition in docs/core/cumulant.md
+
     double at_shift(double theta, double omega) const {
         const std::size_t n = lower_.size();
         const double left = grid_.kernels().sum_damped_above(lower_.data(), mix_, n, omega * std::sin(theta));
