@@ -172,7 +172,7 @@ def test_mean_squared_error() -> None:
         ({"probability": 1.0}, "probability must lie in"),
         ({"levels": 0}, "levels must be"),
         ({"dimension": 0.5}, "dimension must be"),
-        ({"noise_bits": 10**9}, "num_messages noise_bits must be at most"),
+        ({"noise_bits": 10**9}, "num_messages times noise_bits must be at most"),
         ({"rounds": 0}, "rounds must be"),
     ],
 )

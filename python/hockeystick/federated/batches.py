@@ -77,8 +77,12 @@ def trusted_aggregator_batches(
     clip = _each_round("lipschitz", lipschitz, rounds)
     ball = STRICT.positive("radius", radius)
     beta = STRICT.non_negative("smoothness", 0.0 if smoothness is None else smoothness)
-    if ball.ndim or beta.ndim or sizes.sum() > LARGEST_COUNT:
-        msg = f"radius and smoothness must be numbers, and batch_sizes sum to at most {LARGEST_COUNT}"
+    for name, value in (("radius", ball), ("smoothness", beta)):
+        if value.ndim:
+            msg = f"{name} must be a number, not of shape {value.shape}"
+            raise ValueError(msg)
+    if sizes.sum() > LARGEST_COUNT:
+        msg = f"batch_sizes must sum to at most {LARGEST_COUNT}, not {sizes.sum():g}"
         raise ValueError(msg)
     if loss == "convex":
         rule = "learning_rate must be at most 2/smoothness for a convex loss"

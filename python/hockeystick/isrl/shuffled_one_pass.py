@@ -163,8 +163,9 @@ def sdp_batch_size_sc(
     private = (epsilon * records * silos / lipschitz) ** 2 / (dimension * np.log(1.0 / delta))
     inside = convexity * gap * np.minimum(private, records * silos / phi**2)
     STRICT.require(
-        lambda x: x > 1,
+        lambda _, x: x > 1,
         "initial_gap must be larger: the logarithm in the batch size must be positive",
+        initial_gap=gap,
         argument_of_logarithm=inside,
     )
     return np.clip(records / (np.sqrt(beta / convexity) * np.log(inside)), 1.0, records)[()]

@@ -100,7 +100,8 @@ def unequal_silos_empirical_rate(
     Returns
     -------
     ndarray or float
-        :math:`\frac{L^2}{\mu}(1/R + dT)`, from so many rounds on as `unequal_silos_rounds` has in its logarithm; order only.
+        :math:`\frac{L^2}{\mu}(1/R + dT)`, for R of at least :math:`2\kappa\ln(\beta\mu D^2/(L^2dT))`, the
+        first term of `unequal_silos_rounds`; order only.
 
     Raises
     ------

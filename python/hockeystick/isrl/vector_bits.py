@@ -75,7 +75,10 @@ def calibrate_vector_bits(
     while good.excess > 0:
         bad = good
         if 2 * bad.x * messages > MOST_BITS:
-            msg = f"levels must be at most what {MOST_BITS} noise bits hide at this epsilon and delta, not {levels}"
+            msg = (
+                f"epsilon={epsilon:g} with levels={levels} and delta={delta:g} needs more than {MOST_BITS:g} noise bits in all: "
+                "take fewer levels or a larger epsilon"
+            )
             raise ValueError(msg)
         good = Probe(2 * bad.x, excess(2 * bad.x))
     return int(narrow(excess, good, bad, whole=True).x)

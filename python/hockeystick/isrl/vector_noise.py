@@ -1,6 +1,6 @@
 """What sums of vectors with binomial noise leak: certified bounds for the shuffled vector sum, and its noise.
 
-`binomial_moments` has the proof. Noise bits of all messages together hide one message, so that their number counts.
+`binomial_moments` has the proof. One message is hidden by the noise bits of all N messages, so that bounds depend on N b.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from scipy.optimize import minimize_scalar
 
-from hockeystick._checks import at_most, count_scalar, non_negative_scalar, scalar
+from hockeystick._checks import count_scalar, non_negative_scalar, scalar
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UP
 from hockeystick.isrl.binomial_moments import Window, log_moment_of_vectors, window
 
@@ -48,7 +48,9 @@ class _Sum:
         messages = count_scalar("num_messages", num_messages)
         self.levels = count_scalar("levels", levels)
         self.trials = messages * count_scalar("noise_bits", noise_bits, 0)
-        at_most("num_messages noise_bits", self.trials, "the most that is counted", MOST_BITS)
+        if self.trials > MOST_BITS:
+            msg = f"num_messages times noise_bits must be at most {MOST_BITS:g}, not {self.trials:g}"
+            raise ValueError(msg)
         self.probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
         self.dimension = count_scalar("dimension", dimension)
         self.rounds = count_scalar("rounds", rounds)
@@ -120,7 +122,7 @@ def vector_sum_epsilon(
     Returns
     -------
     float
-        Upper bound of epsilon where one vector of norm at most L is replaced by another; infinite where noise is too little.
+        Upper bound of epsilon where one vector is replaced by another, both within the clip norm (which cancels); infinite where noise is too little.
 
     Raises
     ------
