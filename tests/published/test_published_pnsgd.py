@@ -87,7 +87,8 @@ def test_theorem_5() -> None:
             assert abs(printed / (first / (40 * (1 - factor))) - 1) < 1e-11
         finite = last_iterate.pnsgd_gaussian_random_stop(eps, **cell)
         assert finite <= printed * (1 + 1e-12)
-        assert printed == pytest.approx(finite, rel=0.05) or noise < 1
+        if noise >= 1:
+            assert printed == pytest.approx(finite, rel=0.05)
     assert published.pnsgd_gaussian_random_stop(0.0, **(STEP | {"learning_rate": 1e-3}), diameter=1.0) == math.inf
 
 

@@ -195,7 +195,8 @@ def test_guarantee_of_a_record(noise: str, index: int) -> None:
             assert theorem(epsilon - 1e-6, **settings) >= delta
         everything = algorithm.guarantee(problem, rounds=12).epsilon(12, delta)
         assert epsilon <= everything + 1e-8
-    assert guarantee.epsilon(index - 1, 1e-6) == 0 if index > 1 else True
+    if index > 1:
+        assert guarantee.epsilon(index - 1, 1e-6) == 0
 
 
 def test_last_record_is_plain_noise() -> None:
