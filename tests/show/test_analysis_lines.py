@@ -63,7 +63,7 @@ def test_at_most_eight_lines_with_their_own_markers() -> None:
 
 @pytest.mark.parametrize(
     ("names", "reason"),
-    [(["nobody"], "names must be of one, empty, not 'nobody'"), (["empty"], "not 'empty': a reason")],
+    [(["nobody"], "names must be among one, empty, not 'nobody'"), (["empty"], "'empty' does not: a reason")],
 )
 def test_names_that_do_not_fit(names: list[str], reason: str) -> None:
     """A name that does not exist, or has no values, is refused with the reason."""

@@ -361,3 +361,33 @@ def test_exact_chains_stay_below(seed: int) -> None:
         for delta in (0.1, 1e-3):
             gamma = math.exp(guarantee.epsilon(rounds, delta))
             assert max(np.maximum(p - gamma * q, 0).sum(), np.maximum(q - gamma * p, 0).sum()) <= delta * (1 + 1e-9)
+
+
+GAUSSIAN = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": math.inf}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "index"),
+    [
+        (simulate.ProjectedNoisySGD(**GAUSSIAN), 3),
+        (simulate.ProjectedNoisySGD(random_stop=True, **GAUSSIAN), None),
+        (simulate.TrustedAggregator(batch_size=1, random_stop=True, **GAUSSIAN), None),
+        (simulate.TrustedAggregator(batch_size=1, step_factors=(1.0,) * 3, **GAUSSIAN), None),
+    ],
+)
+def test_gaussian_noise_is_never_purely_private(algorithm: simulate.Algorithm, index: int | None) -> None:
+    """A delta that underflows is no delta of 0: the losses of Gaussian noise have no end."""
+    users = [1] * 3 if isinstance(algorithm, simulate.TrustedAggregator) else None
+    problem = simulate.Problem("linear", np.ones((3, 1)), feature_bound=1.0, sizes=users)
+    guarantee = algorithm.guarantee(problem, rounds=3, **({} if index is None else {"index": index}))
+    assert guarantee.epsilon(3, 0.0) == math.inf
+    assert guarantee.epsilon(3, 1e-300) < 40
+    with pytest.raises(ValueError, match=r"delta must lie in \[0, 1\), not nan"):
+        guarantee.epsilon(3, math.nan)
+
+
+def test_laplace_noise_is_purely_private() -> None:
+    """Its largest loss is 2V/b: one record's gradient moves by 2V = 2 at most, and b = 2."""
+    problem = simulate.Problem("linear", np.ones((3, 1)), feature_bound=1.0)
+    algorithm = simulate.ProjectedNoisySGD(noise="laplace", **GAUSSIAN)
+    assert algorithm.guarantee(problem, rounds=3, index=3).epsilon(3, 0.0) == pytest.approx(1.0, rel=1e-8)

@@ -225,7 +225,9 @@ def test_partial_participation() -> None:
     comparison = utility.compare(**COMMON, silos_per_round=6)
     refused = {row.algorithm: row.reason for row in comparison.impossible if row.trust == "last-iterate"}
     assert "silos_per_round = num_silos" in refused["FedAvg"]
-    assert "strong_convexity must be positive" in refused["trusted aggregator"]
+    assert refused["trusted aggregator"].startswith("strong_convexity must be positive for the trusted aggregator")
+    stages = {row.reason for row in comparison.impossible if row.algorithm == "multi-stage AC-SA"}
+    assert stages == {"strong_convexity must be positive for multi-stage AC-SA, not 0"}
     assert all(row.setting.silos_per_round <= 6 for row in comparison.ranked if row.trust == "inter-silo")
 
 

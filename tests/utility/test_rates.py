@@ -91,6 +91,7 @@ def test_what_does_not_apply() -> None:
     assert found["shuffled MB-SGD"].remark == "the lower rate is that of M = N"
     assert rates.to_dict()["pairs"][0]["lower"] is None
     assert rates.to_dict()["order_only"] is True
+    assert not {"max_rounds", "max_batch_size"} & set(rates.to_dict()["inputs"])
     assert "neither column is a bound" in str(rates)
 
 

@@ -86,8 +86,8 @@ def test_a_record_of_a_fixed_order(cyclic: utility.Analyses) -> None:
         assert epsilon == 0.0 if not uses else is_the_epsilon(epsilon, partial(distant, distance), 1e-6)
     for name in ("contraction", "nonlinear contraction", "shifted interpolation", "joint"):
         assert cyclic[name].epsilon[0] == 0.0
-    assert "fixed order" in cyclic["trusted aggregator"].reason
-    assert "fixed order" in cyclic["shuffle"].reason
+    assert "order is fixed" in cyclic["trusted aggregator"].reason
+    assert "order is fixed" in cyclic["shuffle"].reason
 
 
 def test_bounds_of_the_last_model(cyclic: utility.Analyses) -> None:
@@ -249,6 +249,17 @@ def test_rounds_of_one_number() -> None:
     assert (found.rounds[0], found.rounds[-1]) == (1, 40)
     assert (np.diff(found.rounds) > 0).all()
     assert "finite diameter" in found["trusted aggregator"].reason
+
+
+def test_reasons_say_what_is_needed() -> None:
+    """A curve that is searched for in vain is above the limit of the search; one beyond its rounds says which they are."""
+    little = utility.analyses(**COMMON | {"noise_std": 1e-7}, rounds=[5, 8])
+    assert little["shifted interpolation"].reason == "its epsilon is above 10000"
+    assert little["printed aggregator"].reason == "holds up to round 1, in which each client has taken part once"
+    assert all(one.reason for one in little.found if not one.applies)
+    fixed = utility.analyses(**COMMON, rounds=[1], batch_size=100, order="cyclic")
+    assert fixed["shuffle"].reason == "needs clients drawn at random; here the order is fixed"
+    assert fixed["printed inter-silo"].reason == "needs batches drawn at random; here the order is fixed"
 
 
 @pytest.mark.parametrize(

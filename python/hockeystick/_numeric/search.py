@@ -13,6 +13,7 @@ import numpy as np
 
 from hockeystick._checks import Array
 
+SMALLEST = 5e-324  # positive double: in place of a delta of 0, of which there is no logarithm
 HALVINGS = 60  # from a factor of two down to neighbouring doubles
 
 

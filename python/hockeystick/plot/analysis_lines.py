@@ -75,10 +75,10 @@ def _chosen(found: Analyses, names: Sequence[str] | None) -> list[Analysis]:
     else:
         for name in names:
             if name not in known:
-                message = f"names must be of {', '.join(known)}, not {name!r}"
+                message = f"names must be among {', '.join(known)}, not {name!r}"
                 raise ValueError(message)
             if not known[name].applies:
-                message = f"names must be of analyses that apply, not {name!r}: {known[name].reason}"
+                message = f"names must be of analyses that apply; {name!r} does not: {known[name].reason}"
                 raise ValueError(message)
         chosen = [known[name] for name in names]
     if not chosen:

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from hockeystick.kernels import theta_inverse
-from hockeystick.utility.settings import Candidate, Problem, Setting, halves, least_noise, rounded_up
+from hockeystick.utility.settings import (
+    EXTRA_NOISE,
+    Candidate,
+    Problem,
+    Setting,
+    divided_down,
+    least_noise,
+    log_excess,
+    rounded_up,
+)
 from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = ["aggregated"]
@@ -16,9 +25,9 @@ __all__ = ["aggregated"]
 def aggregated(problem: Problem) -> Iterator[Candidate]:
     """Try a single pass over the silos, with steps of 1/(lambda t), of which only the last model is seen."""
     if problem.strong_convexity == 0.0:
-        msg = "strong_convexity must be positive for trust='last-iterate', whose risk bound needs it, not 0"
+        msg = "strong_convexity must be positive for the trusted aggregator, whose risk bound needs it, not 0"
         raise ValueError(msg)
-    sizes = halves(problem.silos_per_round, 40)
+    sizes = divided_down(problem.silos_per_round, 40)
     fitting = [size for size in sizes if problem.num_silos // size <= problem.max_rounds]
     if not fitting:
         msg = (
@@ -57,10 +66,12 @@ def _one_pass(problem: Problem, size: int) -> Setting:
             smoothness=problem.smoothness,
             strong_convexity=problem.strong_convexity,
         )
-        return math.log(max(float(delta), 5e-324) / problem.delta)
+        return log_excess(float(delta), problem.delta)
 
     # Without any later round to hide it, the user's own noise must do.
-    most = 2.0 * problem.lipschitz / math.sqrt(size) / float(theta_inverse(problem.epsilon, problem.delta)) * 1.001
+    most = (
+        2.0 * problem.lipschitz / math.sqrt(size) / float(theta_inverse(problem.epsilon, problem.delta)) * EXTRA_NOISE
+    )
     noise = rounded_up(least_noise(excess, most))
     return Setting(
         noise_std=noise,

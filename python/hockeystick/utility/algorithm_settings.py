@@ -14,20 +14,31 @@ from hockeystick.isrl import acsa_bound, multistage_schedule, noisy_mb_sgd_accou
 from hockeystick.kernels import theta_inverse
 from hockeystick.last_iterate import best_random_stop
 from hockeystick.utility.settings import (
+    EXTRA_NOISE,
     MOST_ROUND_COUNTS,
     Candidate,
     Pool,
     Problem,
     Setting,
-    halves,
+    divided_down,
     least_noise,
+    log_excess,
     risk_of_batches,
     rounded_up,
 )
 
-__all__ = ["accelerated", "fedavg", "fedprox", "multistage", "one_pass", "random_stop"]
+__all__ = [
+    "accelerated",
+    "fedavg",
+    "fedprox",
+    "local_step",
+    "multistage",
+    "one_pass",
+    "one_pass_settings",
+    "random_stop",
+    "single_pass",
+]
 
-MOST_EXTRA = 1.001  # rounding up the noise changes the step, and with it, a little, the noise that is needed
 PROX = 2.0  # FedProx's coefficient, in units of the smoothness, which it must exceed
 
 
@@ -43,7 +54,7 @@ def one_pass_settings(
 ) -> Iterator[Candidate]:
     """Try numbers of rounds for single passes with a step size and a risk that follow from rounds, batch, noise and parties."""
     total = pool.num_parties * pool.num_records
-    for rounds in halves(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
+    for rounds in divided_down(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
         batch, parties = single_pass(pool, rounds)
         budget = {"epsilon": problem.epsilon, "delta": problem.delta}
         noise = rounded_up(float(one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, **budget)))
@@ -101,6 +112,9 @@ def multistage(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     its value at 2 beta, 8 beta g/(mu R(R+1)) <= g/4 for R >= 4 sqrt(2 beta/mu), or that at s. Both at s are 5V sqrt(g(R+2)/(3 mu R(R+1)))
     <= 0.26 g for R >= 512 V^2/(3 mu g); the second alone is a fifth of that. So the stage ends below g/2.
     """
+    if problem.strong_convexity == 0.0:
+        msg = "strong_convexity must be positive for multi-stage AC-SA, not 0"
+        raise ValueError(msg)
 
     def risk(rounds: int, batch: int, noise: float, parties: int) -> tuple[float, float]:
         gap = problem.lipschitz * problem.diameter
@@ -122,7 +136,7 @@ def multistage(problem: Problem, pool: Pool) -> Iterator[Candidate]:
 def random_stop(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     """Try projected noisy SGD with a single pass, of which only the model after a uniformly random step is seen."""
     total = pool.num_parties * pool.num_records
-    for rounds in halves(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
+    for rounds in divided_down(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
         batch = single_pass(pool, rounds)[0]
         yield Candidate(_stopped_risk(problem, rounds, 0.0)[1], partial(_stopped, problem, rounds, batch))
 
@@ -151,13 +165,13 @@ def _stopped(problem: Problem, rounds: int, batch: int) -> Setting:
             strong_convexity=problem.strong_convexity,
             diameter=problem.diameter,
         )
-        return math.log(max(float(found.delta), 5e-324) / problem.delta)
+        return log_excess(float(found.delta), problem.delta)
 
     budget = {"epsilon": problem.epsilon, "delta": problem.delta}
-    most = float(one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, **budget)) * MOST_EXTRA
+    most = float(one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, **budget)) * EXTRA_NOISE
     noise = rounded_up(least_noise(excess, most))
     while excess(noise) > 0.0:
-        noise = rounded_up(noise * MOST_EXTRA)
+        noise = rounded_up(noise * EXTRA_NOISE)  # rounding up the noise changes the step
     step, bound = _stopped_risk(problem, rounds, noise)
     return Setting(noise, rounds, batch, problem.silos_per_round, step, problem.epsilon, bound)
 

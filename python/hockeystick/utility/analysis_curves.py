@@ -11,13 +11,14 @@ import numpy as np
 
 from hockeystick import federated, last_iterate
 from hockeystick._checks import Array
-from hockeystick._numeric.search import Probe, narrow
+from hockeystick._numeric.search import SMALLEST, Probe, narrow
 from hockeystick.accounting import Accountant
 from hockeystick.isrl import shuffle_amplification, subsampling_amplification
 from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian
 from hockeystick.utility.training import Training
 
 __all__ = [
+    "ABOVE",
     "ONE_STEP",
     "Curve",
     "aggregation",
@@ -35,9 +36,9 @@ __all__ = [
 
 TOLERANCE = 1e-3  # relative, of an epsilon that is found by bisection: the feasible end
 MOST_EPSILON = 1e4
-TINY = 5e-324
 HIDDEN = ("contraction", "nonlinear", "pattern", "shifted", "joint")  # the bounds of the last model that are shown
-ONE_STEP = "covers one local step a round, not {}"
+ABOVE = f"its epsilon is above {MOST_EPSILON:.0f}"
+ONE_STEP = "needs one local step a round, not {}"
 
 
 class Curve(NamedTuple):
@@ -145,7 +146,7 @@ def inverses(bounds: Callable[[float], dict[str, float]], delta: float) -> dict[
 def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, seen: dict[float, Any]) -> float:
     def excess(eps: float) -> float:
         value = at(eps)[name]
-        return math.inf if math.isnan(value) else math.log(max(value, TINY) / delta)
+        return math.inf if math.isnan(value) else math.log(max(value, SMALLEST) / delta)
 
     if math.isnan(at(0.0)[name]):
         return math.nan
@@ -165,7 +166,7 @@ def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, s
 def fedavg(training: Training, rounds: Array) -> Curve:
     """Return the shifted interpolation of Noisy-FedAvg, which needs no convexity."""
     if not training.everybody:
-        return without(rounds, "has every client in every round")
+        return without(rounds, "needs every client in every round")
     diameter = None if math.isinf(training.diameter) else training.diameter
     return Curve(
         np.asarray(federated.fedavg_epsilon(training.delta, diameter=diameter, **federation(training, rounds)))
@@ -193,7 +194,7 @@ def aggregator_reason(training: Training) -> str:
         return "needs a finite diameter"
     if training.learning_rate * training.smoothness > 2.0:
         return "needs a learning_rate of at most 2/smoothness"
-    return "has clients drawn at random, not in a fixed order" if training.order == "cyclic" else ""
+    return "needs clients drawn at random; here the order is fixed" if training.order == "cyclic" else ""
 
 
 def aggregation(training: Training) -> dict[str, Any]:
@@ -224,16 +225,17 @@ def trusted_aggregator(training: Training, rounds: Array) -> Curve:
         )
         return {"delta": float(best.delta)}
 
-    return Curve(np.array([inverses(partial(delta, count), training.delta)["delta"] for count in rounds.tolist()]))
+    found = np.array([inverses(partial(delta, count), training.delta)["delta"] for count in rounds.tolist()])
+    return Curve(found, "" if np.isfinite(found).any() else ABOVE)
 
 
 def shuffled(training: Training, rounds: Array) -> Curve:
     """Shuffle the clients' messages: each round by Theorem 3.8 of Feldman, McMillan and Talwar, the rounds composed."""
     if training.order == "cyclic":
-        return without(rounds, "has clients drawn at random, not in a fixed order")
+        return without(rounds, "needs clients drawn at random; here the order is fixed")
     curve = np.array([_shuffled(training, count) for count in rounds.tolist()])
     if np.isnan(curve).all():
-        return without(rounds, "has too few messages, or too little noise on each, for the shuffler to help")
+        return without(rounds, "needs more messages, or more noise on each, for the shuffler to help")
     return Curve(curve)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import partial
 
@@ -11,6 +12,7 @@ from hockeystick import federated, published
 from hockeystick._checks import Array
 from hockeystick.kernels import gaussian_epsilon
 from hockeystick.utility.analysis_curves import (
+    ABOVE,
     ONE_STEP,
     Curve,
     aggregation,
@@ -27,9 +29,9 @@ __all__ = ["printed_aggregator", "printed_fedavg", "printed_inter_silo"]
 def printed_fedavg(training: Training, rounds: Array) -> Curve:
     """Return what Theorem 12(a) of Sun, Shen and Tao prints."""
     if not training.everybody:
-        return without(rounds, "has every client in every round")
+        return without(rounds, "needs every client in every round")
     if training.smoothness == 0.0:
-        return without(rounds, "divides by the smoothness")
+        return without(rounds, "needs a positive smoothness: the formula divides by it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", published.UnsoundBoundWarning)
         mu = published.fedavg_gdp(**federation(training, rounds))
@@ -53,7 +55,12 @@ def printed_aggregator(training: Training, rounds: Array) -> Curve:
         inverses(partial(delta, count), training.delta)["delta"] if count <= most else np.nan
         for count in rounds.tolist()
     ]
-    return Curve(np.array(values), "")
+    if np.isfinite(values).any():
+        return Curve(np.array(values))
+    above = any(math.isinf(value) for value in values)
+    return Curve(
+        np.array(values), ABOVE if above else f"holds up to round {most}, in which each client has taken part once"
+    )
 
 
 def printed_inter_silo(training: Training, rounds: Array) -> Curve:
@@ -61,7 +68,7 @@ def printed_inter_silo(training: Training, rounds: Array) -> Curve:
     if training.local_steps > 1:
         return without(rounds, ONE_STEP.format(training.local_steps))
     if training.order == "cyclic":
-        return without(rounds, "has batches drawn at random, not in a fixed order")
+        return without(rounds, "needs batches drawn at random; here the order is fixed")
     values = np.full(rounds.shape, np.nan)
     for place, count in enumerate(rounds.tolist()):
         budget = {"num_records": training.num_records, "rounds": count, "delta": training.delta}

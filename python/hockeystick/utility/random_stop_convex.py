@@ -55,8 +55,8 @@ def random_stop_excess_risk_convex(
 
     Notes
     -----
-    The rate 1/sqrt(T) that the paper states, with its constant: Shalev-Shwartz and Ben-David 2014, Theorem 14.8, whose proof is one line
-    here. Users are drawn from one distribution, so that a round's gradient is that of the risk F on average. A step moves the model no
+    The rate 1/sqrt(T) that the paper states, with its constant: Shalev-Shwartz and Ben-David 2014, Theorem 14.8, whose proof
+    follows. Users are drawn from one distribution, so that a round's gradient is that of the risk F on average. A step moves the model no
     further from w* than :math:`|W_t - w^*|^2 - 2\eta\langle\nabla F(W_t), W_t - w^*\rangle + \eta^2(G^2 + d\sigma^2/m)`, on average; the sum over
     the rounds, from the first released model at most 2 rho away, bounds the mean of F(W_1), ..., F(W_T), which is the risk after a
     uniformly random round.

@@ -51,7 +51,7 @@ class RiskRates:
     Parameters
     ----------
     problem : Problem
-        The inputs, with what was left out filled in.
+        The inputs, with what was left out filled in; its max_rounds and max_batch_size mean nothing here.
     pairs : tuple of RatePair
         In the order of the paper's Figure 3.
     """
@@ -78,7 +78,9 @@ class RiskRates:
             {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in pair._asdict().items()}
             for pair in self.pairs
         ]
-        return {"inputs": dict(vars(self.problem)), "order_only": True, "pairs": plain}
+        unused = ("max_rounds", "max_batch_size")  # of plans, which risk_rates does not take
+        inputs = {name: value for name, value in vars(self.problem).items() if name not in unused}
+        return {"inputs": inputs, "order_only": True, "pairs": plain}
 
 
 def _line(pair: RatePair) -> str:
@@ -180,43 +182,43 @@ class _Inputs(NamedTuple):
     gradient_std: float
     heterogeneity: float
 
-    def of(self, function: Callable[..., Any], names: str, **others: Any) -> Any:
+    def of(self, function: Callable[..., Any], names: tuple[str, ...], **others: Any) -> Any:
         """Call a function with the named arguments and others."""
         known = {**vars(self.problem), "gradient_std": self.gradient_std, "heterogeneity": self.heterogeneity}
-        return function(**{name: known[name] for name in names.split()}, **others)
+        return function(**{name: known[name] for name in names}, **others)
 
 
-FEDERATION = "lipschitz diameter silos_per_round num_records dimension epsilon delta strong_convexity"
-ONE_PASS = (
-    "gradient_std num_records silos_per_round num_silos smoothness lipschitz dimension epsilon delta heterogeneity"
-)
-ONE_BATCH = "lipschitz smoothness num_records dimension epsilon delta silos_per_round"
+GEOMETRY = ("lipschitz", "diameter", "dimension", "epsilon", "strong_convexity")
+EXACT = (*GEOMETRY, "silos_per_round", "num_records")
+FEDERATION = (*EXACT, "delta")
+ONE_BATCH = ("lipschitz", "smoothness", "num_records", "dimension", "epsilon", "delta", "silos_per_round")
+ONE_PASS = (*ONE_BATCH, "gradient_std", "num_silos", "heterogeneity")
 
 
 def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
     problem = inputs.problem
     total = problem.num_silos * problem.num_records
-    rounds = inputs.of(isrl.mb_sgd_rounds, FEDERATION.replace(" delta", "") + " smoothness")
+    rounds = inputs.of(isrl.mb_sgd_rounds, (*EXACT, "smoothness"))
     erm = inputs.of(
         isrl.erm_rounds,
-        f"{FEDERATION} smoothness num_silos",
+        (*FEDERATION, "smoothness", "num_silos"),
         batch_size=problem.num_records,
         initial_gap=problem.lipschitz * problem.diameter,
     )
     own = inputs.of(
         isrl.excess_risk_rate_iid,
-        FEDERATION.replace("silos_per_round num_records ", ""),
+        (*GEOMETRY, "delta"),
         silos_per_round=total,
         num_records=1,
     )
     record = {"num_silos": total, "num_records": 1}
-    shuffled = inputs.of(isrl.shuffle_rounds, FEDERATION.replace(" delta", "") + " smoothness num_silos")
+    shuffled = inputs.of(isrl.shuffle_rounds, (*EXACT, "smoothness", "num_silos"))
     one_pass, shuffled_pass = _single_passes(inputs)
     return (
         _pair("MB-SGD", "inter-silo", "2.1", inputs.of(isrl.excess_risk_rate_iid, FEDERATION), rounds, _lower(inputs, "2.2")),
         one_pass,
         _pair("accelerated MB-SGD", "inter-silo", "4.1", inputs.of(isrl.erm_rate, FEDERATION), erm, _lower(inputs, "F.3", problem="empirical")),
-        _pair("shuffled MB-SGD", "shuffle", "5.1", inputs.of(isrl.shuffle_rate, f"{FEDERATION} num_silos"), shuffled, _lower(inputs, "D.6", notion="central")),
+        _pair("shuffled MB-SGD", "shuffle", "5.1", inputs.of(isrl.shuffle_rate, (*FEDERATION, "num_silos")), shuffled, _lower(inputs, "D.6", notion="central")),
         shuffled_pass,
         _pair("MB-SGD, n = 1", "local", "2.1", own, math.nan, _lower(inputs, "2.2", **record)),
     )  # fmt: skip
@@ -244,7 +246,7 @@ def _lower(inputs: _Inputs, source: str, **others: Any) -> tuple[str, float, str
         "strong_convexity",
     )
     objective = others.get("problem", "population")
-    left = " ".join(name for name in names if name not in others)
+    left = tuple(name for name in names if name not in others)
     if others.get("notion") != "central" and inputs.problem.epsilon > math.sqrt(
         others.get("num_silos", inputs.problem.num_silos)
     ):
@@ -258,14 +260,14 @@ def _single_passes(inputs: _Inputs) -> tuple[RatePair, RatePair]:
     """Return the accelerated single pass for unequal silos, without and with a shuffler."""
     problem = inputs.problem
     if problem.strong_convexity > 0:
-        rate = f"{ONE_PASS} strong_convexity"
+        rate = (*ONE_PASS, "strong_convexity")
         upper, shuffled = inputs.of(isrl.one_pass_rate_sc, rate), inputs.of(isrl.sdp_one_pass_rate_sc, rate)
         gap = {"initial_gap": problem.lipschitz * problem.diameter}
-        size = f"{ONE_BATCH} strong_convexity gradient_std"
+        size = (*ONE_BATCH, "strong_convexity", "gradient_std")
         rounds = _rounds(inputs, isrl.one_pass_batch_size_sc, size, **gap)
         shuffled_rounds = _rounds(inputs, isrl.sdp_batch_size_sc, size, **gap)
     else:
-        rate, size = f"{ONE_PASS} diameter", f"{ONE_BATCH} diameter"
+        rate, size = (*ONE_PASS, "diameter"), (*ONE_BATCH, "diameter")
         upper, shuffled = inputs.of(isrl.one_pass_rate, rate), inputs.of(isrl.sdp_one_pass_rate, rate)
         rounds = _rounds(inputs, isrl.one_pass_batch_size, size)
         shuffled_rounds = _rounds(inputs, isrl.sdp_batch_size, size)
@@ -280,7 +282,7 @@ def _single_passes(inputs: _Inputs) -> tuple[RatePair, RatePair]:
     )
 
 
-def _rounds(inputs: _Inputs, batch_size: Callable[..., Any], names: str, **others: Any) -> float:
+def _rounds(inputs: _Inputs, batch_size: Callable[..., Any], names: tuple[str, ...], **others: Any) -> float:
     """Return how many batches of the theorem's size a silo has, at least 1; NaN if it has too few records for a logarithm."""
     records = inputs.problem.num_records
     try:

@@ -29,10 +29,10 @@ def candidates_of(trust: Trust, problem: Problem) -> Iterable[Candidate]:
 
 
 def smallest(groups: Sequence[Sequence[Candidate]], most: int, report: Report | None = None) -> Found:
-    """Return the best setting of each group of candidates, of at most so many groups, the smallest risk bound first.
+    """Return the best setting of each of the best `most` groups of candidates, the smallest risk bound first.
 
     Candidates are taken in the order of what their risk cannot undercut. One is left out where its group has a setting that is
-    as good, or where so many groups have better ones: either way the answer is that of calibrating all.
+    as good, or where `most` groups have better ones: either way the answer is that of calibrating all.
     """
     order = sorted(
         (candidate.least_risk, number, place)

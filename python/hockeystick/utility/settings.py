@@ -11,12 +11,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from hockeystick._numeric.search import Probe, narrow
+from hockeystick._numeric.search import SMALLEST, Probe, narrow
 from hockeystick.isrl import noisy_mb_sgd_accountant, noisy_mb_sgd_sigma, one_pass_sigma, shuffled_mb_sgd_sigma
 from hockeystick.isrl.risk import smallest_risk
 from hockeystick.utility.problem import Problem
 
 __all__ = [
+    "EXTRA_NOISE",
     "TRUST",
     "Candidate",
     "Pool",
@@ -24,9 +25,10 @@ __all__ = [
     "Setting",
     "Trust",
     "batches",
-    "halves",
+    "divided_down",
     "least_noise",
     "least_risk",
+    "log_excess",
     "pool_of",
     "risk_of_batches",
     "rounded_up",
@@ -38,6 +40,7 @@ TRUST: tuple[Trust, ...] = get_args(Trust)
 
 MOST_ROUND_COUNTS = 6  # numbers of rounds that are tried, each half of the one before
 MOST_BATCH_SIZES = 3  # the same for batch sizes, a quarter of the one before
+EXTRA_NOISE = 1.001  # factor on a feasible noise, for the rounding of the certificate
 DIGITS = 4  # of the noise, rounded up, so that what is printed is what is certified
 
 
@@ -72,8 +75,8 @@ class Setting(NamedTuple):
     risk_bound: float
 
 
-def halves(largest: int, most: int, divisor: int = 2) -> list[int]:
-    """Return a number, its half, its quarter, ..., down to 1 at the furthest."""
+def divided_down(largest: int, most: int, divisor: int = 2) -> list[int]:
+    """Return largest, largest // divisor, largest // divisor^2, ..., at most `most` of them, down to 1 at the furthest."""
     numbers = [largest // divisor**k for k in range(most) if largest >= divisor**k]
     return sorted(set(numbers), reverse=True)
 
@@ -93,7 +96,7 @@ class Candidate(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Who adds noise: so many parties with so many records each, of which so many take part, with batches of at most so many."""
+    """Who adds noise: num_parties with num_records each; taking_part of them in a round, in batches of at most largest_batch."""
 
     num_parties: int
     num_records: int
@@ -126,7 +129,7 @@ def least_risk(problem: Problem, rounds: int) -> float:
 def batches(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     """Try mini-batch SGD that draws its batches afresh in every round."""
     for rounds, batch in itertools.product(
-        halves(problem.max_rounds, MOST_ROUND_COUNTS), halves(pool.largest_batch, MOST_BATCH_SIZES, 4)
+        divided_down(problem.max_rounds, MOST_ROUND_COUNTS), divided_down(pool.largest_batch, MOST_BATCH_SIZES, 4)
     ):
         yield Candidate(least_risk(problem, rounds), partial(_noisy_batches, problem, pool, rounds, batch))
 
@@ -172,7 +175,7 @@ def risk_of_batches(problem: Problem, rounds: int, noise: float, taking_part: in
 
 def shuffled(problem: Problem) -> Iterator[Candidate]:
     """Try mini-batch SGD whose messages, each of one record, are shuffled."""
-    for rounds in halves(problem.max_rounds, MOST_ROUND_COUNTS):
+    for rounds in divided_down(problem.max_rounds, MOST_ROUND_COUNTS):
         yield Candidate(least_risk(problem, rounds), partial(_shuffled, problem, rounds))
 
 
@@ -191,6 +194,11 @@ def _shuffled(problem: Problem, rounds: int) -> Setting:
     total = problem.num_silos * problem.num_records
     step, risk = risk_of_batches(problem, rounds, noise, problem.silos_per_round, total)
     return Setting(noise, rounds, 1, problem.silos_per_round, step, problem.epsilon, risk)
+
+
+def log_excess(delta: float, target: float) -> float:
+    """Return ln(delta/target), with the smallest double in place of 0."""
+    return math.log(max(delta, SMALLEST) / target)
 
 
 def least_noise(excess: Callable[[float], float], most: float) -> float:

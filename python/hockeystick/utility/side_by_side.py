@@ -26,6 +26,7 @@ NAMES = {  # bound of last_iterate -> our name and its source
     "joint": ("joint", "docs/core/hidden_state.md"),
 }
 DRAWN = "needs a record whose rounds are known: here they are drawn"
+DOMAIN = "needs a domain of at most ten noise deviations"
 
 
 class Analysis(NamedTuple):
@@ -141,9 +142,10 @@ def analyses(
     num_clients, num_records : int
         Clients N, records of each n.
     clients_per_round, batch_size : int, optional
-        Clients m and records b of each that a round uses; all if not given. Random clients make a whole client what is protected.
+        Clients m and records b of each that a round uses; all if not given. If clients are drawn at random, what is protected is a
+        client, not a record.
     local_steps : int
-        Local steps K, at most one of which the analyses of projected noisy SGD cover.
+        Local steps K; the analyses of projected noisy SGD need K = 1.
     rounds : int or sequence of int
         Numbers of rounds, increasing; of a single number those up to it, spaced by ratios.
     noise_std : float
@@ -247,10 +249,15 @@ def _hidden(training: Training, rounds: Array) -> list[Analysis]:
         epsilon = bounds.get(bound, np.full(rounds.shape, np.nan))
         reason = ""
         if not np.isfinite(epsilon).any():
-            known = DRAWN if drawn and bound == "contraction" else "needs a domain of at most ten noise deviations"
-            reason = known if covered else curves.ONE_STEP.format(training.local_steps)
+            reason = _missing(epsilon, DRAWN if drawn and bound == "contraction" else DOMAIN)
+            reason = reason if covered else curves.ONE_STEP.format(training.local_steps)
         found.append(Analysis(name, source, training.protects, LAST, CONVEX, False, epsilon, reason))
     return found
+
+
+def _missing(epsilon: Array, unless: str) -> str:
+    """Say why no value of a curve is finite: one that is infinite was looked for in vain."""
+    return curves.ABOVE if np.isinf(epsilon).any() else unless
 
 
 def _printed(training: Training, rounds: Array) -> list[Analysis]:

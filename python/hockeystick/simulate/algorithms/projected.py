@@ -17,7 +17,7 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
-from hockeystick.simulate.running.last_model import by_later_rounds, smallest_epsilon
+from hockeystick.simulate.running.last_model import by_later_rounds, never_zero, smallest_epsilon
 from hockeystick.simulate.running.participation import Cyclic
 from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
 
@@ -134,8 +134,10 @@ class ProjectedNoisySGD(Algorithm):
         theta = core.laplace_theta if self.noise == "laplace" else core.theta
         image = 2.0 * self.radius + 2.0 * self.learning_rate * self.clip_norm
         contracted = float(theta(eps, image / (self.learning_rate * noise)))
-        powers = theta(eps, 2.0 * self.clip_norm / noise) * contracted**later
-        any_loss: Array = powers * (1.0 + GAUSSIAN_TAIL * (64.0 + later.max()))
+        first = float(theta(eps, 2.0 * self.clip_norm / noise))
+        # Laplace noise has zeros that are exact, those of Gaussian noise underflow
+        positive = (self.noise == "gaussian") | ((first > 0) & ((contracted > 0) | (later == 0)))
+        any_loss = never_zero(first * contracted**later * (1.0 + GAUSSIAN_TAIL * (64.0 + later.max())), positive)
         active = problem.lipschitz is None or problem.lipschitz > self.clip_norm
         if active or not problem.convex or problem.smoothness is None or later.size > MOST_REFINED:
             return any_loss

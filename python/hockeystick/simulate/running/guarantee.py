@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hockeystick._checks import count_scalar
+from hockeystick._checks import count_scalar, scalar
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms.base import Adjacency
@@ -54,6 +54,7 @@ class Guarantee:
             An upper bound, perhaps infinite.
         """
         rounds = count_scalar("rounds", rounds, 0)
+        delta = scalar("delta", delta, lambda x: 0 <= x < 1, "lie in [0, 1)")
         return self._epsilon(rounds, delta) if rounds else 0.0
 
     def accountant(self, rounds: int, delta: float) -> Accountant | None:

@@ -2,6 +2,8 @@
 
 A run may be stopped by a budget, or be recorded before its last round. So a guarantee of a random stop among the planned rounds says
 after t of them the larger of two deltas: that of the model after min(stop, t) rounds, and that of a run for which t rounds were planned.
+
+A positive delta that underflows is the smallest double: a delta of 0 would claim pure differential privacy.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL
-from hockeystick._numeric.search import Probe, narrow
+from hockeystick._numeric.search import SMALLEST, Probe, narrow
 
-__all__ = ["at_random_stop", "by_later_rounds", "running_sums", "smallest_epsilon"]
+__all__ = ["at_random_stop", "by_later_rounds", "last_rounds", "never_zero", "running_sums", "smallest_epsilon"]
 
 
 def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
@@ -30,14 +33,19 @@ def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
     return float(narrow(lambda eps: delta_of(eps) - delta, good, Probe(0.0, math.inf), tolerance=1e-9).x)
 
 
+def never_zero(deltas: Array, positive: ArrayLike) -> Array:
+    """Return the smallest double in place of the zeros among deltas that are known to be positive."""
+    kept: Array = np.where(positive, np.maximum(deltas, SMALLEST), deltas)
+    return kept
+
+
 def running_sums(first: Array, later: Array) -> Array:
-    """Return Theorem 2's sum after each round, rounded up: what it was, times the round's coefficient, and what the round adds."""
+    """Return Theorem 2's sum for Gaussian noise after each round, rounded up: what it was, times the round's coefficient, and what the round adds."""
     sums, total = np.empty(first.size), 0.0
     for t, (added, kept) in enumerate(zip(first.tolist(), later.tolist(), strict=True)):
         total = added + kept * total
         sums[t] = total
-    sums *= 1.0 + GAUSSIAN_TAIL * (64.0 + first.size)
-    return sums
+    return never_zero(sums * (1.0 + GAUSSIAN_TAIL * (64.0 + first.size)), True)
 
 
 def at_random_stop(deltas: Array, planned: int, suffix: float) -> float:
@@ -56,7 +64,8 @@ def at_random_stop(deltas: Array, planned: int, suffix: float) -> float:
     worst = 0.0
     for rounds in {planned, done}:
         stops = np.arange(rounds - last_rounds(suffix, rounds) + 1, rounds + 1)
-        worst = max(worst, float(deltas[np.minimum(stops, done) - 1].mean()))
+        reached = deltas[np.minimum(stops, done) - 1]
+        worst = max(worst, SMALLEST if reached.any() else 0.0, float(reached.mean()))
     return worst * (1.0 + GAUSSIAN_TAIL)
 
 
@@ -68,7 +77,7 @@ def by_later_rounds(deltas: Array, planned: int) -> Array:
     done, sums = deltas.size, np.cumsum(deltas)
     unfinished = (sums - deltas + (planned - done + 1) * deltas) / planned
     worst: Array = np.maximum(unfinished, sums / done) * (1.0 + GAUSSIAN_TAIL * (64.0 + done))
-    return worst
+    return never_zero(worst, sums > 0)
 
 
 def last_rounds(suffix: float, rounds: int) -> int:
