@@ -196,7 +196,7 @@ def data_sensitivity(step_sizes: ArrayLike, *, num_clients: int, clip_norm: floa
     steps, _, pull = _local_map(step_sizes, 0.0, prox)
     clients = count_scalar("num_clients", num_clients)
     norm = scalar("clip_norm", clip_norm, lambda x: x > 0, "be positive")
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # an infinite norm times no step
         drift = 2.0 * norm * np.asarray(_drift(steps, 0.0 if pull is None else pull)) / clients
     # the next double keeps what underflows above the truth; no step is no drift
     return np.where((steps > 0.0).any(axis=-1), np.nextafter(drift * (1.0 + 4.0 * UNIT), np.inf), 0.0)[()]

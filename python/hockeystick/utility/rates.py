@@ -191,8 +191,16 @@ class _Inputs(NamedTuple):
 GEOMETRY = ("lipschitz", "diameter", "dimension", "epsilon", "strong_convexity")
 EXACT = (*GEOMETRY, "silos_per_round", "num_records")
 FEDERATION = (*EXACT, "delta")
-ONE_BATCH = ("lipschitz", "smoothness", "num_records", "dimension", "epsilon", "delta", "silos_per_round")
-ONE_PASS = (*ONE_BATCH, "gradient_std", "num_silos", "heterogeneity")
+ONE_BATCH: tuple[str, ...] = (
+    "lipschitz",
+    "smoothness",
+    "num_records",
+    "dimension",
+    "epsilon",
+    "delta",
+    "silos_per_round",
+)
+ONE_PASS: tuple[str, ...] = (*ONE_BATCH, "gradient_std", "num_silos", "heterogeneity")
 
 
 def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
