@@ -32,6 +32,11 @@ def _figures(chosen: argparse.Namespace) -> None:
     if not chosen.names:
         _list()
         return
+    try:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"--out must be a folder, or one that can be made, not {chosen.out}: {error.strerror}"
+        raise ValueError(msg) from None
     entries = catalogue() if "all" in chosen.names else [find(name) for name in chosen.names]
     missing: ImportError | None = None
     for entry in entries:

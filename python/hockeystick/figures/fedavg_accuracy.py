@@ -53,7 +53,7 @@ def compute(runs: int = RUNS, steps: int = STEPS) -> Table:
                 eps = federated.fedavg_epsilon(DELTA, rounds=rounds, num_clients=count, smoothness=0.0, **cell)
                 row = {"m": count, "K": local, "T": rounds, "sigma": noise}
                 parts.append({**row, "accuracy": accuracy.mean(), "deviation": accuracy.std(), "epsilon": eps})
-    title = "Accuracy of Noisy-FedAvg (Sun, Shen, Tao 2024, Table 6), softmax on digits, and its certified privacy"
+    title = "Accuracy of Noisy-FedAvg (Sun, Shen, Tao 2024, Table 6), softmax on digits for MNIST, and its certified privacy"
     return stacked(title, {"accuracy": "%", "deviation": "%", "epsilon": "nats, at delta = 1e-5, upper bound"}, parts)
 
 

@@ -83,7 +83,7 @@ def compute_figure_2(model: str = "softmax", runs: int = RUNS, rounds: int = ROU
             total = np.sqrt(np.mean(gap.total**2, axis=1))
             cell = {"model": model, "varied": name, "value": float(value), "round": gap.recorded}
             parts.append({**cell, "sensitivity": total, "data_sensitivity_bound": bound})
-    title = f"Sensitivity of Noisy-FedAvg and Noisy-FedProx (Sun, Shen, Tao 2024, Figure 2), {model} on digits"
+    title = f"Sensitivity of Noisy-FedAvg and Noisy-FedProx (Sun, Shen, Tao 2024, Figure 2), {model} on digits for CIFAR-10; thin: bounds from data sensitivity"
     units = dict.fromkeys(("sensitivity", "data_sensitivity_bound"), "norm of the model's parameters")
     return stacked(title, units, parts)
 
@@ -115,7 +115,7 @@ def compute_table_7(model: str = "softmax", runs: int = RUNS, rounds: int = 600)
         name = rf"Noisy-FedProx, alpha = {alpha:g}" if alpha else "Noisy-FedAvg"
         cell = {"model": model, "algorithm": name, "alpha": alpha, "rounds": rounds}
         parts.append({**cell, "accuracy": 100 * accuracy, "sensitivity": total})
-    title = f"Accuracy and sensitivity (Sun, Shen, Tao 2024, Table 7), {model} on digits"
+    title = f"Accuracy and sensitivity (Sun, Shen, Tao 2024, Table 7), {model} on digits for CIFAR-10"
     return stacked(title, {"accuracy": "%", "sensitivity": "norm of the model's parameters"}, parts)
 
 

@@ -17,8 +17,12 @@ SEEN = {
     "last-iterate": "who sees the last model only; the aggregator is trusted",
     "inter-silo": "everybody but the record's silo, the server included",
     "shuffle": "who sees the shuffled messages",
-    "local": "everybody, the record's own silo included",
+    "local": "everybody, the record's own silo included; each record is a silo of its own",
 }
+UNRANKED = (
+    "No explicit bound on the risk is known, so that these have no place above. Their noise is on uploaded models, and every silo",
+    "takes part in every round with all its records, whatever the limits:",
+)
 
 
 class Row(NamedTuple):
@@ -88,7 +92,7 @@ class Comparison:
         if self.ranked:
             lines += [f"{head}{'risk bound':>12}", *(f"{_cells(row)}{_bound(row)}" for row in self.ranked), ""]
         if self.unranked:
-            lines += ["No explicit bound on the risk is known, so that these have no place above:", head]
+            lines += [*UNRANKED, head]
             lines += [*map(_cells, self.unranked), ""]
         if self.impossible:
             lines += [
@@ -116,13 +120,13 @@ def _cells(row: Row) -> str:
     step = "-" if math.isnan(s.learning_rate) else f"{s.learning_rate:.3g}"
     return (
         f"{row.trust:<13}{row.algorithm:<22}{row.protects:<9}{s.noise_std:>10.4g}{s.rounds:>8}{s.batch_size:>9}"
-        f"{s.silos_per_round:>9}{step:>10}{format_upper(s.epsilon, '10.5g')}"
+        f"{s.silos_per_round:>9}{step:>10} {format_upper(s.epsilon, '9.5g')}"
     )
 
 
 def _bound(row: Row) -> str:
     assert row.setting is not None
-    return format_upper(row.setting.risk_bound, "12.4g")
+    return " " + format_upper(row.setting.risk_bound, "11.4g")
 
 
 def _assumptions(rows: tuple[Row, ...]) -> list[str]:

@@ -94,7 +94,7 @@ class Analyses:
     def __str__(self) -> str:
         """Return the table: epsilon by rounds, rounded up, and what each is worth."""
         shown = [one for one in self.found if one.applies]
-        head = f"{'analysis':<26}{'protects':<9}" + "".join(f"{count:>9}" for count in self.rounds)
+        head = f"{'analysis':<26}{'protects':<9}" + "".join(f"{count:>11}" for count in self.rounds)
         lines = [f"epsilon at delta = {self.training.delta:g} after so many rounds", "", head]
         lines += [f"{one.name:<26}{one.protects:<9}{''.join(map(_cell, one.epsilon))}" for one in shown]
         lines += ["", *(f"{one.name}: {one.status}; against who sees {one.seen} ({one.source})" for one in shown)]
@@ -111,7 +111,7 @@ class Analyses:
 
 
 def _cell(epsilon: float) -> str:
-    return f"{'-':>9}" if np.isnan(epsilon) else format_upper(epsilon, "9.4g")
+    return f"{'-':>11}" if np.isnan(epsilon) else format_upper(epsilon, "11.4g")
 
 
 def analyses(
