@@ -330,3 +330,15 @@ def test_budget_stops_before_it_is_exceeded():
     for spent in (0.0, 0.1):
         with pytest.raises(ValueError, match="budget must allow one round"):
             run(SGD, budget=(spent, 1e-5))
+
+
+@pytest.mark.parametrize("size", [3, 4, 12, 300])
+def test_more_draws_than_records(size: int) -> None:
+    """A mean of gradients -e_j has coordinates that sum to -1, however often a record is drawn."""
+    records = np.eye(3)[np.arange(6) % 3]
+    problem = simulate.Problem("linear", records, sizes=[3, 3])
+    algorithm = simulate.NoisyMinibatchSGD(
+        learning_rate=1.0, clip_norm=1.0, noise_std=1e-9, records=simulate.WithReplacement(size)
+    )
+    last = simulate.run(algorithm, problem, rounds=1, seed=1).last_iterates[0]
+    assert last.sum() == pytest.approx(-1.0, abs=1e-7)  # noise of 1e-9

@@ -190,7 +190,7 @@ def shuffle_vector_sum(
         msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
         raise TypeError(msg)
     number, dimension = points.shape
-    scaled = (points + lipschitz) * (levels / (2.0 * lipschitz))
+    scaled = np.clip((points + lipschitz) * (levels / (2.0 * lipschitz)), 0.0, levels)  # norms are rounded
     whole = np.floor(scaled)
     bits = (whole + (rng.random(points.shape) < scaled - whole)).sum(axis=0)
     bits += rng.binomial(number * noise_bits, probability, dimension)

@@ -171,8 +171,8 @@ class SlicePlanner {
         // not decay: lower it.
         for (int tries = 0; tries < 8 && best.cost < infinity; ++tries) {
             line.spacing_index = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
-            // A seventh (e^-2) of the tolerance is what truncation may take: parts fall so fast there
-            // that a sharper last frequency costs little.
+            // Truncation may take a seventh (e^-2) of the tolerance: parts fall so fast there that
+            // a sharper last frequency costs little.
             if (choose_last_frequency(line, cell, log_value + slices_.shape().log_tolerance - 2.0)) return true;
             if (--line.tilt_index < slices_.first_tilt()) return false;
             best = at(line.tilt_index);
@@ -180,8 +180,8 @@ class SlicePlanner {
         return false;
     }
 
-    // The fewest steps besides one that a question of this plan has: a shared plan is for a number of
-    // steps that was rounded up by a factor of at most 2^(1/8).
+    // The fewest steps besides one that a question of this plan has: a shared plan is for a
+    // number of steps that was rounded up by a factor of at most 2^(1/8).
     double fewest_others(double times) const {
         return (slices_.shape().plans_are_shared ? times * std::exp2(-0.125) : times) * (1.0 - 1e-12) - 1.0;
     }

@@ -28,25 +28,30 @@ class Work(NamedTuple):
 
 
 @kernel
-def room(data, dimension):
-    """Return how many integers and floats a workspace needs, and the size of the largest silo."""
-    largest = 0
+def room(data, rule, dimension):
+    """Return how many integers and floats a workspace needs, the size of the largest silo, and the most draws of a batch.
+
+    Draws with replacement may be more than the records that there are.
+    """
+    largest, most = 0, 0
     for i in range(data.offsets.size - 1):
         largest = max(largest, data.offsets[i + 1] - data.offsets[i])
-    return 2 * largest, data.hidden + data.outputs + 3 * dimension + largest, largest
+        most = max(most, rule.record_sizes[i])
+    most = max(most, largest)
+    return largest + most, data.hidden + data.outputs + 3 * dimension + most, largest, most
 
 
 @inlined
-def workspace(data, dimension, words, integers, floats):
+def workspace(data, rule, dimension, words, integers, floats):
     """Lay out a workspace in arrays that the caller owns."""
-    largest = room(data, dimension)[2]
+    _, _, largest, most = room(data, rule, dimension)
     words, integers, floats = borrow(words), borrow(integers), borrow(floats)
     order = integers[:largest]
     for i in range(largest):
         order[i] = i
     gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
     message = floats[2 * dimension : 3 * dimension]
-    factors, units = floats[3 * dimension : 3 * dimension + largest], floats[3 * dimension + largest :]
+    factors, units = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
     return Work(words, integers[largest:], order, units, gradient, record, message, factors)
 
 
@@ -88,7 +93,7 @@ def clip(vector, clip_norm):
 @kernel
 def encode(stream, value, top, levels, bits, rate):
     """Return one party's share of a noisy sum, of a value in [0, top]: randomised rounding and binomial noise, both unbiased."""
-    scaled = value * levels / top
+    scaled = min(max(value * levels / top, 0.0), float(levels))  # a clipped vector's norm is rounded
     ones = math.floor(scaled)
     if streams.unit(streams.next_word(stream)) <= scaled - ones:
         ones += 1.0

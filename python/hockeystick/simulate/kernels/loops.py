@@ -28,7 +28,7 @@ def _divide(total, count, rule, at):
 @kernel
 def _run(data, rule, state, first, last, run, seed, words, integers, floats, order, chosen, total, before):
     """Run rounds [first, last); return 0, or the number, from 1, of the first round whose model is not finite, which is undone."""
-    work = clients.workspace(data, total.size, words, integers, floats)
+    work = clients.workspace(data, rule, total.size, words, integers, floats)
     data, rule, state = borrow_data(data), borrow_rule(rule), borrow(state)
     order, chosen, total, before = borrow(order), borrow(chosen), borrow(total), borrow(before)
     count = 0
@@ -56,7 +56,7 @@ def advance(data, rule, states, first, last, first_run, seed, failed):
     A run whose model is not finite after a round goes back to the iterate before it, and `failed` says which round, from 1.
     """
     silos, dimension = data.offsets.size - 1, states.shape[2]
-    num_integers, num_floats, _ = clients.room(data, dimension)
+    num_integers, num_floats, _, _ = clients.room(data, rule, dimension)
     words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
     order, chosen = np.arange(silos), np.empty(silos, np.int64)
     total, before = np.empty(dimension), np.empty(dimension)
@@ -90,7 +90,7 @@ def begin(data, rule, state, rnd, run, seed, chosen):
 
 @kernel
 def _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out):
-    work = clients.workspace(data, at.size, words, integers, floats)
+    work = clients.workspace(data, rule, at.size, words, integers, floats)
     data, rule, at, out = borrow_data(data), borrow_rule(rule), borrow(at), borrow(out)
     for i in range(start, stop):
         clients.message(data, rule, at, chosen[i], rnd, run, seed, work, out[i])
@@ -99,7 +99,7 @@ def _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers,
 @kernel
 def messages(data, rule, at, chosen, start, stop, rnd, run, seed, out):
     """Write the messages of participants [start, stop)."""
-    num_integers, num_floats, _ = clients.room(data, at.size)
+    num_integers, num_floats, _, _ = clients.room(data, rule, at.size)
     words, integers, floats = np.zeros(streams.WORDS, np.uint64), np.empty(num_integers, np.int64), np.empty(num_floats)
     _block(data, rule, at, chosen, start, stop, rnd, run, seed, words, integers, floats, out)
 
