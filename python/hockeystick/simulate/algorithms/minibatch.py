@@ -41,7 +41,8 @@ def guarantee_of_shuffled(algorithm: NoisyMinibatchSGD, problem: Problem, alone:
             return alone.epsilon(rounds, delta)
         return shuffled_mb_sgd_epsilon(**setting, rounds=rounds, delta=delta)
 
-    return Guarantee("replace", released, "isrl.shuffled_mb_sgd_epsilon", epsilon)
+    unseen = f"{released}, but not which silos take part"
+    return Guarantee("replace", unseen, "isrl.shuffled_mb_sgd_epsilon", epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
