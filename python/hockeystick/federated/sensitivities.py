@@ -99,9 +99,9 @@ def accumulated_step_size(step_sizes: ArrayLike, *, smoothness: float, prox: flo
 
     Examples
     --------
-    >>> from hockeystick import federated
-    >>> print(f"{federated.accumulated_step_size([0.1, 0.1], smoothness=1.0):.4f}")
-    0.2100
+    >>> from hockeystick import federated, format_upper
+    >>> print(format_upper(federated.accumulated_step_size([0.1, 0.1], smoothness=1.0), ".4f"))
+    0.2101
     """
     steps, bound, pull = _local_map(step_sizes, smoothness, prox)
     return _drift(steps, (0.0 if pull is None else pull) - bound)
@@ -144,8 +144,8 @@ def model_sensitivity(step_sizes: ArrayLike, *, smoothness: float, prox: float |
     >>> steps = [[0.2, 0.1], [0.1, 0.05], [0.05, 0.05]]  # three rounds of two steps
     >>> rho = federated.model_sensitivity(steps, smoothness=1.0)
     >>> gamma = federated.data_sensitivity(steps, num_clients=50, clip_norm=1.0)
-    >>> print(rho.round(4))
-    [1.32   1.155  1.1025]
+    >>> print(*(hs.format_upper(factor, ".3f") for factor in rho))
+    1.321 1.156 1.103
     >>> least = hs.shifted_interpolation(rho, gamma).value
     >>> print("mu <=", hs.format_upper(math.sqrt(50 * least) / 0.1, ".4f"))
     mu <= 0.9348
@@ -189,9 +189,9 @@ def data_sensitivity(step_sizes: ArrayLike, *, num_clients: int, clip_norm: floa
 
     Examples
     --------
-    >>> from hockeystick import federated
-    >>> print(f"{federated.data_sensitivity([0.2, 0.1], num_clients=50, clip_norm=1.0):.4f}")
-    0.0120
+    >>> from hockeystick import federated, format_upper
+    >>> print(format_upper(federated.data_sensitivity([0.2, 0.1], num_clients=50, clip_norm=1.0), ".4f"))
+    0.0121
     """
     steps, _, pull = _local_map(step_sizes, 0.0, prox)
     clients = count_scalar("num_clients", num_clients)

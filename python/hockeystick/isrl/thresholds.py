@@ -132,12 +132,12 @@ def communication_gain(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> gain = isrl.communication_gain(
     ...     silos_per_round=25, num_records=1000, batch_size=100, dimension=10, epsilon=1.0
     ... )
-    >>> print(f"{gain:.1f}")
-    1581.1
+    >>> print(format_upper(gain, ".1f"))
+    1581.2
     """
     silos, records, batch, dimension, epsilon = checked(
         silos_per_round=silos_per_round,
@@ -187,12 +187,12 @@ def smoothing_parameter(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> beta = isrl.smoothing_parameter(
     ...     lipschitz=1.0, diameter=2.0, silos_per_round=25, num_records=1000, dimension=10, epsilon=1.0, delta=1e-5
     ... )
-    >>> print(f"{beta:.3f}")
-    59.028
+    >>> print(format_upper(beta, ".3f"))
+    59.029
     """
     rate = excess_risk_rate_iid if choice("problem", problem, ("population", "empirical")) == "population" else erm_rate
     found = rate(

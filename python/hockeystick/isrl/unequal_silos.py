@@ -164,7 +164,7 @@ def unequal_silos_step(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> step = isrl.unequal_silos_step(
     ...     smoothness=1.0,
     ...     diameter=2.0,
@@ -175,8 +175,8 @@ def unequal_silos_step(
     ...     dimension=10,
     ...     effective_noise=4.733e-4,
     ... )
-    >>> print(f"{step:.6f}")
-    0.058142
+    >>> print(format_upper(step, ".6f"))
+    0.058143
     """
     beta, diameter, lipschitz, rounds, records, silos, dimension, noise = checked(
         smoothness=smoothness,

@@ -119,12 +119,12 @@ def vector_sum_mse(
 
     Examples
     --------
-    >>> from hockeystick import isrl
+    >>> from hockeystick import format_upper, isrl
     >>> error = isrl.vector_sum_mse(
     ...     num_messages=200, lipschitz=1.0, levels=20, noise_bits=8, probability=0.25, dimension=3
     ... )
-    >>> print(f"{error:.2f}")
-    10.50
+    >>> print(format_upper(error, ".2f"))
+    10.51
     """
     messages = count_scalar("num_messages", num_messages)
     clip = positive_scalar("lipschitz", lipschitz)

@@ -147,13 +147,13 @@ def risk_rates(
 
     Examples
     --------
-    >>> from hockeystick import utility
+    >>> from hockeystick import format_upper, utility
     >>> rates = utility.risk_rates(
     ...     num_silos=25, num_records=1000, dimension=10, lipschitz=1.0, diameter=2.0, smoothness=1.0, epsilon=1.0, delta=1e-5
     ... )
     >>> pair = rates.pairs[0]
-    >>> print(f"{pair.algorithm}: {pair.upper:.4f} ({pair.upper_source}) against {pair.lower:.4f} ({pair.lower_source})")
-    MB-SGD: 0.0169 (2.1) against 0.0139 (2.2)
+    >>> print(f"{pair.algorithm}: {format_upper(pair.upper, '.4f')} ({pair.upper_source}) against {pair.lower:.4f} ({pair.lower_source})")
+    MB-SGD: 0.0170 (2.1) against 0.0139 (2.2)
     """
     problem = checked_problem(
         num_silos=num_silos,

@@ -64,14 +64,14 @@ def fedavg_model_sensitivity(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import federated, published
+    >>> from hockeystick import federated, format_upper, published
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.fedavg_model_sensitivity(
     ...         0, local_steps=1, smoothness=1.0, learning_rate=0.1, schedule="cyclic", constant=1.2
     ...     )
-    >>> print(f"printed {printed:.4f}, true {federated.model_sensitivity([0.1], smoothness=1.0):.4f}")
-    printed 1.0867, true 1.1000
+    >>> print(f"printed {printed:.4f}, true", format_upper(federated.model_sensitivity([0.1], smoothness=1.0), ".4f"))
+    printed 1.0867, true 1.1001
     """
     t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
     rate = STRICT.positive("learning_rate", learning_rate)
@@ -133,14 +133,15 @@ def fedavg_data_sensitivity(
     Examples
     --------
     >>> import warnings
-    >>> from hockeystick import federated, published
+    >>> from hockeystick import federated, format_upper, published
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", published.UnsoundBoundWarning)
     ...     printed = published.fedavg_data_sensitivity(
     ...         0, local_steps=1, num_clients=1, clip_norm=1.0, learning_rate=2.0, schedule="cyclic", constant=1.4427
     ...     )
-    >>> print(f"printed {printed:.4f}, true {federated.data_sensitivity([2.0], num_clients=1, clip_norm=1.0):.4f}")
-    printed 2.0000, true 4.0000
+    >>> true = federated.data_sensitivity([2.0], num_clients=1, clip_norm=1.0)
+    >>> print(f"printed {printed:.4f}, true", format_upper(true, ".4f"))
+    printed 2.0000, true 4.0001
     """
     t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
     clients, norm = STRICT.count("num_clients", num_clients), STRICT.positive("clip_norm", clip_norm)
