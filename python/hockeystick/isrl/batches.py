@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import STRICT, Array, Result
 from hockeystick.isrl.arguments import checked
 
-__all__ = ["one_pass_batch_size", "one_pass_batch_size_sc", "sdp_batch_size"]
+__all__ = ["one_pass_batch_size", "one_pass_batch_size_sc", "records_over_stages", "sdp_batch_size"]
 
 
 def average_noise(
@@ -170,7 +170,13 @@ def one_pass_batch_size_sc(
     STRICT.positive("strong_convexity", strong_convexity)
     STRICT.positive("gradient_std", gradient_std)
     private = (epsilon * records / lipschitz) ** 2 * silos / (dimension * np.log(1.0 / delta))
-    inside = convexity * gap * np.minimum(private, records * silos / phi**2)
+    reach = np.minimum(private, records * silos / phi**2)
+    return records_over_stages(records, beta, convexity, gap, reach)
+
+
+def records_over_stages(records: Array, beta: Array, convexity: Array, gap: Array, reach: Array) -> Result:
+    """Return n/(sqrt(kappa) ln(mu gap reach)), from 1 to n: the batches of a pass whose rounds the multi-stage algorithm needs."""
+    inside = convexity * gap * reach
     STRICT.require(
         lambda _, x: x > 1,
         "initial_gap must be larger: the logarithm in the batch size must be positive",

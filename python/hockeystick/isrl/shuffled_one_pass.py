@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Result
 from hockeystick.isrl.arguments import checked, left_out
+from hockeystick.isrl.batches import records_over_stages
 from hockeystick.isrl.rates import Rate, rate_of
 
 __all__ = ["sdp_batch_size_sc", "sdp_one_pass_rate_sc"]
@@ -161,11 +162,5 @@ def sdp_batch_size_sc(
         gradient_std=STRICT.positive("gradient_std", gradient_std),
     )
     private = (epsilon * records * silos / lipschitz) ** 2 / (dimension * np.log(1.0 / delta))
-    inside = convexity * gap * np.minimum(private, records * silos / phi**2)
-    STRICT.require(
-        lambda _, x: x > 1,
-        "initial_gap must be larger: the logarithm in the batch size must be positive",
-        initial_gap=gap,
-        argument_of_logarithm=inside,
-    )
-    return np.clip(records / (np.sqrt(beta / convexity) * np.log(inside)), 1.0, records)[()]
+    reach = np.minimum(private, records * silos / phi**2)
+    return records_over_stages(records, beta, convexity, gap, reach)

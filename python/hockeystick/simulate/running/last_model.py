@@ -40,7 +40,7 @@ def never_zero(deltas: Array, positive: ArrayLike) -> Array:
 
 
 def running_sums(first: Array, later: Array) -> Array:
-    """Return Theorem 2's sum for Gaussian noise after each round, rounded up: what it was, times the round's coefficient, and what the round adds."""
+    """Return Theorem 2's sum for Gaussian noise after each round, rounded up. A round multiplies the sum by `later` and adds `first`."""
     sums, total = np.empty(first.size), 0.0
     for t, (added, kept) in enumerate(zip(first.tolist(), later.tolist(), strict=True)):
         total = added + kept * total
