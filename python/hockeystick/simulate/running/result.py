@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hockeystick._checks import Array
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.problem.problem import CLASSIFIERS, Problem
+from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 
 __all__ = ["Result"]
@@ -94,7 +94,7 @@ class Result:
         ValueError
             If the loss has no classes, or the problem's models have another dimension.
         """
-        if self.problem.loss not in CLASSIFIERS:
+        if not self.problem.classifies:
             msg = f"accuracy is for classes, not for loss={self.problem.loss!r}"
             raise ValueError(msg)
         return self._evaluate(problem)[1]
@@ -107,7 +107,7 @@ class Result:
             msg = f"problem must have the loss {self.problem.loss!r} and the dimension {self.problem.dimension}, not {other.loss!r}, {other.dimension}"
             raise ValueError(msg)
         flat = self.models.reshape(-1, self.problem.dimension)
-        loss, correct = evaluate(other.data, flat, classes=self.problem.loss in CLASSIFIERS)
+        loss, correct = evaluate(other.data, flat, classes=self.problem.classifies)
         shape = self.models.shape[:2]
         return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
 
