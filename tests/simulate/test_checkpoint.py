@@ -136,6 +136,25 @@ def test_another_run_is_refused(changes, told, tmp_path):
     assert file.read_bytes() == content
 
 
+def test_a_loss_of_ones_own_is_known_by_its_values(tmp_path):
+    """The same function, compiled again, goes on; one with another value or gradient is refused."""
+
+    def made(factor):
+        def value(model, features, label):
+            return factor * 0.5 * (np.sum(model * features) - label) ** 2
+
+        def gradient(model, features, label):
+            return factor * (np.sum(model * features) - label) * features
+
+        return simulate.Problem(simulate.Loss(value, gradient), SILOS.data.features, SILOS.data.labels, SILOS.sizes)
+
+    file = tmp_path / "run"
+    first = run(SGD, made(1.0), checkpoint=file)
+    assert equal(run(SGD, made(1.0), checkpoint=file), first)
+    with pytest.raises(ValueError, match="is of another run: its problem is"):
+        run(SGD, made(1.1), checkpoint=file)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """Return the file of a complete run, and its content."""

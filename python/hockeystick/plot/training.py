@@ -69,7 +69,7 @@ def training(
         raise ValueError(message)
     records = "of the test records" if test is not None else "of the training records"
     panels: list[tuple[str, dict[str, Array]]] = [(f"mean loss {records}", {"": result.loss(test)})]
-    if result.has_classes:
+    if result.problem.classifies:
         panels.append((f"accuracy {records}", {"": result.accuracy(test)}))
     if delta is not None:
         panels.append((f"certified ε at δ = {delta:g}", {"": result.epsilon(delta)[:, np.newaxis]}))

@@ -12,6 +12,7 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from hockeystick._core import __version__
 from hockeystick._files import unfinished, write_whole
 from hockeystick.simulate.algorithms.algorithm import Algorithm
+from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -28,24 +30,46 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "identity"]
 
 MAGIC = b"hockeystick run 1\n"
+ADDRESSES = ("value", "gradient", "predict")  # in the problem's data; of one process
+PROBES = 4  # models, and records, at which a loss of the user's own is evaluated
 SECONDS = 30.0  # between two writings
 MOST_SHARE = 0.05  # of the time that writing may take
 
 
 def identity(algorithm: Algorithm, problem: Problem, **settings: Any) -> dict[str, str]:
     """Return what two runs must share to have the same bits, as texts that a message can show."""
-    content = hashlib.sha256()
-    for name, value in problem.data._asdict().items():
-        content.update(f"{name} {np.shape(value)}".encode())
-        content.update(np.ascontiguousarray(value).tobytes())
-    about = {"version": __version__, "algorithm": repr(algorithm), "problem": f"{problem!r}, {content.hexdigest()}"}
+    arrays = [value for name, value in problem.data._asdict().items() if name not in ADDRESSES]
+    if isinstance(problem.loss, Loss):
+        arrays += _values(problem.loss, problem)
+    about = {
+        "version": __version__,
+        "algorithm": repr(algorithm),
+        "problem": f"{problem!r}, {_digest(arrays)}",
+    }
     return about | {name: _text(value) for name, value in settings.items()}
+
+
+def _values(loss: Loss, problem: Problem) -> list[Any]:
+    """Return losses and gradients at some models and records: by these a loss of the user's own is known again, not by its code."""
+    rng = np.random.default_rng(0)
+    models = problem.initial() + rng.normal(size=(PROBES, problem.dimension))
+    records = range(0, problem.num_records, -(-problem.num_records // PROBES))
+    value, gradient, _ = loss.compiled
+    at = [(model, problem.data.features[i], problem.data.labels[i]) for model in models for i in records]
+    return [function(*one) for one in at for function in (value, gradient)]
+
+
+def _digest(arrays: Iterable[Any]) -> str:
+    content = hashlib.sha256()
+    for array in map(np.ascontiguousarray, arrays):
+        content.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+    return content.hexdigest()
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, np.ndarray):
         return str(value)
-    return f"shape {value.shape}, {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    return f"shape {value.shape}, {_digest([value])}"
 
 
 class Checkpoint:

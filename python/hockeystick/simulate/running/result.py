@@ -13,7 +13,7 @@ from hockeystick._checks import Array
 from hockeystick._files import unfinished, write_whole
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.problem.problem import CLASSIFIERS, Problem
+from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 
 __all__ = ["Result"]
@@ -60,11 +60,6 @@ class Result:
         """How many runs there are."""
         return len(self.last_iterates)
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether models predict classes, so that they have an accuracy."""
-        return self.problem.loss in CLASSIFIERS
-
     def loss(self, problem: Problem | None = None) -> Array:
         """Return the mean loss of every recorded model.
 
@@ -103,7 +98,7 @@ class Result:
         ValueError
             If the loss has no classes, or the problem's models have another dimension.
         """
-        if not self.has_classes:
+        if not self.problem.classifies:
             msg = f"accuracy is for classes, not for loss={self.problem.loss!r}"
             raise ValueError(msg)
         return self._evaluate(problem)[1]
@@ -116,7 +111,7 @@ class Result:
             msg = f"problem must have the loss {self.problem.loss!r} and the dimension {self.problem.dimension}, not {other.loss!r}, {other.dimension}"
             raise ValueError(msg)
         flat = self.models.reshape(-1, self.problem.dimension)
-        loss, correct = evaluate(other.data, flat, classes=self.has_classes)
+        loss, correct = evaluate(other.data, flat, classes=self.problem.classifies)
         shape = self.models.shape[:2]
         return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
 
