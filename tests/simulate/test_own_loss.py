@@ -21,12 +21,14 @@ SILOS = simulate.synthetic("logistic", sizes=[12, 18], num_features=3, seed=1)
 SGD = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=0.3, noise_std=0.2, records=simulate.FixedSize(5))
 
 
+@numba.njit(boundscheck=True)
 def logistic(model, features, label):
     """Return the logistic loss."""
     score = np.sum(model * features)
     return max(score, 0.0) + math.log1p(math.exp(-abs(score))) - label * score
 
 
+@numba.njit(boundscheck=True)
 def logistic_gradient(model, features, label):
     """Return its gradient."""
     return (1.0 / (1.0 + math.exp(-np.sum(model * features))) - label) * features
@@ -110,8 +112,8 @@ def test_a_loss_that_is_not_convex():
         ((logistic, logistic), TypeError, "gradient must return a vector of float64, not float64"),
         ((logistic, lambda w, x, y: x.astype(np.float32)), TypeError, "gradient must return a vector of float64"),  # noqa: ARG005
         ((logistic, lambda w, x, y: x.reshape(1, -1)), TypeError, "gradient must return a vector of float64"),  # noqa: ARG005
-        ((logistic, numba.njit(parallel=True)(logistic_gradient)), ValueError, "must not be compiled with parallel"),
-        ((logistic, numba.njit("f8[:](f8[:], f8[:], f8)")(logistic_gradient)), TypeError, "gradient must be a function that numba compiles"),
+        ((logistic, numba.njit(parallel=True)(logistic_gradient.py_func)), ValueError, "must not be compiled with parallel"),
+        ((logistic, numba.njit("f8[:](f8[:], f8[:], f8)")(logistic_gradient.py_func)), TypeError, "gradient must be a function that numba compiles"),
     ],
 )  # fmt: skip
 def test_functions_that_are_none(functions, error, match):
