@@ -73,8 +73,9 @@ class Training:
         whole = self.steps // self.num_batches
         lower = 0.0  # where not one epoch is whole, or more batches than `shuffled_batches_epsilon` takes
         if whole > 0 and self.num_batches <= MOST_STEPS:
-            shuffles = {"noise_multiplier": self.noise_multiplier, "num_batches": self.num_batches, "epochs": whole}
-            lower = shuffled_batches_epsilon(self.delta, **shuffles).lower
+            lower = shuffled_batches_epsilon(
+                self.delta, noise_multiplier=self.noise_multiplier, num_batches=self.num_batches, epochs=whole
+            ).lower
         found["shuffled"] = found["shuffled"]._replace(lower=lower, method="without amplification by the shuffle")
         return found
 
@@ -148,13 +149,13 @@ def privacy_statement(
     if batch_size > records:
         msg = f"batch_size must be at most the number of records ({records}), not {batch_size}"
         raise ValueError(msg)
-    if (epochs is None) == (steps is None):
+    if epochs is not None and steps is None:
+        number = steps_of(positive_scalar("epochs", epochs), records, batch_size)
+    elif steps is not None and epochs is None:
+        number = count_scalar("steps", steps)
+    else:
         msg = f"exactly one of epochs and steps must be given, not epochs={epochs} and steps={steps}"
         raise ValueError(msg)
-    if epochs is not None:
-        number = steps_of(positive_scalar("epochs", epochs), records, batch_size)
-    else:
-        number = count_scalar("steps", steps)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
 from hockeystick.simulate.running.rule import ACCELERATED, UpdateRule
+from hockeystick.simulate.running.views import View
 
 __all__ = ["AcceleratedMinibatchSGD", "MultistageMinibatchSGD"]
 
@@ -95,6 +96,10 @@ class AcceleratedMinibatchSGD(Algorithm):
             stage_scales=np.array([scale for _, scale in stages]),
             **(self.protocol._changes() if self.protocol else {}),
         )
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        views = super()._views(problem, rounds, index)
+        return {"shuffled_messages": views["messages"]} if self.protocol else views
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds

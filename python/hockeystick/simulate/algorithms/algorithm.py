@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import EveryRound, Participation, WithReplacement
 from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, UpdateRule
+from hockeystick.simulate.running.views import VIEWS, View, view_from
 
 __all__ = ["Algorithm"]
 
@@ -69,6 +70,8 @@ class Algorithm:
     noise_std: Noise = 0.0
     radius: float = math.inf
 
+    _view: ClassVar[View] = "messages"  # that `_guarantee` is about
+
     def __post_init__(self) -> None:
         """Check the settings that all algorithms share."""
         self._set("learning_rate", positive_scalar("learning_rate", self.learning_rate))
@@ -118,7 +121,9 @@ class Algorithm:
         }
         return UpdateRule(**(settings | changes))
 
-    def guarantee(self, problem: Problem, *, rounds: int, index: int | None = None) -> Guarantee:
+    def guarantee(
+        self, problem: Problem, *, rounds: int, index: int | None = None, released: View | None = None
+    ) -> Guarantee:
         """Return what is certified about a run of at most `rounds` rounds.
 
         Parameters
@@ -129,11 +134,14 @@ class Algorithm:
             How many rounds are planned, at least 1.
         index : int, optional
             The record whose guarantee is asked, by its number from 1, for `ProjectedNoisySGD`; by default all records.
+        released : {"messages", "shuffled_messages", "every_model", "last_model", "random_model"}, optional
+            What may be seen: what every client sends; the same, shuffled; the model after every round; after the last one; after a
+            uniformly random one (``random_stop=True``). By default what the algorithm is meant to release; `Guarantee.released` says what.
 
         Returns
         -------
         Guarantee
-            Epsilon after any number of rounds.
+            Epsilon after any number of rounds: the smallest of all that are proven for what may be seen, or for more.
 
         Raises
         ------
@@ -145,7 +153,10 @@ class Algorithm:
         refusal = self._refusal(problem)
         if refusal:
             raise NoGuaranteeError(refusal)
-        found = self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
+        if released is None:
+            found = self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
+        else:
+            found = view_from(choice("released", released, VIEWS), self._views(problem, rounds, index))
         return as_stated(found, problem)
 
     def _refusal(self, problem: Problem) -> str | None:
@@ -158,6 +169,12 @@ class Algorithm:
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         raise NotImplementedError
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        """Return what is proven for which views; guarantees of all records hold for each."""
+        if index is not None:
+            self._of_record(problem, rounds, index)  # says why there is none
+        return {self._view: lambda: self._guarantee(problem, rounds)}
 
     def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
         """Return what is certified for one record, where its step is known."""

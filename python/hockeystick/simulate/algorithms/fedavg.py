@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +29,7 @@ from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.last_averaged_model import SampledRounds, last_averaged_model
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
+from hockeystick.simulate.running.views import WORDS, View, smallest_of
 
 __all__ = ["NoisyFedAvg"]
 
@@ -141,17 +144,41 @@ class NoisyFedAvg(Algorithm):
 
     def _each_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing the averaged model of every round."""
-        if len(set(self._noises(problem))) > 1:
-            msg = "clients whose noise differs are not covered: noise_std must be one number"
-            raise NoGuaranteeError(msg)
-        noise = self._noises(problem)[0]
+        return averaged_models(
+            self.clients, problem.num_silos, self._moves(rounds), self._noise(problem), self._use(problem)
+        )
+
+    def _each_upload(self, problem: Problem, rounds: int) -> Guarantee:
+        """Return the guarantee of releasing what every client sends: a mean of one model, of a client that always takes part."""
+        alone = averaged_models(ALL, 1, self._moves(rounds), self._noise(problem), self._use(problem))
+        return dataclasses.replace(
+            alone, released=WORDS["messages"], source=f"{alone.source}; one client's own noise, in all rounds"
+        )
+
+    def _moves(self, rounds: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return by how much one client's model can move in each round, from the same start."""
         if self._poisson_batches() and self.clipping == "record":
             msg = (
                 'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
             )
             raise NoGuaranteeError(msg)
-        gamma = self.data_sensitivity(rounds, 1)
-        return averaged_models(self.clients, problem.num_silos, gamma, noise, self._use(problem))
+        return self.data_sensitivity(rounds, 1)
+
+    def _noise(self, problem: Problem) -> float:
+        """Return the deviation of every client's noise."""
+        if len(set(self._noises(problem))) > 1:
+            msg = "clients whose noise differs are not covered: noise_std must be one number"
+            raise NoGuaranteeError(msg)
+        return self._noises(problem)[0]
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        if index is not None:
+            self._of_record(problem, rounds, index)
+        return {
+            "last_model": lambda: self._guarantee(problem, rounds),
+            "every_model": lambda: self._each_model(problem, rounds),
+            "messages": lambda: self._each_upload(problem, rounds),
+        }
 
     def _poisson_batches(self) -> bool:
         """Tell whether a batch may be larger than its divisor: its mean gradient is then neither within V nor as smooth as each record's."""
@@ -166,14 +193,13 @@ class NoisyFedAvg(Algorithm):
         if not isinstance(self.clients, EveryRound):
             alike = self._sampled_rounds(problem, smoothness)
             return each if alike is None else last_averaged_model(each, alike, rounds)
-        return Guarantee(
+        hidden = Guarantee(
             "replace",
-            "the last model only",
-            f"federated.{'fedavg' if self._pull() is None else 'fedprox'}_gdp; or, if smaller: {each.source}",
-            lambda t, delta: min(
-                float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)), each.epsilon(t, delta)
-            ),
+            WORDS["last_model"],
+            f"federated.{'fedavg' if self._pull() is None else 'fedprox'}_gdp",
+            lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
         )
+        return smallest_of(WORDS["last_model"], [hidden, each])
 
     def _sampled_rounds(self, problem: Problem, smoothness: float) -> SampledRounds | None:
         """Return rounds of a fixed number of clients that are all alike, in deviations of their mean's noise, or None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import Cyclic, Shuffled
 from hockeystick.simulate.running.rule import TREE, UpdateRule
+from hockeystick.simulate.running.views import View
 
 __all__ = ["TreeFTRL"]
 
@@ -78,6 +80,8 @@ class TreeFTRL(Algorithm):
             tree_noise=self._noises(problem)[0],
             tree_rounds=parts if self.restart else rounds,
         )
+
+    _view: ClassVar[View] = "every_model"
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         parts = problem.num_records // self.records.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
+from hockeystick.simulate.running.views import View
 
 __all__ = ["NoisyMinibatchSGD"]
 
@@ -99,6 +101,14 @@ class NoisyMinibatchSGD(Algorithm):
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         decay = 1.0 - self.strong_convexity * self.learning_rate
         return self._plain_rule(problem, rounds, self.clients, self.records, release=MEAN, mean_decay=decay)
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        if index is not None:
+            self._of_record(problem, rounds, index)
+        views: dict[View, Callable[[], Guarantee]] = {"messages": lambda: self._each_message(problem, self.records)}
+        if self.shuffled:
+            views["shuffled_messages"] = lambda: self._guarantee(problem, rounds)
+        return views
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds

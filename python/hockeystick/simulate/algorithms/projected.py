@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, 
 from hockeystick.simulate.running.last_model import by_later_rounds, never_zero, smallest_epsilon
 from hockeystick.simulate.running.participation import Cyclic
 from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
+from hockeystick.simulate.running.views import View
 
 __all__ = ["ProjectedNoisySGD"]
 
@@ -83,18 +85,34 @@ class ProjectedNoisySGD(Algorithm):
         )
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        if self.random_stop and rounds <= problem.num_records:
+            self._mechanism(problem)
+            return self._one_model(problem, rounds, None)
+        return self._every_model(problem)
+
+    def _mechanism(self, problem: Problem) -> Mechanism:
+        """Return what a step leaks."""
         multiplier = self._noises(problem)[0] / self.clip_norm
-        mechanism: Mechanism = Gaussian(multiplier)
         if self.noise == "laplace":
             _check_numbers(problem)
-            mechanism = Laplace(multiplier)
-        if self.random_stop and rounds <= problem.num_records:
-            return self._one_model(problem, rounds, None)
+            return Laplace(multiplier)
+        return Gaussian(multiplier)
+
+    def _every_model(self, problem: Problem) -> Guarantee:
         return by_composition(
-            [("replace", mechanism, lambda t: -(-t // problem.num_records))],
+            [("replace", self._mechanism(problem), lambda t: -(-t // problem.num_records))],
             "all models, for the record that loses most",
             "Accountant; each record is used once in a pass (last_iterate.best for what later rounds hide)",
         )
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        one: View = "random_model" if self.random_stop else "last_model"
+        views: dict[View, Callable[[], Guarantee]] = {}
+        if index is not None:
+            views[one] = lambda: self._of_record(problem, rounds, index)
+        elif self.random_stop and rounds <= problem.num_records:
+            views[one] = lambda: self._one_model(problem, rounds, None)
+        return views | {"every_model": lambda: self._every_model(problem)}
 
     def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
         index = count_scalar("index", index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick.isrl import vector_sum_epsilon
@@ -14,6 +14,7 @@ from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import FixedSize, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
+from hockeystick.simulate.running.views import View
 
 __all__ = ["BinomialNoise", "ShuffledMinibatchSGD"]
 
@@ -155,6 +156,8 @@ class ShuffledMinibatchSGD(Algorithm):
     def _refusal(self, problem: Problem) -> str | None:
         del problem
         return None
+
+    _view: ClassVar[View] = "shuffled_messages"
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds

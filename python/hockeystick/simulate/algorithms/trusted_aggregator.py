@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,7 @@ from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.last_model import at_random_stop, last_rounds, running_sums, smallest_epsilon
 from hockeystick.simulate.running.participation import Shuffled
 from hockeystick.simulate.running.rule import LAST, STOPPED, UpdateRule
+from hockeystick.simulate.running.views import WORDS, View
 
 __all__ = ["TrustedAggregator"]
 
@@ -137,6 +139,28 @@ class TrustedAggregator(Algorithm):
             f"federated.best with loss={loss!r}",
             lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
         )
+
+    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+        if index is not None:
+            self._of_record(problem, rounds, index)
+        one: View = "random_model" if self.random_stop else "last_model"
+        return {
+            one: lambda: self._guarantee(problem, rounds),
+            "every_model": lambda: self._every_model(problem, rounds),
+        }
+
+    def _every_model(self, problem: Problem, rounds: int) -> Guarantee:
+        """Return the guarantee of releasing all models: who is in which batch might be known, and a user is in one."""
+        noise = min(self._noises(problem))
+        if self.noise_factors:
+            noise *= float(self._factors("noise_factors", rounds).min())
+        step = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
+
+        def epsilon(t: int, delta: float) -> float:
+            share = t * self.batch_size / problem.num_silos
+            return smallest_epsilon(lambda eps: share * float(step.delta(eps)), delta)
+
+        return Guarantee("replace", WORDS["every_model"], "Accountant; each user takes part once", epsilon)
 
     def _by_rounds(self, problem: Problem, rounds: int, *, convex: bool) -> Guarantee:
         """Return the guarantee of Theorem 2 with schedules, or of Corollary 3."""

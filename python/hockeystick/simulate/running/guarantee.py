@@ -30,6 +30,8 @@ class Guarantee:
         What an adversary may see.
     source : str
         The function that certifies, with what it assumes here.
+    parts : tuple of Guarantee
+        If several guarantees apply, each of them; epsilon is the smallest of theirs.
     """
 
     adjacency: Adjacency
@@ -37,6 +39,7 @@ class Guarantee:
     source: str
     _epsilon: Callable[[int, float], float] = field(repr=False)
     _accounts: Sequence[Account] = field(default=(), repr=False)
+    parts: tuple[Guarantee, ...] = field(default=(), repr=False)
 
     def epsilon(self, rounds: int, delta: float) -> float:
         """Return the certified upper end of epsilon at `delta` after some rounds; 0 after none.
@@ -56,6 +59,24 @@ class Guarantee:
         rounds = count_scalar("rounds", rounds, 0)
         delta = scalar("delta", delta, lambda x: 0 <= x < 1, "lie in [0, 1)")
         return self._epsilon(rounds, delta) if rounds else 0.0
+
+    def bounds(self, rounds: int, delta: float) -> dict[str, float]:
+        """Return the epsilon of every guarantee that applies, the smallest first.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 0.
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        dict of str to float
+            Upper bounds by the function that certifies.
+        """
+        found = {part.source: part.epsilon(rounds, delta) for part in self.parts or (self,)}
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def accountant(self, rounds: int, delta: float) -> Accountant | None:
         """Return what the silo that loses most has spent after some rounds, or None for a bound of hidden states.

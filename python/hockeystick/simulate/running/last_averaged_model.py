@@ -10,6 +10,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.running.averaged_models import FixedMean
 from hockeystick.simulate.running.guarantee import Guarantee
+from hockeystick.simulate.running.views import WORDS, smallest_of
 
 __all__ = ["LARGEST_EXPONENT", "SampledRounds", "last_averaged_model"]
 
@@ -78,9 +79,5 @@ def last_averaged_model(each: Guarantee, alike: SampledRounds, rounds: int) -> G
     """Return the guarantee of the last model, or that of each round's if it is likely to be the smaller one after all rounds."""
     if alike.split(rounds) is None:
         return each
-    return Guarantee(
-        "replace",
-        "the last model only",
-        f"Accountant; the last rounds, sampled, and a Gaussian mechanism for those before; or, if smaller: {each.source}",
-        lambda t, delta: min(each.epsilon(t, delta), alike.epsilon(t, delta)),
-    )
+    source = "Accountant; the last rounds, sampled, and a Gaussian mechanism for those before"
+    return smallest_of(WORDS["last_model"], [Guarantee("replace", WORDS["last_model"], source, alike.epsilon), each])

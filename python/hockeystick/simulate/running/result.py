@@ -15,6 +15,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
+from hockeystick.simulate.running.views import View
 
 __all__ = ["Result"]
 
@@ -115,13 +116,15 @@ class Result:
         shape = self.models.shape[:2]
         return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
 
-    def guarantee(self, *, index: int | None = None) -> Guarantee:
+    def guarantee(self, *, index: int | None = None, released: View | None = None) -> Guarantee:
         """Return what is certified about these runs, each for itself.
 
         Parameters
         ----------
         index : int, optional
             The record whose guarantee is asked, as in `Algorithm.guarantee`.
+        released : str, optional
+            What may be seen, as in `Algorithm.guarantee`.
 
         Returns
         -------
@@ -133,9 +136,9 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        return self.algorithm.guarantee(self.problem, rounds=self.planned, index=index)
+        return self.algorithm.guarantee(self.problem, rounds=self.planned, index=index, released=released)
 
-    def epsilon(self, delta: float, *, index: int | None = None) -> Array:
+    def epsilon(self, delta: float, *, index: int | None = None, released: View | None = None) -> Array:
         """Return the certified epsilon of one run after every recorded round.
 
         Parameters
@@ -144,6 +147,8 @@ class Result:
             In [0, 1).
         index : int, optional
             The record whose epsilon is asked, as in `Algorithm.guarantee`.
+        released : str, optional
+            What may be seen, as in `Algorithm.guarantee`.
 
         Returns
         -------
@@ -155,7 +160,7 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        guarantee = self.guarantee(index=index)
+        guarantee = self.guarantee(index=index, released=released)
         return np.array([guarantee.epsilon(int(t), delta) for t in self.recorded])
 
     def accountant(self, delta: float) -> Accountant | None:

@@ -1,0 +1,100 @@
+"""What may be seen is an argument: each guarantee covers what can be computed from what it covers, and the smallest counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+import hockeystick as hs
+from hockeystick import simulate
+from hockeystick.simulate.running.views import FROM, VIEWS
+
+FEATURES = [[0.6 * math.cos(k), 0.6 * math.sin(k)] for k in range(24)]
+SILOS = simulate.Problem("logistic", FEATURES, [k % 2 for k in range(24)], sizes=[6] * 4, feature_bound=1.0)
+POOLED = SILOS.pooled()
+FEDAVG = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=3, clip_norm=0.5, noise_std=0.4)
+AGGREGATOR = simulate.TrustedAggregator(learning_rate=0.5, clip_norm=1.0, noise_std=1.5, batch_size=2, radius=1.0)
+PROJECTED = simulate.ProjectedNoisySGD(learning_rate=0.5, clip_norm=1.0, noise_std=2.0, radius=1.0)
+SHUFFLED = simulate.NoisyMinibatchSGD(
+    learning_rate=0.5, clip_norm=1.0, noise_std=0.4, records=simulate.FixedSize(2), shuffled=True
+)
+CASES = {
+    "fedavg": (FEDAVG, SILOS, ("messages", "every_model", "last_model")),
+    "aggregator": (AGGREGATOR, SILOS, ("every_model", "last_model")),
+    "projected": (PROJECTED, POOLED, ("every_model", "last_model")),
+    "shuffled": (SHUFFLED, SILOS, ("messages", "shuffled_messages", "every_model", "last_model")),
+}
+
+
+def test_views_are_ordered():
+    """What is computed from a view is computed from all that the view is computed from."""
+    for view in VIEWS:
+        assert FROM[view][0] == view
+        for source in FROM[view]:
+            assert set(FROM[source]) <= set(FROM[view])
+
+
+@pytest.mark.parametrize(("algorithm", "problem", "views"), CASES.values(), ids=CASES)
+def test_who_sees_less_learns_no_more(algorithm, problem, views):
+    """Epsilon does not rise from a view to what can be computed from it, at any number of rounds."""
+    for rounds in (1, 2):
+        for delta in (1e-3, 1e-6):
+            found = [algorithm.guarantee(problem, rounds=2, released=view).epsilon(rounds, delta) for view in views]
+            assert all(more >= less for more, less in itertools.pairwise(found)), found
+
+
+def test_the_smallest_counts_and_all_are_shown():
+    """Epsilon is the smallest of the bounds by name, and that is the first."""
+    guarantee = FEDAVG.guarantee(SILOS, rounds=40, released="last_model")
+    bounds = guarantee.bounds(40, 1e-5)
+    assert len(bounds) >= 2
+    assert list(bounds.values()) == sorted(bounds.values())
+    assert guarantee.epsilon(40, 1e-5) == min(bounds.values())
+    assert any(name.startswith("federated.fedavg_gdp") for name in bounds)
+
+
+def test_messages_of_fedavg():
+    """A client's own messages: one Gaussian mechanism a round, of shift 2 V K eta over the noise, for the record replaced."""
+    shift = 2 * 0.5 * 3 * 0.1 / 0.4
+    for rounds in (1, 7):
+        found = FEDAVG.guarantee(SILOS, rounds=7, released="messages").epsilon(rounds, 1e-5)
+        assert found == pytest.approx(hs.gdp_epsilon(shift * math.sqrt(rounds), 1e-5), rel=1e-9)
+
+
+def test_every_model_of_the_aggregator():
+    """All models: a user is in one round of a random partition, so delta is that of one mean, times the share of users so far."""
+    guarantee = AGGREGATOR.guarantee(SILOS, rounds=2, released="every_model")
+    epsilon = guarantee.epsilon(1, 1e-4)
+    one = hs.gdp_delta(2.0 / (1.5 * math.sqrt(2.0)), epsilon)
+    assert 0.5 * one <= 1e-4
+    assert 0.5 * hs.gdp_delta(2.0 / (1.5 * math.sqrt(2.0)), epsilon * (1 - 1e-6)) >= 1e-4 * (1 - 1e-4)
+
+
+def test_one_record_of_projected_sgd():
+    """One record and the last model: at most what all models show of it, and epsilon of a record before its round is 0."""
+    every = PROJECTED.guarantee(POOLED, rounds=10, released="every_model").epsilon(10, 1e-5)
+    one = PROJECTED.guarantee(POOLED, rounds=10, index=3, released="last_model")
+    assert one.epsilon(10, 1e-5) <= every
+    assert PROJECTED.guarantee(POOLED, rounds=10, index=3, released="every_model").epsilon(10, 1e-5) == every
+
+
+def test_what_is_not_proven_is_refused():
+    """A view that is larger than any that a proof covers, and a word that is none."""
+    tree = simulate.TreeFTRL(learning_rate=0.1, clip_norm=1.0, noise_std=1.0, records=simulate.Cyclic(4), restart=True)
+    with pytest.raises(
+        simulate.NoGuaranteeError, match="nothing is certified for released='messages', only for 'every_model'"
+    ):
+        tree.guarantee(POOLED, rounds=3, released="messages")
+    with pytest.raises(ValueError, match="released must be one of"):
+        FEDAVG.guarantee(SILOS, rounds=3, released="all")
+
+
+def test_results_take_the_view():
+    """`Result` passes the view on."""
+    pytest.importorskip("numba")
+    result = simulate.run(FEDAVG, SILOS, rounds=3, seed=1, record_every=1)
+    for view in ("messages", "every_model", "last_model"):
+        expected = [FEDAVG.guarantee(SILOS, rounds=3, released=view).epsilon(t, 1e-5) for t in (1, 2, 3)]
+        assert result.epsilon(1e-5, released=view).tolist() == expected
