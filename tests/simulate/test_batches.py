@@ -68,6 +68,29 @@ def test_batches_are_numpys(loss, features):
     np.testing.assert_allclose(result.models[-1, 0], w, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("features", [7, 8, 13, 64])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_softmax_is_numpys(classes, features):
+    """A round of full batches, clipped record by record is NumPy's to 1e-12."""
+    rng = np.random.default_rng(classes)
+    x = rng.normal(size=(sum(SIZES), features)) * rng.uniform(0, 3 / math.sqrt(features), size=(sum(SIZES), 1))
+    y = np.arange(sum(SIZES)) % classes
+    silos = simulate.Problem("softmax", x, y * 1.0, SIZES, num_classes=classes)
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=0.3, local_steps=1, clip_norm=0.7, noise_std=0.0, clipping="record", records=simulate.EveryRound()
+    )
+    start = rng.normal(size=(classes, features))
+    logits = x @ start.T
+    errors = np.exp(logits - logits.max(axis=1, keepdims=True))
+    errors = errors / errors.sum(axis=1, keepdims=True) - np.eye(classes)[y]
+    gradients = errors[:, :, np.newaxis] * x[:, np.newaxis, :]
+    gradients *= np.minimum(1, 0.7 / np.linalg.norm(gradients, axis=(1, 2)))[:, np.newaxis, np.newaxis]
+    means = [gradients[a:b].mean(axis=0) for a, b in pairwise(np.cumsum([0, *SIZES]))]
+    result = simulate.run(algorithm, silos, rounds=1, seed=1, initial=start.ravel(), num_threads=1)
+    expected = (start - 0.3 * np.mean(means, axis=0)).ravel()
+    np.testing.assert_allclose(result.models[-1, 0], expected, rtol=1e-12, atol=1e-13)
+
+
 @pytest.mark.parametrize("features", [7, 50])
 def test_products_change_no_bit(features, monkeypatch):
     """Neither threads, nor how often is recorded, nor how runs are split into calls."""

@@ -130,3 +130,53 @@ def add_linear(data, w, client, rows, count, weight, clip_norm, scores, out):
         for k in range(count - first, last - first):
             factors[k] = 0.0
         _add_products(few, factors, data.features, mine, out)
+
+
+@contracted
+def _probabilities(logits, outputs, top, totals):
+    """Turn the logits of eight records, class by class, into probabilities."""
+    for k in range(top.size):
+        top[k], totals[k] = logits[k], 0.0
+    for c in range(1, outputs):
+        for k in range(top.size):
+            top[k] = max(top[k], logits[c * LANES + k])
+    for c in range(outputs):
+        for k in range(top.size):
+            logits[c * LANES + k] = exponential(logits[c * LANES + k] - top[k])
+            totals[k] += logits[c * LANES + k]
+    for c in range(outputs):
+        for k in range(top.size):
+            logits[c * LANES + k] /= totals[k]
+
+
+@inlined
+def _clip_errors(logits, outputs, norms, rows, count, factor, weight, clip_norm):
+    """Turn the errors of eight records into what these are multiplied by, those from number `count` on into 0."""
+    for k in range(rows.size):
+        square = 0.0
+        for c in range(outputs):
+            square += logits[c * LANES + k] ** 2
+        norm = abs(factor) * math.sqrt(square) * norms[rows[k]]
+        kept = k < count and (math.isfinite(norm) or clip_norm == math.inf)
+        left = factor * (weight * (clip_norm / norm if norm > clip_norm else 1.0))
+        for c in range(outputs):
+            logits[c * LANES + k] = logits[c * LANES + k] * left if kept else 0.0
+
+
+@inlined
+def add_softmax(data, w, client, rows, count, weight, clip_norm, room, out):
+    """Add the clipped gradients of the first `count` of a silo's rows; `room` is for eight times two more numbers than there are classes."""
+    for k in range(count):
+        rows[k] += data.offsets[client]
+    outputs, size = data.outputs, data.features.shape[1]
+    top, totals = room[outputs * LANES : (outputs + 1) * LANES], room[(outputs + 1) * LANES : (outputs + 2) * LANES]
+    for first in range(0, _fill(count, rows), LANES):
+        mine = rows[first : first + LANES]
+        for c in range(outputs):
+            dot_eight(data.features, mine, w[c * size : (c + 1) * size], room[c * LANES : (c + 1) * LANES])
+        _probabilities(room, outputs, top, totals)
+        for k in range(LANES):
+            room[int(data.labels[mine[k]]) * LANES + k] -= 1.0
+        _clip_errors(room, outputs, data.norms, mine, count - first, data.factors[client], weight, clip_norm)
+        for c in range(outputs):
+            add_eight(room[c * LANES : (c + 1) * LANES], data.features, mine, out[c * size : (c + 1) * size])

@@ -26,6 +26,7 @@ class Work(NamedTuple):
     record: np.ndarray
     message: np.ndarray
     factors: np.ndarray  # of the records in a batch
+    errors: np.ndarray  # of the logits of eight records
 
 
 @kernel
@@ -39,7 +40,7 @@ def room(data, rule, dimension):
         largest = max(largest, data.offsets[i + 1] - data.offsets[i])
         most = max(most, rule.record_sizes[i])
     most = max(most, largest) + LANES  # products take eight records at once
-    return largest + most, data.hidden + data.outputs + 3 * dimension + most, largest, most
+    return largest + most, data.hidden + data.outputs + 3 * dimension + most + LANES * (data.outputs + 2), largest, most
 
 
 @inlined
@@ -52,8 +53,9 @@ def workspace(data, rule, dimension, words, integers, floats):
         order[i] = i
     gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
     message = floats[2 * dimension : 3 * dimension]
-    factors, units = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
-    return Work(words, integers[largest:], order, units, gradient, record, message, factors)
+    factors, rest = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
+    units, errors = rest[: data.hidden + data.outputs], rest[data.hidden + data.outputs :]
+    return Work(words, integers[largest:], order, units, gradient, record, message, factors, errors)
 
 
 @inlined
@@ -152,6 +154,8 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
         out[j] = 0.0
     if batches.is_linear(data.kind) and rule.protocol_levels == 0:
         batches.add_linear(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.factors, out)
+    elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
+        batches.add_softmax(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.errors, out)
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
