@@ -24,9 +24,15 @@ def problem(loss: Any, features: int) -> simulate.Problem:
     """Return silos of all sizes; records of norm 0 to 3, whose gradients are clipped in part."""
     rng = np.random.default_rng(features)
     x = rng.normal(size=(sum(SIZES), features)) * rng.uniform(0, 3 / math.sqrt(features), size=(sum(SIZES), 1))
-    y = rng.integers(0, 2, sum(SIZES)) * 1.0 if loss in {"logistic", "hinge"} else rng.normal(size=sum(SIZES))
-    envelope = {"curvature": 1.7, "feature_bound": 30.0} if loss in {"hinge", "absolute"} else {}
-    return simulate.Problem(loss, x, y, SIZES, **envelope)
+    y = (
+        rng.integers(0, 2, sum(SIZES)) * 1.0
+        if loss in {"logistic", "hinge", "softmax"}
+        else rng.normal(size=sum(SIZES))
+    )
+    settings: dict[str, Any] = {"num_classes": 2} if loss == "softmax" else {}
+    if loss in {"hinge", "absolute"}:
+        settings = {"curvature": 1.7, "feature_bound": 30.0}
+    return simulate.Problem(loss, x, y, SIZES, **settings)
 
 
 def slopes(loss: str, scores: np.ndarray, y: np.ndarray, curvature: float) -> np.ndarray:
@@ -91,10 +97,10 @@ def test_softmax_is_numpys(classes, features):
     np.testing.assert_allclose(result.models[-1, 0], expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("features", [7, 50])
-def test_products_change_no_bit(features, monkeypatch):
+@pytest.mark.parametrize(("loss", "features"), [("logistic", 7), ("logistic", 50), ("hinge", 50), ("softmax", 50)])
+def test_products_change_no_bit(loss, features, monkeypatch):
     """Neither threads, nor how often is recorded, nor how runs are split into calls."""
-    silos = problem("logistic", features)
+    silos = problem(loss, features)
     algorithm = simulate.NoisyFedAvg(
         learning_rate=0.3, local_steps=2, clip_norm=0.7, noise_std=0.2, clipping="record", records=simulate.Poisson(0.4)
     )
