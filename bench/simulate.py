@@ -1,7 +1,9 @@
 """Measure the simulator beside NumPy and torch, and print the ratios with the goals: python bench/simulate.py [--json FILE].
 
-All take turns in one process. Logistic regression with 50 features, 20 clients, batches of 32 drawn without replacement, gradients
-clipped record by record, 10 local steps a round: seconds per local step of a client. torch is left out if it is not installed.
+All take turns in one process, on one thread: set OPENBLAS_NUM_THREADS=1. Logistic regression with 50 features, 20 clients, batches of 32
+drawn without replacement, gradients clipped record by record, 10 local steps a round: seconds of a client's local step. Batched NumPy takes
+the products of all clients, and of all runs, at once, by matmul or by einsum, whichever is quicker. With full batches, clients have 20
+records each and there are 100, so that nothing is drawn. torch is left out if it is not installed. `roofline.py` says what a core can do.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import roofline
 
 from hockeystick import simulate
 
@@ -30,6 +34,11 @@ ALGORITHM = simulate.NoisyFedAvg(
     noise_std=NOISE,
     records=simulate.FixedSize(BATCH),
     clipping="record",
+)
+FULL_CLIENTS, FULL_SIZE, RUNS = 100, 20, 20
+FULL_PROBLEM = simulate.synthetic("logistic", sizes=[FULL_SIZE] * FULL_CLIENTS, num_features=FEATURES, seed=1)
+FULL_ALGORITHM = simulate.NoisyFedAvg(
+    learning_rate=RATE, local_steps=LOCAL, clip_norm=1.0, noise_std=NOISE, clipping="record"
 )
 START = (
     "from hockeystick import simulate; simulate.run({algorithm}, simulate.Problem('linear', [[1.0]]), rounds=2, seed=1)"
@@ -58,6 +67,52 @@ def numpy_loop(rounds: int) -> None:
         w = np.mean(models, axis=0)
 
 
+def full(rounds: int, runs: int = 1) -> None:
+    simulate.run(FULL_ALGORITHM, FULL_PROBLEM, rounds=rounds, seed=1, num_runs=runs, num_threads=1)
+
+
+def by_matmul(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the scores of records (clients, records, features) in the models (clients, features, runs)."""
+    return x @ v
+
+
+def by_einsum(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the same by einsum."""
+    return np.einsum("cnd,cdr->cnr", x, v)
+
+
+def batched_step(x: np.ndarray, y: np.ndarray, norms: np.ndarray, v: np.ndarray, products: Any) -> None:
+    """Move the models of all clients and runs; a gradient's norm is |slope| |x|, as in ours."""
+    slopes = 1 / (1 + np.exp(-products(x, v))) - y[..., np.newaxis]
+    slopes *= np.minimum(1.0, 1.0 / np.maximum(np.abs(slopes) * norms[..., np.newaxis], 1e-300))
+    v -= RATE / x.shape[1] * products(x.swapaxes(1, 2), slopes)
+
+
+def numpy_batched(rounds: int, products: Any) -> None:
+    """Run the drawn batches of all clients at once."""
+    data, rng = PROBLEM.data, np.random.default_rng(1)
+    w, first = np.zeros(FEATURES), np.arange(CLIENTS)[:, np.newaxis] * SIZE
+    for _ in range(rounds):
+        v = np.repeat(w[np.newaxis, :, np.newaxis], CLIENTS, axis=0)
+        for _ in range(LOCAL):
+            batch = first + np.argpartition(rng.random((CLIENTS, SIZE)), BATCH, axis=1)[:, :BATCH]
+            batched_step(data.features[batch], data.labels[batch], data.norms[batch], v, products)
+        w = np.mean(v[..., 0] + NOISE * rng.normal(size=(CLIENTS, FEATURES)), axis=0)
+
+
+def numpy_full(rounds: int, runs: int, products: Any) -> None:
+    """Run the full batches of all clients and runs at once."""
+    data, rng = FULL_PROBLEM.data, np.random.default_rng(1)
+    x = data.features.reshape(FULL_CLIENTS, FULL_SIZE, FEATURES)
+    y, norms = (each.reshape(FULL_CLIENTS, FULL_SIZE) for each in (data.labels, data.norms))
+    w = np.zeros((FEATURES, runs))
+    for _ in range(rounds):
+        v = np.repeat(w[np.newaxis], FULL_CLIENTS, axis=0)
+        for _ in range(LOCAL):
+            batched_step(x, y, norms, v, products)
+        w = np.mean(v + NOISE * rng.normal(size=v.shape), axis=0)
+
+
 def torch_loop(rounds: int) -> None:
     """Run the same algorithm in torch on the CPU, with the gradients of all records of a batch at once."""
     import torch  # noqa: PLC0415 - left out if it is not installed
@@ -79,17 +134,35 @@ def torch_loop(rounds: int) -> None:
         w = torch.stack(models).mean(dim=0)
 
 
-def best(calls: dict[str, tuple[Callable[[int], Any], int]], repeats: int) -> dict[str, float]:
+def best(calls: dict[str, tuple[Callable[[int], Any], int, int]], repeats: int) -> dict[str, float]:
     """Return the least seconds of processor time per local step of each, taking turns, after one round to warm up."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for call, _ in calls.values():
+    for call, _, _ in calls.values():
         call(1)
     for _ in range(repeats):
-        for name, (call, rounds) in calls.items():
+        for name, (call, rounds, steps) in calls.items():
             start = time.process_time()  # all run on one thread; the machine may be shared
             call(rounds)
-            seconds[name].append((time.process_time() - start) / (rounds * CLIENTS * LOCAL))
+            seconds[name].append((time.process_time() - start) / (rounds * steps))
     return {name: min(times) for name, times in seconds.items()}
+
+
+def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
+    """Return what is timed: a call, its rounds, and the local steps of a round."""
+    drawn, whole = CLIENTS * LOCAL, FULL_CLIENTS * LOCAL
+    calls: dict[str, tuple[Callable[[int], Any], int, int]] = {
+        "ours": (ours, 50, drawn),
+        "numpy": (numpy_loop, 5, drawn),
+        "full": (full, 10, whole),
+        "full, runs": (partial(full, runs=RUNS), 2, whole * RUNS),
+    }
+    for name, products in (("matmul", by_matmul), ("einsum", by_einsum)):
+        calls[f"{name}"] = (partial(numpy_batched, products=products), 5, drawn)
+        calls[f"{name}, full"] = (partial(numpy_full, runs=1, products=products), 5, whole)
+        calls[f"{name}, full, runs"] = (partial(numpy_full, runs=RUNS, products=products), 1, whole * RUNS)
+    if importlib.util.find_spec("torch"):
+        calls["torch"] = (torch_loop, 5, drawn)
+    return calls
 
 
 def runs_in_parallel(repeats: int) -> float:
@@ -103,6 +176,11 @@ def runs_in_parallel(repeats: int) -> float:
             each.append(time.perf_counter() - start)
         times.append(min(each))
     return times[0] / times[1]
+
+
+def share_of_peak() -> float:
+    """Return the operations of a large batch gradient over those that the clock allows."""
+    return roofline.gradient_rate(256, 500) / roofline.peak()[0]
 
 
 def chains() -> float:
@@ -129,16 +207,20 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    calls: dict[str, tuple[Callable[[int], Any], int]] = {"ours": (ours, 50), "numpy": (numpy_loop, 5)}
-    if importlib.util.find_spec("torch"):
-        calls["torch"] = (torch_loop, 5)
-    steps = best(calls, 4 * arguments.repeats)
+    steps = best(contenders(), 4 * arguments.repeats)
+    batched, full_batched, runs_batched = (
+        min(steps[f"matmul{kind}"], steps[f"einsum{kind}"]) for kind in ("", ", full", ", full, runs")
+    )
     second_start()
     rows = [
         ("microseconds per client step, one thread", 1e6 * steps["ours"], None),
         ("NumPy loop / ours", steps["numpy"] / steps["ours"], 20),
+        ("batched NumPy / ours", batched / steps["ours"], 3),
+        ("batched NumPy / ours, full batches of 20", full_batched / steps["full"], 3),
+        ("batched NumPy / ours, full batches, 20 runs", runs_batched / steps["full, runs"], 3),
         ("torch / ours", steps["torch"] / steps["ours"] if "torch" in steps else None, 10),
-        ("speed-up of two threads, 2000 runs (efficiency 60 %)", runs_in_parallel(arguments.repeats), 1.2),
+        ("speed-up of two threads, 2000 runs", runs_in_parallel(arguments.repeats), 1.8),
+        ("share of the peak, 256 records of 500 features", share_of_peak(), 0.25),
         ("seconds for 10^5 scalar chains of 1000 rounds (at most)", chains(), 10),
         ("seconds of a second process (at most)", min(second_start() for _ in range(3)), 2),
     ]

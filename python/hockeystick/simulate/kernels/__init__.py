@@ -15,7 +15,7 @@ except ImportError as error:
     message = "the simulator needs numba: pip install 'hockeystick[simulate]'"
     raise ImportError(message) from error
 
-__all__ = ["inlined", "intrinsic", "kernel", "reassociated"]
+__all__ = ["contracted", "inlined", "intrinsic", "kernel", "reassociated"]
 
 # Division by zero is inf, as in NumPy; other threads run meanwhile.
 kernel: Any = numba.njit(cache=True, error_model="numpy", nogil=True)
@@ -25,4 +25,6 @@ inlined: Any = numba.njit(cache=True, error_model="numpy", forceinline=True)
 reassociated: Any = numba.njit(
     cache=True, error_model="numpy", forceinline=True, fastmath={"reassoc", "contract", "nsz"}
 )
+# For arithmetic in which a product and a sum may be one instruction, but nothing changes places.
+contracted: Any = numba.njit(cache=True, error_model="numpy", forceinline=True, fastmath={"contract"})
 intrinsic: Any = numba.extending.intrinsic

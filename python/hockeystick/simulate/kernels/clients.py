@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick.simulate.kernels import inlined, kernel, losses, samplers, streams
+from hockeystick.simulate.kernels import batches, inlined, kernel, losses, samplers, streams
+from hockeystick.simulate.kernels.vectors import LANES
 from hockeystick.simulate.kernels.views import borrow
 from hockeystick.simulate.running.rule import LAPLACE
 
@@ -25,6 +26,7 @@ class Work(NamedTuple):
     record: np.ndarray
     message: np.ndarray
     factors: np.ndarray  # of the records in a batch
+    errors: np.ndarray  # of the logits of eight records
 
 
 @kernel
@@ -37,8 +39,8 @@ def room(data, rule, dimension):
     for i in range(data.offsets.size - 1):
         largest = max(largest, data.offsets[i + 1] - data.offsets[i])
         most = max(most, rule.record_sizes[i])
-    most = max(most, largest)
-    return largest + most, data.hidden + data.outputs + 3 * dimension + most, largest, most
+    most = max(most, largest) + LANES  # products take eight records at once
+    return largest + most, data.hidden + data.outputs + 3 * dimension + most + LANES * (data.outputs + 2), largest, most
 
 
 @inlined
@@ -51,8 +53,9 @@ def workspace(data, rule, dimension, words, integers, floats):
         order[i] = i
     gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
     message = floats[2 * dimension : 3 * dimension]
-    factors, units = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
-    return Work(words, integers[largest:], order, units, gradient, record, message, factors)
+    factors, rest = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
+    units, errors = rest[: data.hidden + data.outputs], rest[data.hidden + data.outputs :]
+    return Work(words, integers[largest:], order, units, gradient, record, message, factors, errors)
 
 
 @inlined
@@ -110,25 +113,6 @@ def encode_vector(stream, vector, bound, levels, bits, rate):
         vector[j] = encode(stream, vector[j] + bound, 2.0 * bound, levels, bits, rate) - bound
 
 
-@inlined
-def _add_linear(kind, features, labels, norms, w, first, chosen, weight, clip_norm, factors, out):
-    """Add the clipped gradients of records in which the loss is linear, without writing each down: a pass for each kind of work."""
-    for k in range(chosen.size):
-        factors[k] = losses.dot(features[first + chosen[k]], w)
-    for k in range(chosen.size):
-        factor = losses.slope(kind, factors[k], labels[first + chosen[k]])
-        norm = abs(factor) * norms[first + chosen[k]]
-        kept = math.isfinite(norm) or clip_norm == math.inf  # otherwise 0, as in `clip`
-        factors[k] = factor * (weight * clipping(norm, clip_norm)) if kept else 0.0
-    fours = chosen.size - chosen.size % 4
-    for k in range(0, fours, 4):
-        a, b = features[first + chosen[k]], features[first + chosen[k + 1]]
-        c, d = features[first + chosen[k + 2]], features[first + chosen[k + 3]]
-        losses.add_four(factors[k : k + 4], a, b, c, d, out)
-    for k in range(fours, chosen.size):
-        losses.add(factors[k], features[first + chosen[k]], out)
-
-
 @kernel
 def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out):
     """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol."""
@@ -168,20 +152,10 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     chosen = work.chosen[:count]
     for j in range(out.size):
         out[j] = 0.0
-    if data.kind <= losses.LINEAR_IN_RECORD and rule.protocol_levels == 0 and data.factors[client] == 1.0:
-        _add_linear(
-            data.kind,
-            data.features,
-            data.labels,
-            data.norms,
-            w,
-            first,
-            chosen,
-            1.0 / expected,
-            clip_norm,
-            work.factors,
-            out,
-        )
+    if batches.is_linear(data.kind) and rule.protocol_levels == 0:
+        batches.add_linear(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.factors, out)
+    elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
+        batches.add_softmax(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.errors, out)
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)

@@ -1,0 +1,166 @@
+"""Products of a few rows of a matrix with vectors, in vectors of eight numbers.
+
+Written down as vector instructions, since the order of a sum must not be the compiler's choice: lane l of a row's inner product adds the
+terms l, l + 8, l + 16, ..., and the eight lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). A row's sum is thus the same
+whichever rows are taken together with it. The last vector of a row whose length is no multiple of eight begins eight numbers before the end
+of the row; its numbers that have been met before count as 0. Rows are therefore at least eight numbers long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+
+from hockeystick.simulate.kernels import intrinsic
+
+LANES = 8
+
+_DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
+_VECTOR = ir.VectorType(_DOUBLE, LANES)
+# A product and a sum are one instruction where the processor has it.
+_FUSED = ("contract",)
+
+
+def _constants(numbers: list[int]) -> ir.Constant:
+    return ir.Constant(ir.VectorType(_WORD, len(numbers)), numbers)
+
+
+def _lanes(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
+    """Return the numbers of two vectors at these places, from 0 to 15."""
+    return builder.shuffle_vector(
+        a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), [ir.IntType(32)(place) for place in places])
+    )
+
+
+def _spread(builder: Any, number: Any, like: ir.VectorType) -> Any:
+    """Return a vector of equal numbers."""
+    first = builder.insert_element(ir.Constant(like, ir.Undefined), number, ir.IntType(32)(0))
+    return _lanes(builder, first, first, [0] * LANES)
+
+
+def _at(builder: Any, pointer: Any, index: Any) -> Any:
+    """Return where the vector that begins at an index lies."""
+    return builder.bitcast(builder.gep(pointer, [index]), _VECTOR.as_pointer())
+
+
+def _load(builder: Any, pointer: Any, index: Any) -> Any:
+    return builder.load(_at(builder, pointer, index), align=8)
+
+
+def _store(builder: Any, value: Any, pointer: Any, index: Any) -> None:
+    builder.store(value, _at(builder, pointer, index), align=8)
+
+
+def _add_product(builder: Any, a: Any, b: Any, total: Any) -> Any:
+    return builder.fadd(total, builder.fmul(a, b, flags=_FUSED), flags=_FUSED)
+
+
+def _contiguous(*arrays: Any) -> None:
+    """Refuse arrays whose numbers do not lie one after another; the compiler does not ask again."""
+    for array in arrays:
+        if not isinstance(array, types.Array) or array.layout != "C" or array.dtype not in {types.float64, types.int64}:
+            msg = f"products are of contiguous arrays of doubles and of row numbers, not of {array}"
+            raise TypingError(msg)
+
+
+def _each_vector(builder: Any, size: Any, body: Callable[[Any, Any], None]) -> None:
+    """Call body(index, new) for every vector of a row: `new` is None, or says which lanes of the last one have not been met."""
+    rest = builder.and_(size, _WORD(LANES - 1))
+    whole = builder.sub(size, rest)
+    with cgutils.for_range_slice(builder, _WORD(0), whole, _WORD(LANES)) as (index, _):
+        body(index, None)
+    with builder.if_then(builder.icmp_signed(">", rest, _WORD(0))):
+        met = _spread(builder, builder.sub(_WORD(LANES), rest), ir.VectorType(_WORD, LANES))
+        new = builder.icmp_signed(">=", _constants(list(range(LANES))), met)
+        body(builder.sub(size, _WORD(LANES)), new)
+
+
+def _where(builder: Any, new: Any, vector: Any) -> Any:
+    """Return a vector with 0 in the lanes that have been met."""
+    return vector if new is None else builder.select(new, vector, ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES))
+
+
+def _sum_lanes(builder: Any, vectors: list[Any]) -> list[Any]:
+    """Return the sums of the lanes of eight vectors, as one vector: neighbours first, then pairs, then halves."""
+    for half, low, high in (
+        (4, [0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15]),
+        (2, [0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]),
+        (1, [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]),
+    ):
+        pairs = [(vectors[2 * i], vectors[2 * i + 1]) for i in range(half)]
+        vectors = [builder.fadd(_lanes(builder, a, b, low), _lanes(builder, a, b, high)) for a, b in pairs]
+    return vectors[0]
+
+
+def _row_starts(builder: Any, matrix: Any, rows: Any) -> list[Any]:
+    """Return where eight rows of a matrix begin."""
+    length = builder.extract_value(matrix.shape, 1)
+    numbers = [builder.load(builder.gep(rows.data, [_WORD(k)])) for k in range(LANES)]
+    return [builder.gep(matrix.data, [builder.mul(number, length)]) for number in numbers]
+
+
+@intrinsic
+def dot_eight(typing_context, matrix, rows, vector, out):  # noqa: ARG001
+    """Write the inner products of eight rows of a matrix with a vector."""
+    _contiguous(matrix, rows, vector, out)
+
+    def generate(context, builder, signature, arguments):
+        m, k, v, o = (
+            context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)
+        )
+        starts = _row_starts(builder, m, k)
+        zero = ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES)
+        totals = [cgutils.alloca_once_value(builder, zero) for _ in starts]
+
+        def body(index, new):
+            factor = _where(builder, new, _load(builder, v.data, index))
+            for start, total in zip(starts, totals, strict=True):
+                builder.store(_add_product(builder, _load(builder, start, index), factor, builder.load(total)), total)
+
+        _each_vector(builder, builder.extract_value(v.shape, 0), body)
+        sums = _sum_lanes(builder, [builder.load(total) for total in totals])
+        _store(builder, sums, o.data, _WORD(0))
+        return context.get_dummy_value()
+
+    return types.void(matrix, rows, vector, out), generate
+
+
+@intrinsic
+def add_eight(typing_context, factors, matrix, rows, out):  # noqa: ARG001
+    """Add multiples of eight rows of a matrix, one after another."""
+    _contiguous(factors, matrix, rows, out)
+
+    def generate(context, builder, signature, arguments):
+        f, m, k, o = (
+            context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)
+        )
+        starts = _row_starts(builder, m, k)
+        multiples = [_spread(builder, builder.load(builder.gep(f.data, [_WORD(i)])), _VECTOR) for i in range(LANES)]
+
+        def body(index, new):
+            total = _load(builder, o.data, index)
+            for start, multiple in zip(starts, multiples, strict=True):
+                row = _where(builder, new, _load(builder, start, index))
+                total = _add_product(builder, row, multiple, total)
+            _store(builder, total, o.data, index)
+
+        _each_vector(builder, builder.extract_value(o.shape, 0), body)
+        return context.get_dummy_value()
+
+    return types.void(factors, matrix, rows, out), generate
+
+
+@intrinsic
+def power_of_two(typing_context, exponent):  # noqa: ARG001
+    """Return 2^exponent for an integer in [-1022, 1023], whose bits it writes."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        bits = builder.shl(builder.add(arguments[0], _WORD(1023)), _WORD(52))
+        return builder.bitcast(bits, _DOUBLE)
+
+    return types.float64(types.int64), generate
