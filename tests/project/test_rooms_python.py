@@ -36,7 +36,7 @@ LAYERS = {
     "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
     "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
-    "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
+    "sweep": "_checks _numeric accounting _hidden_states last_iterate federated simulate",
     "plot": "_checks _numeric utility sweep",
     "report": "_numeric sweep plot",
     "figures": "_checks isrl last_iterate federated published simulate utility plot",
