@@ -21,6 +21,7 @@ from hockeystick.sweep.plan.functions import MEANING, TRAININGS, lookup, status
 from hockeystick.sweep.plan.plan import load, parse
 from hockeystick.sweep.running.evaluate import evaluate
 from hockeystick.sweep.trainings import outcomes
+from hockeystick.sweep.trainings.check import check
 
 pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -290,3 +291,32 @@ def test_described_and_begun(tmp_path: Path, name: str, capsys: pytest.CaptureFi
     assert not shard.first_error(), shard.first_error()
     assert main(["sweep", "describe", name]) == 0
     assert "cost: training, from milliseconds to minutes a cell" in capsys.readouterr().out
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(("name", "cells"), [("trajectories", 24), ("trajectories_large", 10)])
+def test_examples(tmp_path: Path, name: str, cells: int) -> None:
+    """The two examples are plans as they stand, and run with fewer rounds and steps."""
+    pytest.importorskip("sklearn")
+    whole = load(EXAMPLES / f"{name}.toml")
+    assert whole.num_cells == cells
+    check(whole)
+    (moving,) = whole.source["zip"]
+    short = {key: list(range(2, 2 + len(values))) for key, values in moving.items()}
+    assert run({**whole.source, "zip": [short]}, tmp_path / "out").errors == 0
+    for row in table(tmp_path / "out"):
+        assert row["epsilon"] > 0
+        assert row["final_loss"] > 0
+
+
+def test_the_large_example_is_as_large_as_it_says() -> None:
+    """10^9 client steps a cell, 10^10 in all, and the ends of all three axes."""
+    plan = load(EXAMPLES / "trajectories_large.toml")
+    (moving,) = plan.source["zip"]
+    columns = zip(moving["num_silos"], moving["local_steps"], moving["rounds"], strict=True)
+    steps = [math.prod(one) * plan.source["fixed"]["num_runs"] for one in columns]
+    assert steps == [10**9] * 5
+    assert plan.num_cells == 10
+    assert [max(moving[name]) for name in ("num_silos", "local_steps", "rounds")] == [1000, 10**4, 10**5]

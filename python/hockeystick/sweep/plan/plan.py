@@ -94,8 +94,11 @@ class Plan:
 
 def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     """Return the checked plan of a TOML file or of a mapping with the same content."""
-    if isinstance(plan, Mapping):
-        return parse(plan)
+    return parse(plan if isinstance(plan, Mapping) else read(plan))
+
+
+def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of a TOML file."""
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - needed here only
     else:
@@ -105,13 +108,14 @@ def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
             message = "a plan in a file needs tomli on Python 3.10: pip install 'hockeystick[sweep]'"
             raise ImportError(message) from error
     try:
-        return parse(tomllib.loads(Path(plan).read_text(encoding="utf-8")))
+        content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         if isinstance(error, RecursionError):
             reason = "it is nested too deeply"
         message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
         raise PlanError(message) from error
+    return content
 
 
 def parse(source: Mapping[str, Any]) -> Plan:

@@ -64,7 +64,7 @@ def loss_half_width(*, num_threads: int | None = None, on_error: str = "raise", 
     float64
         Of the mean of so many runs; data and split are held.
     """
-    return _each(lambda cell, threads: _half_width(outcome(cell, threads).loss), num_threads, on_error, settings)
+    return _each(lambda cell, threads: half_width(outcome(cell, threads).loss), num_threads, on_error, settings)
 
 
 def accuracy_half_width(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -75,7 +75,7 @@ def accuracy_half_width(*, num_threads: int | None = None, on_error: str = "rais
     float64
         Of the mean of so many runs; data and split are held.
     """
-    return _each(lambda cell, threads: _half_width(_accuracies(cell, threads)), num_threads, on_error, settings)
+    return _each(lambda cell, threads: half_width(_accuracies(cell, threads)), num_threads, on_error, settings)
 
 
 def sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -145,7 +145,8 @@ def _accuracies(cell: Settings, threads: int | None) -> Array:
     return found.accuracy
 
 
-def _half_width(values: Array) -> float:
+def half_width(values: Array) -> float:
+    """Return half the width of the 95 % interval of the mean of independent values, by Student's t."""
     if values.size < 2:
         msg = f"num_runs must be at least 2 for an interval, not {values.size}"
         raise ValueError(msg)

@@ -84,6 +84,7 @@ def _run(told: Training, num_threads: int | None) -> Outcome:
         seed=told.seed,
         num_runs=told.num_runs,
         num_threads=num_threads,
+        progress=False,
     )
     lost = result.diverged[result.diverged > 0]
     if lost.size:
@@ -109,6 +110,7 @@ def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distanc
             num_runs=told.num_runs,
             record_every=told.rounds,
             num_threads=num_threads,
+            progress=False,
         )
         return Distances(gap.total[-1], gap.data[-1], gap.model[-1])
 
