@@ -25,6 +25,7 @@ NO_ROOMS = {  # folders of tests that follow no room, and why
 }
 TESTED_IN = {  # rooms without a folder of tests, and the folder where they are tested
     "_checks": "mechanisms",
+    "_files": "sweep",
     "_hidden_states": "hidden_state",
     "_numeric": "numeric",
     "cli": "show",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +129,38 @@ def test_wrong_options(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "seed must be an integer in [0, 2^64), not -1" in capsys.readouterr().err
     assert main(["simulate", str(plan), "-o", str(plan.parent / "none/rounds.parquet")]) == 2
     assert "--out must be a file in a folder that there is" in capsys.readouterr().err
+
+
+def test_picture_and_checkpoint(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rounds are drawn; a finished run is read from its checkpoint, and the file has the same bytes; another seed is refused."""
+    pytest.importorskip("matplotlib")
+    files = {name: plan.parent / name for name in ("one.parquet", "two.parquet", "rounds.png", "run.npz")}
+    for out in ("one.parquet", "two.parquet"):
+        given = ["-o", str(files[out]), "--checkpoint", str(files["run.npz"]), "--plot", str(files["rounds.png"])]
+        assert main(["simulate", str(plan), *given]) == 0
+    assert files["one.parquet"].read_bytes() == files["two.parquet"].read_bytes()
+    assert files["rounds.png"].read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+    assert main(["simulate", str(plan), "--seed", "4", "--checkpoint", str(files["run.npz"])]) == 2
+    assert "checkpoint" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["simulate", str(plan), "--plot", "rounds.txt"])
+    assert "must end in .png, .svg or .pdf, not rounds.txt" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_killed_and_resumed(plan: Path) -> None:
+    """A run that was interrupted by Ctrl-C ends with exit code 130 and goes on with the same bits."""
+    plan.write_text(PLAN.replace("rounds = 40", "rounds = 40000").replace("num_runs = 4", "num_runs = 40"))
+    command = [sys.executable, "-m", "hockeystick", "simulate", str(plan), "-o"]
+    subprocess.run([*command, "whole.parquet"], cwd=plan.parent, check=True, capture_output=True)
+    resumed = [*command, "resumed.parquet", "--checkpoint", "run.npz"]
+    process = subprocess.Popen(resumed, cwd=plan.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(3.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (plan.parent / "run.npz").exists()
+    subprocess.run(resumed, cwd=plan.parent, check=True, capture_output=True)
+    assert (plan.parent / "whole.parquet").read_bytes() == (plan.parent / "resumed.parquet").read_bytes()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import budget, figures, plan, simulate, sweep_functions, sweep_results, sweep_run
+from hockeystick.cli import arguments, budget, figures, plan, simulate, sweep_functions, sweep_results, sweep_run
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -129,7 +129,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--out",
-        type=_picture,
+        type=arguments.picture,
         default=Path("hockeystick_demo.png"),
         metavar="FILE",
         help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
@@ -200,13 +200,6 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-
-
-def _picture(text: str) -> Path:
-    if not text.endswith((".png", ".svg", ".pdf")):
-        message = f"must end in .png, .svg or .pdf, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return Path(text)
 
 
 def _assignment(text: str) -> tuple[str, str]:

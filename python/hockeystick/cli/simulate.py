@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hockeystick.sweep.trainings.settings import Training
 
 AddParser = Callable[..., argparse.ArgumentParser]
+INTERRUPTED = 130  # the exit code after Ctrl-C
 MOST_RECORDED = 20  # rounds, if no other number is given
 
 
@@ -43,11 +44,23 @@ def add_simulate(add: AddParser) -> None:
         metavar="ROUNDS",
         help=f"by default some {MOST_RECORDED} rounds are recorded",
     )
+    parser.add_argument(
+        "--plot",
+        type=arguments.picture,
+        metavar="FILE",
+        help="draw loss, accuracy and epsilon over the rounds (.png, .svg, .pdf)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="a file from which the same command goes on after a kill or Ctrl-C",
+    )
     parser.add_argument("--num-threads", type=arguments.count, metavar="N", help="all cores if not given")
     parser.set_defaults(handler=_simulate)
 
 
-def _simulate(chosen: argparse.Namespace) -> None:
+def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.simulate import run  # noqa: PLC0415 - imports are paid for by this command only
     from hockeystick.simulate.running.run import check_seed  # noqa: PLC0415
     from hockeystick.sweep.trainings.single import load_one  # noqa: PLC0415
@@ -55,9 +68,11 @@ def _simulate(chosen: argparse.Namespace) -> None:
     told, delta = load_one(chosen.plan)
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=check_seed(chosen.seed))
-    if chosen.out is not None and not chosen.out.parent.is_dir():
-        message = f"--out must be a file in a folder that there is, not {chosen.out}"
-        raise ValueError(message)
+    for option in ("out", "plot", "checkpoint"):
+        file: Path | None = getattr(chosen, option)
+        if file is not None and (file.is_dir() or not file.parent.is_dir()):
+            message = f"--{option} must be a file in a folder that there is, not {file}"
+            raise ValueError(message)
     result = run(
         told.algorithm,
         told.problem,
@@ -66,19 +81,23 @@ def _simulate(chosen: argparse.Namespace) -> None:
         num_runs=told.num_runs,
         record_every=chosen.record_every or max(1, told.rounds // MOST_RECORDED),
         num_threads=chosen.num_threads,
-        progress=False,
+        checkpoint=chosen.checkpoint,
     )
     certified, lines = _certified(result, delta)
     sys.stdout.writelines(f"{line}\n" for line in [*_reached(told, result), *lines])
     if chosen.out is not None:
         result.to_parquet(chosen.out, delta=delta if certified else None, test=told.test)
         sys.stdout.write(f"written to {chosen.out}\n")
+    if chosen.plot is not None:
+        from hockeystick.plot import training  # noqa: PLC0415
+
+        training(result, delta=delta if certified else None, test=told.test).savefig(chosen.plot)
+        sys.stdout.write(f"written to {chosen.plot}\n")
+    return INTERRUPTED if result.stopped == "interrupted" else 0
 
 
 def _reached(told: Training, result: Result) -> Iterator[str]:
     """Yield what was run, and loss and accuracy of what it releases."""
-    from hockeystick.simulate.problem.problem import CLASSIFIERS  # noqa: PLC0415
-
     yield repr(result.algorithm)
     yield f"{told.problem.num_records} records of {told.problem.num_silos} clients, seed {result.seed}"
     yield f"{result.completed} of {told.rounds} rounds, {result.num_runs} runs" + (
@@ -90,7 +109,7 @@ def _reached(told: Training, result: Result) -> Iterator[str]:
     yield f"loss = {_mean(result.loss()[-1])} on the records trained on"
     if told.test is not told.problem:
         yield f"loss = {_mean(result.loss(told.test)[-1])} on {tested}"
-    if told.problem.loss in CLASSIFIERS:
+    if told.problem.classifies:
         yield f"accuracy = {_mean(result.accuracy(told.test)[-1])} on {tested}"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from hockeystick import simulate
 from hockeystick._checks import Array
-from hockeystick.simulate.problem.problem import CLASSIFIERS, Problem
+from hockeystick.simulate.problem.problem import Problem
 from hockeystick.sweep.trainings.settings import Training, Value, training
 
 MOST_KEPT = 4096  # outcomes, a few numbers for each run
@@ -86,13 +86,13 @@ def _run(told: Training, num_threads: int | None) -> Outcome:
         num_threads=num_threads,
         progress=False,
     )
+    if result.stopped == "interrupted":  # what is there is no outcome
+        raise KeyboardInterrupt
     lost = result.diverged[result.diverged > 0]
     if lost.size:
         text = f"{lost.size} of {told.num_runs} runs became non-finite, the first in round {lost.min()}"
         return Outcome(np.empty(0), np.empty(0), None, text)
-    if result.completed < told.rounds:  # what was interrupted is no outcome
-        raise KeyboardInterrupt
-    classes = told.problem.loss in CLASSIFIERS
+    classes = told.problem.classifies
     return Outcome(result.loss()[-1], result.loss(told.test)[-1], result.accuracy(told.test)[-1] if classes else None)
 
 
@@ -124,5 +124,5 @@ def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distanc
 def adjacent(problem: Problem) -> Problem:
     """Return the problem whose first record has its features turned around and, if it has a label, another one."""
     label = float(problem.data.labels[0])
-    other = (label + 1) % max(problem.data.outputs, 2) if problem.loss in CLASSIFIERS else -label
+    other = (label + 1) % max(problem.data.outputs, 2) if problem.classifies else -label
     return problem.replace_record(0, -problem.data.features[0], other)

@@ -256,7 +256,6 @@ def _is_required(field: Any) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-@functools.cache
 def _fields(cls: type[Any]) -> dict[str, tuple[Kind, bool]]:
     """Return for each field that a plan can give its kind, and whether it must be given."""
     hints = typing.get_type_hints(cls)
