@@ -23,32 +23,49 @@ def cross_entropy(logits: np.ndarray, label: float) -> tuple[float, np.ndarray]:
     return loss, errors
 
 
+@njit
+def dense(weights: np.ndarray, biases: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return weights @ x + biases; the weights' rows lie one after another."""
+    out = biases.copy()
+    for i in range(out.size):
+        for j in range(x.size):
+            out[i] += weights[i * x.size + j] * x[j]
+    return out
+
+
+@njit
+def dense_back(weights: np.ndarray, x: np.ndarray, errors: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write the derivatives by weights and biases, given those by the outputs; return those by x."""
+    back = np.zeros(x.size)
+    for i in range(errors.size):
+        for j in range(x.size):
+            out[i * x.size + j] = errors[i] * x[j]
+            back[j] += errors[i] * weights[i * x.size + j]
+        out[errors.size * x.size + i] = errors[i]
+    return back
+
+
 def two_hidden_layers(inputs: int, first: int, second: int, classes: int) -> simulate.Loss:
     """Return a network: inputs, `first` tanh units, `second` tanh units, softmax. A model is W1, b1, W2, b2, W3, b3."""
-    ends = np.cumsum([first * inputs, first, second * first, second, classes * second, classes])
-    a, b, c, d, e, dimension = (int(end) for end in ends)
+    a, b = first * inputs, first * (inputs + 1)
+    c, d = b + second * first, b + second * (first + 1)
+    e, dimension = d + classes * second, d + classes * (second + 1)
 
     @njit
     def layers(model: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        u = np.tanh((model[:a].reshape(first, inputs) * x).sum(axis=1) + model[a:b])
-        v = np.tanh((model[b:c].reshape(second, first) * u).sum(axis=1) + model[c:d])
-        return u, v, (model[d:e].reshape(classes, second) * v).sum(axis=1) + model[e:]
+        u = np.tanh(dense(model[:a], model[a:b], x))
+        v = np.tanh(dense(model[b:c], model[c:d], u))
+        return u, v, dense(model[d:e], model[e:], v)
 
     def value(model: np.ndarray, x: np.ndarray, label: float) -> float:
         return cross_entropy(layers(model, x)[2], label)[0]
 
     def gradient(model: np.ndarray, x: np.ndarray, label: float) -> np.ndarray:
         u, v, logits = layers(model, x)
-        errors = cross_entropy(logits, label)[1]
         out = np.empty(dimension)
-        out[d:e] = np.outer(errors, v).ravel()
-        out[e:] = errors
-        errors = (model[d:e].reshape(classes, second).T * errors).sum(axis=1) * (1.0 - v * v)
-        out[b:c] = np.outer(errors, u).ravel()
-        out[c:d] = errors
-        errors = (model[b:c].reshape(second, first).T * errors).sum(axis=1) * (1.0 - u * u)
-        out[:a] = np.outer(errors, x).ravel()
-        out[a:b] = errors
+        errors = dense_back(model[d:e], v, cross_entropy(logits, label)[1], out[d:])
+        errors = dense_back(model[b:c], u, errors * (1.0 - v * v), out[b:d])
+        dense_back(model[:a], x, errors * (1.0 - u * u), out[:b])
         return out
 
     def predict(model: np.ndarray, x: np.ndarray) -> int:
@@ -65,8 +82,8 @@ def convolution(side: int, filters: int, classes: int) -> simulate.Loss:
     """Return a network for images: `filters` of 3 by 3 pixels, tanh, means of 2 by 2, softmax. A model is filters, biases, W, b."""
     inner, half = side - 2, (side - 2) // 2
     units = filters * half * half
-    ends = np.cumsum([filters * 9, filters, classes * units, classes])
-    a, b, c, dimension = (int(end) for end in ends)
+    a, b = filters * 9, filters * 10
+    c, dimension = b + classes * units, b + classes * (units + 1)
 
     @njit
     def layers(model: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -80,18 +97,15 @@ def convolution(side: int, filters: int, classes: int) -> simulate.Loss:
                     maps[f, i, j] = math.tanh(total)
                     if i // 2 < half and j // 2 < half:
                         means[(f * half + i // 2) * half + j // 2] += 0.25 * maps[f, i, j]
-        return maps, means, (model[b:c].reshape(classes, units) * means).sum(axis=1) + model[c:]
+        return maps, means, dense(model[b:c], model[c:], means)
 
     def value(model: np.ndarray, x: np.ndarray, label: float) -> float:
         return cross_entropy(layers(model, x)[2], label)[0]
 
     def gradient(model: np.ndarray, x: np.ndarray, label: float) -> np.ndarray:
         maps, means, logits = layers(model, x)
-        errors = cross_entropy(logits, label)[1]
         out = np.zeros(dimension)
-        out[b:c] = np.outer(errors, means).ravel()
-        out[c:] = errors
-        errors = (model[b:c].reshape(classes, units).T * errors).sum(axis=1)
+        errors = dense_back(model[b:c], means, cross_entropy(logits, label)[1], out[b:])
         for f in range(filters):
             for i in range(2 * half):
                 for j in range(2 * half):

@@ -22,11 +22,12 @@ LAYERS = {
     "_config": "_checks",
     "_files": "",
     "_numeric": "_checks",
+    "_statements": "",
     "mechanisms": "_checks _numeric",
     "distortion": "_checks _numeric",
     "correlated_noise": "_checks _numeric mechanisms",
-    "accounting": "_checks _numeric kernels mechanisms",
-    "training": "_checks _numeric mechanisms accounting",
+    "accounting": "_checks _numeric _statements kernels mechanisms",
+    "training": "_checks _numeric _statements mechanisms accounting",
     "_hidden_states": "_checks _numeric mechanisms accounting",
     "audit": "_checks _numeric kernels accounting",
     "isrl": "_checks _numeric kernels mechanisms accounting",
@@ -41,7 +42,7 @@ LAYERS = {
     "plot": "_checks _numeric simulate utility sweep",
     "report": "_numeric sweep plot",
     "figures": "_checks isrl last_iterate federated published simulate utility plot",
-    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published simulate utility sweep plot report figures",
+    "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published simulate utility sweep plot report figures",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.

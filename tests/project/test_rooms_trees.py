@@ -28,6 +28,7 @@ TESTED_IN = {  # rooms without a folder of tests, and the folder where they are 
     "_files": "sweep",
     "_hidden_states": "hidden_state",
     "_numeric": "numeric",
+    "_statements": "training",
     "cli": "show",
     "cumulant": "contour",
     "last_iterate": "hidden_state",

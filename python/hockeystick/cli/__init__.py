@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import arguments, budget, figures, plan, simulate, sweep_functions, sweep_results, sweep_run
+from hockeystick.cli import (
+    arguments,
+    budget,
+    figures,
+    plan,
+    simulate,
+    statement,
+    sweep_functions,
+    sweep_results,
+    sweep_run,
+)
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -72,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_query(commands.add_parser, "epsilon")
     budget.add_query(commands.add_parser, "delta")
     budget.add_calibrate(commands.add_parser)
+    statement.add_statement(commands.add_parser)
     plan.add_plan(commands.add_parser)
     figures.add_figures(commands.add_parser)
     simulate.add_simulate(commands.add_parser)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, njit, types
-from numba.core import errors
 from numba.core.registry import CPUDispatcher
 
 from hockeystick.simulate.kernels import intrinsic
@@ -70,7 +69,7 @@ def compiled(name: str, function: Callable[..., Any], *, labelled: bool = True) 
         raise TypeError(msg)
     try:
         dispatcher.compile(RECORD if labelled else RECORD[:2])
-    except errors.NumbaError as error:
+    except Exception as error:
         lines = [line.strip() for line in str(error).splitlines()]
         told = [line for line in lines if line and not line.startswith("Failed in")][:REASON_LINES]
         msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"

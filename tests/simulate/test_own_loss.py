@@ -1,0 +1,314 @@
+"""Losses of the user's own: against losses that have a name, plain NumPy and closed forms; and what is refused."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("numba")
+
+import numba
+
+from hockeystick import simulate
+from hockeystick.simulate.kernels import loops
+
+SILOS = simulate.synthetic("logistic", sizes=[12, 18], num_features=3, seed=1)
+SGD = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=0.3, noise_std=0.2, records=simulate.FixedSize(5))
+
+
+@numba.njit(boundscheck=True)
+def logistic(model, features, label):
+    """Return the logistic loss."""
+    score = np.sum(model * features)
+    return max(score, 0.0) + math.log1p(math.exp(-abs(score))) - label * score
+
+
+@numba.njit(boundscheck=True)
+def logistic_gradient(model, features, label):
+    """Return its gradient."""
+    return (1.0 / (1.0 + math.exp(-np.sum(model * features))) - label) * features
+
+
+def sign(model, features):
+    """Return the class."""
+    return 1 if np.sum(model * features) > 0 else 0
+
+
+LOGISTIC = simulate.Loss(logistic, logistic_gradient, smoothness=0.25, lipschitz=1.0, convex=True, predict=sign)
+
+
+def silos(loss: simulate.Loss | str = LOGISTIC, **settings: Any) -> simulate.Problem:
+    """Return the records of `SILOS` with another loss."""
+    return simulate.Problem(loss, SILOS.data.features, SILOS.data.labels, SILOS.sizes, **settings)
+
+
+def test_an_own_logistic_loss_is_the_named_one():
+    """20,000 runs with the same seed are those of the named loss but for rounding; with another seed they have the same law."""
+    settings = {"rounds": 6, "num_runs": 20_000}
+    own, named = simulate.run(SGD, silos(), seed=3, **settings), simulate.run(SGD, SILOS, seed=3, **settings)
+    np.testing.assert_allclose(own.models, named.models, atol=1e-12)
+    np.testing.assert_allclose(own.loss()[0], named.loss()[0], atol=1e-12)
+    assert (own.accuracy() == named.accuracy()).mean() > 0.999  # a score of 1e-17 may have either sign
+    other = simulate.run(SGD, SILOS, seed=4, **settings)
+    for j in range(3):
+        assert stats.ks_2samp(own.models[0, :, j], other.models[0, :, j]).pvalue > 1e-3 / 3
+    both = [np.cov(result.models[0].T) for result in (own, other)]
+    np.testing.assert_allclose(both[0], both[1], atol=5 * both[1].max() * math.sqrt(2 / 20_000))
+
+
+def test_every_number_of_threads_gives_the_same_bits():
+    """Own losses are called by many threads at once."""
+    one, *others = (simulate.run(SGD, silos(), rounds=9, seed=1, num_runs=7, num_threads=n) for n in (1, 2, 4))
+    assert all(one.models.tobytes() == other.models.tobytes() for other in others)
+
+
+def test_loops_are_compiled_once():
+    """A second loss runs in the loops that the first one compiled."""
+    simulate.run(SGD, silos(), rounds=1, seed=1)
+    before = len(loops.advance.signatures)
+    other = simulate.Loss(lambda w, x, _: 0.5 * np.sum((w - x) ** 2), lambda w, x, _: w - x)
+    simulate.run(SGD, silos(other), rounds=1, seed=1)
+    assert len(loops.advance.signatures) == before
+
+
+@numba.njit
+def _bounded(model, features, label):
+    return 1.0 / (1.0 + math.exp((2 * label - 1) * np.sum(model * features)))
+
+
+@numba.njit
+def _bounded_gradient(model, features, label):
+    loss = _bounded(model, features, label)
+    return -(2 * label - 1) * loss * (1.0 - loss) * features
+
+
+def test_a_loss_that_is_not_convex():
+    """Noiseless full batches are gradient descent in NumPy; functions may be compiled by the caller."""
+    start = np.array([0.5, -1.0, 0.2])
+    problem = silos(simulate.Loss(_bounded, _bounded_gradient, initial=start)).pooled()
+    exact = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=math.inf, records=simulate.EveryRound())
+    found = simulate.run(exact, problem, rounds=20, seed=1).last_iterates[0]
+    x, sides = problem.data.features, 2 * problem.data.labels - 1
+    for _ in range(20):
+        losses = 1 / (1 + np.exp(sides * (x @ start)))
+        start = start + 0.5 * ((sides * losses * (1 - losses)) @ x) / len(x)
+    np.testing.assert_allclose(found, start, rtol=1e-12)
+    assert not problem.convex
+
+
+@pytest.mark.parametrize(
+    ("functions", "error", "match"),
+    [
+        ((3, logistic_gradient), TypeError, "value must be a Python function"),
+        ((logistic, lambda w, x, y: len(SILOS) * w * x * y), TypeError, "gradient must be a function that numba compiles: .*SILOS"),
+        ((lambda w, x: 0.0, logistic_gradient), TypeError, "value must be a function that numba compiles"),  # noqa: ARG005
+        ((lambda w, x, y: w, logistic_gradient), TypeError, r"value must return a float \(float64\), not .*array"),  # noqa: ARG005
+        ((lambda w, x, y: 1, logistic_gradient), TypeError, r"value must return a float \(float64\), not .*int"),  # noqa: ARG005
+        ((logistic, logistic), TypeError, "gradient must return a vector of float64, not float64"),
+        ((logistic, lambda w, x, y: x.astype(np.float32)), TypeError, "gradient must return a vector of float64"),  # noqa: ARG005
+        ((logistic, lambda w, x, y: x.reshape(1, -1)), TypeError, "gradient must return a vector of float64"),  # noqa: ARG005
+        ((logistic, numba.njit(parallel=True)(logistic_gradient.py_func)), ValueError, "must not be compiled with parallel"),
+        ((logistic, numba.njit("f8[:](f8[:], f8[:], f8)")(logistic_gradient.py_func)), TypeError, "gradient must be a function that numba compiles"),
+    ],
+)  # fmt: skip
+def test_functions_that_are_none(functions, error, match):
+    """What does not compile, or returns something else, is named when the loss is made."""
+    with pytest.raises(error, match=match):
+        simulate.Loss(*functions)
+
+
+def test_models_and_records_cannot_be_written():
+    """A gradient that would change the model in place is not compiled."""
+
+    def gradient(model, features, label):
+        model[0] = label
+        return features
+
+    with pytest.raises(TypeError, match=r"gradient must be a function that numba compiles: .*readonly"):
+        simulate.Loss(logistic, gradient)
+
+
+@numba.njit
+def _nan_at_17(features):
+    return np.nan if features[0] == SEVENTEEN else 1.0
+
+
+SEVENTEEN = float(SILOS.data.features[17, 0])
+
+
+@pytest.mark.parametrize(
+    ("gradient", "match"),
+    [
+        (lambda w, x, y: -logistic_slope(w, x, y) * x, r"gradient\(model, features\[0\], labels\[0\]\)\[\d\] must be the derivative of value at the initial model, where differences give"),
+        (lambda w, x, y: (1.001 * logistic_slope(w, x, y)) * x, "must be the derivative"),
+        (lambda w, x, y: logistic_slope(w, x, y) * x + 0.01 * w, "must be the derivative of value at the initial model [+] 0.1"),
+        (lambda w, x, y: logistic_slope(w, x, y) * x * np.nan, r"\[0\] must be finite at the initial model, not nan"),
+        (lambda w, x, y: logistic_slope(w, x, y) * x / 0.0, r"\[0\] must be finite at the initial model, not -?inf"),
+        (lambda w, x, y: (logistic_slope(w, x, y) * x)[:2], r"must have the model's shape \(3,\), not \(2,\)"),
+        (lambda w, x, y: logistic_slope(w, x, y) * x * w[3], r"must not raise, as it did: IndexError"),
+        (lambda w, x, y: logistic_slope(w, x, y) * x * (1 + 1e-9 * np.random.random()), "must depend on their arguments alone"),  # noqa: NPY002 - what numba knows
+        (lambda w, x, y: logistic_slope(w, x, y) * x * _nan_at_17(x), r"record 17, \(features\[17\], labels\[17\]\), must be finite"),
+    ],
+)  # fmt: skip
+def test_gradients_that_are_none(gradient, match):
+    """A gradient that is not the value's, not finite, of another shape or random is refused before the first round."""
+    with pytest.raises(ValueError, match=match):
+        silos(simulate.Loss(logistic, gradient))
+
+
+@numba.njit
+def logistic_slope(model, features, label):
+    """Return the slope of the logistic loss in the score."""
+    return 1.0 / (1.0 + math.exp(-np.sum(model * features))) - label
+
+
+@pytest.mark.parametrize(
+    ("claims", "match"),
+    [
+        ({"smoothness": 1e-3}, r"smoothness=0.001 is refuted: gradients of record 0 change per distance by"),
+        ({"smoothness": 0.0}, "smoothness=0.0 is refuted"),
+        ({"lipschitz": 0.01}, "lipschitz=0.01 is refuted: a gradient of record 0 has the norm"),
+        ({"lipschitz": float(np.linalg.norm(SILOS.data.features, axis=1).max()) / 2 - 1e-3}, "lipschitz|refuted"),
+        ({"convex": True, "strong_convexity": 0.5}, "strong_convexity=0.5 is refuted"),
+        ({"smoothness": -1.0}, "smoothness must be"),
+        ({"lipschitz": 0.0}, "lipschitz must be"),
+        ({"strong_convexity": 1.0}, "strong_convexity must be 0 where convex is False"),
+        ({"strong_convexity": 1.0, "convex": True, "lipschitz": 1.0}, "lipschitz must not be stated"),
+        (
+            {"strong_convexity": 1.0, "convex": True, "smoothness": 0.5},
+            "strong_convexity must be at most the smoothness",
+        ),
+        ({"initial": [0.0, math.nan, 1.0]}, "initial must be a vector of 3 finite numbers"),
+        ({"initial": [0.0, 1.0], "dimension": 3}, "initial must be a vector of 3 finite numbers"),
+    ],
+)
+def test_claims_that_are_refuted(claims, match):
+    """No claim is used that a probe refutes, nor two that contradict each other."""
+    with pytest.raises(ValueError, match=match):
+        silos(simulate.Loss(logistic, logistic_gradient, **claims))
+
+
+def test_convexity_is_tried():
+    """A loss that curves downwards between two probes is not convex."""
+    with pytest.raises(ValueError, match="convex=True is refuted"):
+        silos(simulate.Loss(lambda w, x, _: -np.sum(w * w), lambda w, x, _: -2.0 * w, convex=True))  # noqa: ARG005
+
+
+def test_subgradients_at_kinks():
+    """At a kink every subgradient is one, and what is not between both slopes is none."""
+    for at_kink, good in ((-1.0, True), (0.0, True), (0.7, True), (1.1, False)):
+        loss = simulate.Loss.of_score(
+            lambda s, _: abs(s), lambda s, _, k=at_kink: 1.0 if s > 0 else -1.0 if s < 0 else k
+        )
+        if good:
+            silos(loss)
+        else:
+            with pytest.raises(ValueError, match="must be the derivative"):
+                silos(loss)
+
+
+def test_what_raises_later_is_clipped_to_nothing():
+    """Where a gradient raises in the middle of a run, it is 0 after clipping, and its loss is NaN."""
+
+    def value(model, features, label):
+        if model[0] > 0.4:
+            raise ValueError
+        return -model[0] + 0.0 * features[0] * label
+
+    def gradient(model, features, label):
+        out = np.zeros(1 if model[0] <= 0.4 else 2)
+        out[0] = -1.0 + 0.0 * features[0] * label
+        return out
+
+    problem = simulate.Problem(simulate.Loss(value, gradient, initial=[-9.0]), [[1.0]])
+    steps = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1.0, records=simulate.EveryRound())
+    result = simulate.run(steps, problem, rounds=30, seed=1)
+    assert result.last_iterates[0, 0] == 1.0
+    assert np.isnan(simulate.run(steps, problem, rounds=1, seed=1, initial=[2.0]).loss()).all()
+
+
+def test_guarantees_say_what_is_stated():
+    """Guarantees by claims are those of a named loss with the same constants, and say whose they are; without claims they are no smaller."""
+    settings = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 1.0}
+    algorithm = simulate.ProjectedNoisySGD(**settings)
+    plain = silos(simulate.Loss(logistic, logistic_gradient)).pooled()
+    epsilons = []
+    for problem in (SILOS.pooled(), silos(feature_bound=1.0).pooled(), plain):
+        guarantee = algorithm.guarantee(problem, rounds=30, index=2)
+        epsilons.append(guarantee.epsilon(30, 1e-5))
+        told = "as stated by the caller: smoothness 0.25, lipschitz 1.0, convex"
+        assert (told in guarantee.source) == (problem.loss is LOGISTIC)
+    assert epsilons[0] == epsilons[1] <= epsilons[2]
+
+
+def test_weights_multiply_claims():
+    """The loss of a silo is N p_i times as large, and so are its constants."""
+    problem = silos(weights=[0.25, 0.75])
+    assert (problem.smoothness, problem.lipschitz, problem.strong_convexity) == (0.375, 1.5, 0.0)
+
+
+HINGE = simulate.Loss.of_score(
+    lambda s, y: max(0.0, 1.0 - (2 * y - 1) * s),
+    lambda s, y: -(2 * y - 1) if (2 * y - 1) * s < 1 else 0.0,
+    lipschitz=1.0,
+    convex=True,
+)
+ABSOLUTE = simulate.Loss.of_score(
+    lambda s, y: abs(s - y), lambda s, y: 1.0 if s > y else -1.0, lipschitz=1.0, convex=True
+)
+
+
+@pytest.mark.parametrize(("name", "loss"), [("hinge", HINGE), ("absolute", ABSOLUTE)])
+def test_moreau_envelopes_are_those_of_named_losses(name, loss):
+    """The same seed gives the same models and constants but for rounding."""
+    own, named = silos(loss.moreau(3.0), feature_bound=2.0), silos(name, curvature=12.0, feature_bound=2.0)
+    assert (own.smoothness, own.lipschitz, own.convex) == (named.smoothness, named.lipschitz, True)
+    found = [simulate.run(SGD, problem, rounds=50, seed=1, num_runs=3).models for problem in (own, named)]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-13)
+
+
+def test_the_envelope_of_the_absolute_loss_is_hubers():
+    """The value is Huber's: b/2 (s - y)^2 within 1/b, |s - y| - 1/(2b) beyond."""
+    loss, b = ABSOLUTE.moreau(4.0), 4.0
+    scores = np.array([-3.0, -0.3, -0.25, -0.1, 0.0, 0.2, 1e-9, 7.0, 1e6])
+    found = [loss.value(np.array([score]), np.ones(1), 0.0) for score in scores]
+    huber = np.where(abs(scores) <= 1 / b, b / 2 * scores**2, abs(scores) - 1 / (2 * b))
+    np.testing.assert_allclose(found, huber, rtol=1e-9, atol=1e-15)
+
+
+def test_moreau_is_for_convex_losses_of_the_score():
+    """Other losses have no envelope here, and without a bound of the features no constants are known."""
+    for loss in (LOGISTIC, simulate.Loss.of_score(lambda s, _: math.sin(s), lambda s, _: math.cos(s))):
+        with pytest.raises(ValueError, match="moreau is for losses that"):
+            loss.moreau(1.0)
+    problem = silos(ABSOLUTE)
+    assert (problem.smoothness, problem.lipschitz) == (None, None)
+
+
+def test_pickled_problems_have_their_own_addresses():
+    """A pickled problem is made anew, and gives the same bits."""
+    for problem in (silos(HINGE.moreau(2.0), feature_bound=1.0), SILOS):
+        again = pickle.loads(pickle.dumps(problem))
+        one, other = (simulate.run(SGD, p, rounds=5, seed=1).models for p in (problem, again))
+        assert one.tobytes() == other.tobytes()
+        assert problem.data.gradient == 0 or again.data.gradient != problem.data.gradient
+
+
+def test_boolean_labels_are_classes():
+    """False and True are 0 and 1."""
+    labels = SILOS.data.labels.astype(bool)
+    problem = simulate.Problem("logistic", SILOS.data.features, labels, SILOS.sizes)
+    assert problem.data.labels.tobytes() == SILOS.data.labels.tobytes()
+    assert simulate.Problem("hinge", [[1.0], [0.5]], [True, False], feature_bound=1.0).data.labels.tolist() == [1, 0]
+
+
+def test_accuracy_needs_predict():
+    """A loss without `predict` has no accuracy, and is told so."""
+    result = simulate.run(SGD, silos(simulate.Loss(logistic, logistic_gradient)), rounds=1, seed=1)
+    with pytest.raises(ValueError, match="accuracy is for classes"):
+        result.accuracy()
