@@ -38,11 +38,11 @@ LAYERS = {
     "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
     "simulate": "_checks _files _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
-    "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated",
+    "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated simulate",
     "plot": "_checks _numeric simulate utility sweep",
     "report": "_numeric sweep plot",
     "figures": "_checks isrl last_iterate federated published simulate utility plot",
-    "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published utility sweep plot report figures",
+    "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published simulate utility sweep plot report figures",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.

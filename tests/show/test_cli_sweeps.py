@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.sweep.plan.functions import REGISTERED, status
+from hockeystick.sweep.plan.functions import REGISTERED, TRAININGS, status
 
 PLAN = """
 shard_rows = 2
@@ -45,9 +45,9 @@ def test_functions(capsys: pytest.CaptureFixture[str]) -> None:
     """Every registered function has a line that begins with its name and tells what it is worth."""
     assert main(["sweep", "functions"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(REGISTERED)
+    assert [line.split()[0] for line in lines] == sorted(REGISTERED | TRAININGS)
     assert all(f"  {status(line.split()[0])}  " in line + "  " for line in lines)
-    assert all(re.search(r"  (cheap |costly)  ", line) for line in lines)
+    assert all(re.search(r"  (cheap   |costly  |training)  ", line) for line in lines)
 
 
 def test_describe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import budget, figures, plan, statement, sweep_functions, sweep_results, sweep_run
+from hockeystick.cli import (
+    arguments,
+    budget,
+    figures,
+    plan,
+    simulate,
+    statement,
+    sweep_functions,
+    sweep_results,
+    sweep_run,
+)
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -75,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     statement.add_statement(commands.add_parser)
     plan.add_plan(commands.add_parser)
     figures.add_figures(commands.add_parser)
+    simulate.add_simulate(commands.add_parser)
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
     sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, and show what came out")
     actions = sweeps.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -129,7 +140,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--out",
-        type=_picture,
+        type=arguments.picture,
         default=Path("hockeystick_demo.png"),
         metavar="FILE",
         help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
@@ -200,13 +211,6 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-
-
-def _picture(text: str) -> Path:
-    if not text.endswith((".png", ".svg", ".pdf")):
-        message = f"must end in .png, .svg or .pdf, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return Path(text)
 
 
 def _assignment(text: str) -> tuple[str, str]:

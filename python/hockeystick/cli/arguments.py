@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 from hockeystick._checks import LARGEST_COUNT
 
@@ -43,6 +44,14 @@ def count(text: str) -> int:
 def port(text: str) -> int:
     """Return the number of a TCP port."""
     return _integer(text, 65535)
+
+
+def picture(text: str) -> Path:
+    """Return the path of a picture."""
+    if not text.endswith((".png", ".svg", ".pdf")):
+        message = f"must end in .png, .svg or .pdf, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
 
 
 def shards(text: str) -> tuple[int, int]:

@@ -7,6 +7,11 @@ import sys
 from pathlib import Path
 
 DEFAULT = "dpsgd_epsilon"
+COSTS = {
+    "cheap": ", mostly below a microsecond a cell",
+    "costly": ", from tens of microseconds to tens of milliseconds a cell",
+    "training": ", from milliseconds to minutes a cell; columns of one cell share its runs",
+}
 
 
 def add_functions(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +50,12 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 def _functions(_chosen: argparse.Namespace) -> None:
     from hockeystick.sweep.plan import units  # noqa: PLC0415 - imports are paid for by this command only
     from hockeystick.sweep.plan.description import cost, summary  # noqa: PLC0415
-    from hockeystick.sweep.plan.functions import REGISTERED, status  # noqa: PLC0415
+    from hockeystick.sweep.plan.functions import REGISTERED, TRAININGS, status  # noqa: PLC0415
 
-    rows = [(name, cost(name), status(name), units.of_value(name) or "-", summary(name)) for name in sorted(REGISTERED)]
+    rows = [
+        (name, cost(name), status(name), units.of_value(name) or "-", summary(name))
+        for name in sorted(REGISTERED | TRAININGS)
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
@@ -67,12 +75,7 @@ def _describe(chosen: argparse.Namespace) -> None:
         f"{name}: {summary(name)}",
         f"value{f' ({unit})' if unit else ''}: {returns(name)}",
         f"worth: {status(name)}, {MEANING[status(name)]}",
-        f"cost: {cost(name)}"
-        + (
-            ", from tens of microseconds to tens of milliseconds a cell"
-            if cost(name) == "costly"
-            else ", mostly below a microsecond a cell"
-        ),
+        f"cost: {cost(name)}" + (COSTS[cost(name)]),
         "",
         "arguments:",
     ]

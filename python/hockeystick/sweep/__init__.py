@@ -5,7 +5,7 @@ A plan is a TOML file (or a mapping of the same form). It is data: it names regi
 .. code-block:: toml
 
     title = "Noisy-FedAvg"             # optional; on top of the pictures
-    shard_rows = 65536                 # optional; cells in a part of the table, by default 2048 of costly functions
+    shard_rows = 65536                 # optional; cells in a part of the table, by default 2048 of costly functions, 1 of trainings
     instruction_set = "v3"             # optional; what all machines compute with, by default the best of the machine that begins
 
     [outputs]                          # column = function, or a table with arguments that only this output takes
@@ -29,6 +29,9 @@ A plan is a TOML file (or a mapping of the same form). It is data: it names regi
 An output takes those of the axes and fixed arguments that its function has. The table in ``out/cells`` has the columns
 ``cell``, the inputs, the outputs, and ``error``, which says for a cell out of a function's domain why its value is NaN.
 The column of a ``best`` function holds its smallest bound.
+
+A cell may be a training: the columns ``training.accuracy``, ``training.epsilon`` and so on take the settings of `hockeystick.simulate`, as
+numbers and words under their own names. All columns of a cell share its runs.
 
 An argument that counts something, such as ``steps``, must have whole values. A `logspace` seldom has them: list them.
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import CHOICES, COSTLY, INTEGERS, Function, lookup
+from hockeystick.sweep.plan.functions import COSTLY, TRAININGS, Function, lookup
 
 # Functions whose documentation refers to that of another for the arguments that they share.
 _SHARED = {
@@ -48,50 +48,63 @@ def summary(name: str) -> str:
 
 def returns(name: str) -> str:
     """Return what a function's documentation says of its values."""
-    section = _section(lookup(name), "Returns")
+    section = _section(lookup(name).call, "Returns")
     return _joined(section[1:])
 
 
 def cost(name: str) -> str:
     """Return the class of cost of a function."""
-    return "costly" if name in COSTLY else "cheap"
+    return "training" if name in TRAININGS else "costly" if name in COSTLY else "cheap"
 
 
 def arguments(name: str) -> list[Argument]:
     """Return the arguments of a function that a plan may give, in the function's order."""
     function = lookup(name)
-    told = _entries(_section(function, "Parameters"))
+    told = _entries(_section(function.call, "Parameters"))
+    if name in TRAININGS:
+        told = _of_trainings() | told
     if name in _SHARED:
-        told = _entries(_section(lookup(_SHARED[name]), "Parameters")) | told
+        told = _entries(_section(lookup(_SHARED[name]).call, "Parameters")) | told
     return [
         Argument(
             argument,
             argument in function.required,
             _default(function, argument),
             units.of_argument(argument),
-            _kind(argument),
+            _kind(function, argument),
             told.get(argument, ""),
         )
         for argument in function.parameters
     ]
 
 
-def _kind(argument: str) -> str:
-    if argument in CHOICES:
-        return f"one of {', '.join(CHOICES[argument])}"
-    return "whole number" if argument in INTEGERS else "number"
+def _of_trainings() -> dict[str, str]:
+    """Return the domains of the settings of trainings: those of the algorithms' fields, and of what is beside them."""
+    from hockeystick.sweep.trainings.settings import algorithms, training  # noqa: PLC0415 - the simulator is for such plans only
+
+    told: dict[str, str] = {}
+    for algorithm in reversed(algorithms().values()):
+        for base in reversed(algorithm.__mro__[:-1]):
+            told |= _entries(_section(base, "Parameters"))
+    return told | _entries(_section(training, "Parameters"))
+
+
+def _kind(function: Function, argument: str) -> str:
+    if argument in function.choices:
+        return f"one of {', '.join(function.choices[argument])}"
+    return "whole number" if argument in function.integers else "number"
 
 
 def _default(function: Function, argument: str) -> str:
-    if function.is_ufunc or argument in function.required:
+    if function.is_ufunc or argument in function.required or function.name in TRAININGS:
         return ""
     value = inspect.signature(function.call).parameters[argument].default
     return "" if value is None else repr(value)
 
 
-def _section(function: Function, title: str) -> list[str]:
+def _section(documented: object, title: str) -> list[str]:
     """Return the lines of a section of the documentation, up to the next one."""
-    lines = (inspect.getdoc(function.call) or "").splitlines()
+    lines = (inspect.getdoc(documented) or "").splitlines()
     starts = [at for at in range(len(lines) - 1) if lines[at + 1].startswith("---")]
     start = next((at for at in starts if lines[at] == title), None)
     if start is None:

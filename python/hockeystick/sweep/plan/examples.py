@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hockeystick.sweep.errors import PlanError
 from hockeystick.sweep.plan.description import Argument, arguments, summary
-from hockeystick.sweep.plan.functions import UnknownFunctionError, lookup
+from hockeystick.sweep.plan.functions import TRAININGS, UnknownFunctionError, lookup
 from hockeystick.sweep.plan.plan import Value
 
 # Arguments that are varied, the most interesting first; two of them become axes.
@@ -30,6 +30,13 @@ VARIED: dict[str, tuple[Value, ...]] = {
     "learning_rate": (0.05, 0.1, 0.2),
 }
 HELD: dict[str, Value] = {
+    "algorithm": "NoisyFedAvg",
+    "data": "synthetic",
+    "record_loss": "logistic",
+    "records_per_silo": 20,
+    "num_features": 5,
+    "num_runs": 3,
+    "seed": 1,
     "batch_size": 10,
     "clip_norm": 1.0,
     "diameter": 2.0,
@@ -58,7 +65,17 @@ HELD: dict[str, Value] = {
     "strong_convexity": 0.5,
 }
 # Arguments that may be left out, but of which these functions need one; or that their usual case needs.
+_TRAINING = (
+    "learning_rate",
+    "clip_norm",
+    "noise_std",
+    "local_steps",
+    "record_loss",
+    "records_per_silo",
+    "num_features",
+)
 BESIDE = {
+    **dict.fromkeys(TRAININGS, (*_TRAINING, "num_runs")),
     "federated.trusted_aggregator": ("smoothness",),
     "federated.trusted_aggregator_random_stop": ("smoothness",),
     "last_iterate.best": ("noise_std",),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hockeystick._numeric.printing import format_lower, format_upper
@@ -48,6 +48,15 @@ REGISTERED: dict[str, str] = {
     "published.fedprox_gdp": "hockeystick.published",
 }
 
+# Their arguments are the settings of a training, whatever the column; a cell of them may take minutes.
+TRAININGS: dict[str, str] = {
+    f"training.{name}": "hockeystick.sweep.trainings.functions"
+    for name in (
+        *("loss", "loss_half_width", "loss_on_test", "accuracy", "accuracy_half_width"),
+        *("epsilon", "sensitivity", "data_sensitivity", "model_sensitivity"),
+    )
+}
+
 # What a value is worth. Each function is listed by hand: a new one has no label until somebody has looked.
 _STATUS = {
     "exact": (*UFUNC_PARAMETERS, *GAUSSIAN_DP, "contraction_sum", "last_iterate.projected_contraction"),
@@ -63,13 +72,16 @@ _STATUS = {
         "federated.trusted_aggregator_random_stop",
         "isrl.noisy_mb_sgd_epsilon",
         "utility.trusted_aggregator_delta",
+        "training.epsilon",
     ),
+    "simulated": tuple(name for name in TRAININGS if name != "training.epsilon"),
     "risk bound": ("isrl.mb_sgd_risk_bound", "utility.trusted_aggregator_excess_risk"),
     "unsound": ("published.fedavg_gdp", "published.fedprox_gdp"),
 }
 MEANING = {
     "exact": "the value of a closed form, up to the rounding that its documentation states",
     "certified": "a bound with a proof, under the assumptions of its documentation",
+    "simulated": "an estimate from runs on these data with these seeds, rounded to the nearest; no bound",
     "risk bound": "a bound of the excess risk under the assumptions of its documentation; says nothing about privacy",
     "unsound": "a published formula as printed, whose proof does not hold: no privacy guarantee",
     "unlabelled": "nothing is claimed here about these values; see the documentation",
@@ -87,6 +99,8 @@ _ROUNDED_DOWN = frozenset({"dpsgd_sampling_rate", "dpsgd_steps", "gdp_trade_off"
 
 def printer(name: str) -> Callable[[float, str], str]:
     """Return what prints the values of a registered function with few digits: bounds stay bounds."""
+    if status(name) == "simulated":
+        return format
     return format_lower if name in _ROUNDED_DOWN else format_upper
 
 
@@ -97,6 +111,7 @@ UNSOUND = frozenset(name for name in REGISTERED if status(name) == "unsound")
 COSTLY = frozenset(
     {*DPSGD, "federated.best", "federated.best_sampled"}
     | {f"last_iterate.{name}" for name in LAST_ITERATE if name.startswith("best_")}
+    | TRAININGS.keys()
 )
 
 # The arguments that are words, and the words.
@@ -140,6 +155,10 @@ class Function:
     required: tuple[str, ...]
     is_ufunc: bool
     per_round: frozenset[str]
+    choices: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: CHOICES
+    )  # the words of arguments that are words
+    integers: frozenset[str] = INTEGERS
 
 
 class UnknownFunctionError(KeyError):
@@ -152,10 +171,13 @@ class UnknownFunctionError(KeyError):
 
 def lookup(name: str) -> Function:
     """Return the registered function of that name."""
-    if name not in REGISTERED:
-        near = difflib.get_close_matches(name, REGISTERED)
-        message = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(REGISTERED))}"
+    known = REGISTERED | TRAININGS
+    if name not in known:
+        near = difflib.get_close_matches(name, known)
+        message = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(known))}"
         raise UnknownFunctionError(message)
+    if name in TRAININGS:
+        return _training(name)
     call = getattr(importlib.import_module(REGISTERED[name]), name.rpartition(".")[2])
     if name in UFUNC_PARAMETERS:
         parameters = required = UFUNC_PARAMETERS[name]
@@ -166,9 +188,24 @@ def lookup(name: str) -> Function:
     return Function(name, call, parameters, required, name in UFUNC_PARAMETERS, per_round)
 
 
+def _training(name: str) -> Function:
+    """Return a function of a training, which takes the settings that the simulator's algorithms have."""
+    from hockeystick.sweep.trainings.settings import REQUIRED, kinds  # noqa: PLC0415 - the simulator is for such plans only
+
+    call = getattr(importlib.import_module(TRAININGS[name]), name.rpartition(".")[2])
+    own, required = _parameters(call)
+    words = {setting: kind for setting, kind in kinds().items() if isinstance(kind, tuple)}
+    whole = frozenset(setting for setting, kind in kinds().items() if kind is int)
+    return Function(name, call, (*kinds(), *own), (*REQUIRED, *required), False, frozenset(), words, whole)
+
+
 def _parameters(call: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of all and of the required arguments."""
     signature = inspect.signature(call).parameters.values()
-    wanted = [parameter for parameter in signature if parameter.name not in _CONTROLS]
+    wanted = [
+        parameter
+        for parameter in signature
+        if parameter.name not in _CONTROLS and parameter.kind is not parameter.VAR_KEYWORD
+    ]
     required = [parameter.name for parameter in wanted if parameter.default is parameter.empty]
     return tuple(parameter.name for parameter in wanted), tuple(required)

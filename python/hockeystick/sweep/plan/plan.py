@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hockeystick.sweep.errors import PlanError
 from hockeystick.sweep.plan.axes import Axis, Values, listed, parse_axis, parse_zip, scalar, shorten
-from hockeystick.sweep.plan.functions import CHOICES, COSTLY, INTEGERS, Function, UnknownFunctionError, lookup
+from hockeystick.sweep.plan.functions import COSTLY, TRAININGS, Function, UnknownFunctionError, lookup
 
 SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
 COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to milliseconds, and enough shards for a cluster
@@ -66,6 +66,11 @@ class Plan:
         return -(-self.num_cells // self.shard_rows)
 
     @property
+    def has_trainings(self) -> bool:
+        """Return whether a cell is a training."""
+        return any(output.function.name in TRAININGS for output in self.outputs)
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """Return for each axis how far apart in cells its neighbouring points are."""
         return tuple(math.prod(len(axis) for axis in self.axes[after:]) for after in range(1, len(self.axes) + 1))
@@ -89,8 +94,11 @@ class Plan:
 
 def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     """Return the checked plan of a TOML file or of a mapping with the same content."""
-    if isinstance(plan, Mapping):
-        return parse(plan)
+    return parse(plan if isinstance(plan, Mapping) else read(plan))
+
+
+def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of a TOML file."""
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - needed here only
     else:
@@ -100,13 +108,14 @@ def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
             message = "a plan in a file needs tomli on Python 3.10: pip install 'hockeystick[sweep]'"
             raise ImportError(message) from error
     try:
-        return parse(tomllib.loads(Path(plan).read_text(encoding="utf-8")))
+        content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         if isinstance(error, RecursionError):
             reason = "it is nested too deeply"
         message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
         raise PlanError(message) from error
+    return content
 
 
 def parse(source: Mapping[str, Any]) -> Plan:
@@ -138,7 +147,10 @@ def parse(source: Mapping[str, Any]) -> Plan:
 
 def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
     """Return the rows of a shard where the plan has none: from the plan alone, so that its tables stay comparable."""
-    rows = COSTLY_SHARD_ROWS if any(output.function.name in COSTLY for output in outputs) else SHARD_ROWS
+    if any(output.function.name in TRAININGS for output in outputs):
+        rows = 1  # what is lost by a kill is the training under way
+    else:
+        rows = COSTLY_SHARD_ROWS if any(output.function.name in COSTLY for output in outputs) else SHARD_ROWS
     while rows * MAX_SHARDS < num_cells and rows < MAX_SHARD_ROWS:
         rows *= 2
     return rows
@@ -222,13 +234,13 @@ def _check_arguments(plan: Plan) -> None:
     shared.update({name: listed(f"fixed.{name}", [value]) for name, value in plan.fixed.items()})
     for output in plan.outputs:
         _check_output(output, shared)
-    taken = {name for output in plan.outputs for name in output.function.parameters}
+    taken = {name: output.function for output in plan.outputs for name in output.function.parameters}
     for name, values in shared.items():
         key = _where(plan, name)
         if name not in taken:
             message = f"{key} is not an argument of any output; they take {', '.join(sorted(taken))}"
             raise PlanError(message)
-        _check_kind(key, name, values)
+        _check_kind(key, name, values, taken[name])
 
 
 def _where(plan: Plan, name: str) -> str:
@@ -248,7 +260,7 @@ def _check_output(output: Output, shared: Mapping[str, Values]) -> None:
         if name in shared:
             message = f"{key} must be given once, not also in fixed, axes or zip"
             raise PlanError(message)
-        _check_kind(key, name, listed(key, [value]))
+        _check_kind(key, name, listed(key, [value]), function)
     for name in function.required:
         if name not in shared and name not in output.arguments:
             message = (
@@ -257,12 +269,12 @@ def _check_output(output: Output, shared: Mapping[str, Values]) -> None:
             raise PlanError(message)
 
 
-def _check_kind(key: str, name: str, values: Values) -> None:
+def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
     """Words where the argument is a word, numbers elsewhere, and integers where it counts something."""
-    if name in CHOICES:
-        wrong = [value for value in values.tolist() if value not in CHOICES[name]]
-        domain = f"one of {', '.join(CHOICES[name])}"
-    elif name in INTEGERS and values.dtype.kind == "f":
+    if name in function.choices:
+        wrong = [value for value in values.tolist() if value not in function.choices[name]]
+        domain = f"one of {', '.join(function.choices[name])}"
+    elif name in function.integers and values.dtype.kind == "f":
         wrong = values[values != np.rint(values)][:1].tolist()
         domain = "an integer"
     else:

@@ -10,7 +10,7 @@ _ARGUMENTS = {
     "probability": ("delta", "p", "fpr", "sampling_rate"),
     "count": (
         *("batch_size", "dimension", "index", "local_steps", "num_clients", "num_records", "num_silos", "num_users"),
-        *("period", "rounds", "silos_per_round", "steps"),
+        *("period", "rounds", "silos_per_round", "steps", "num_runs", "clients_per_round", "records_per_silo"),
     ),
     "standard deviations": ("mu", "r", "x"),
     "noise / sensitivity": ("noise_multiplier",),
@@ -32,7 +32,7 @@ _VALUES = {
     ),
     "nats": (
         *("log_q", "log_theta", "gaussian_epsilon", "gdp_epsilon", "gdp_rdp", "dpsgd_epsilon"),
-        *("federated.fedavg_epsilon", "federated.fedprox_epsilon", "isrl.noisy_mb_sgd_epsilon"),
+        *("federated.fedavg_epsilon", "federated.fedprox_epsilon", "isrl.noisy_mb_sgd_epsilon", "training.epsilon"),
     ),
     "standard deviations": (
         *("q_inv", "theta_inverse", "federated.fedavg_gdp", "federated.fedprox_gdp"),
@@ -40,7 +40,12 @@ _VALUES = {
     ),
     "noise / sensitivity": ("dpsgd_noise_multiplier",),
     "count": ("dpsgd_steps",),
-    "units of the loss": ("isrl.mb_sgd_risk_bound", "utility.trusted_aggregator_excess_risk"),
+    "share of records": ("training.accuracy", "training.accuracy_half_width"),
+    "units of the loss": (
+        *("training.loss", "training.loss_half_width", "training.loss_on_test"),
+        "isrl.mb_sgd_risk_bound",
+        "utility.trusted_aggregator_excess_risk",
+    ),
 }
 
 

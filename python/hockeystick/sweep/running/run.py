@@ -96,6 +96,10 @@ def run(
     checked = load(plan)
     if client is None:
         instructions.check(checked.instruction_set)  # before anything is written
+    if checked.has_trainings:
+        from hockeystick.sweep.trainings.check import check  # noqa: PLC0415 - the simulator is for such plans only
+
+        check(checked)
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:

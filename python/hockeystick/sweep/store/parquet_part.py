@@ -14,7 +14,7 @@ The metadata of its Parquet footer say what it is:
 - `hockeystick.file_sha256`: the SHA-256 of the whole file in which these 64 digits are replaced by zeros. It covers
   every bit: values, statistics, page headers and the other metadata;
 - of each column its `unit`, and of an output its `function`, `arguments` and `status`, which says what the values are
-  worth ("exact", "certified", "risk bound", "unsound").
+  worth ("exact", "certified", "simulated", "risk bound", "unsound").
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.ledger import Ledger, Written
 from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_skipped, is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
+from hockeystick.sweep.trainings.environment import environment
 
 FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
 
@@ -126,6 +127,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "cells": plan.num_cells,
         "shard_rows": plan.shard_rows,
         "axes": [_described(axis) for axis in plan.axes],
+        **environment(plan),
     }
 
 

@@ -1,0 +1,322 @@
+"""Plans whose cells are trainings: the numbers of `simulate.run` by hand, refused before the first cell, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hockeystick.cli import main
+from hockeystick.sweep import PlanError, run
+from hockeystick.sweep.plan.description import arguments, cost, returns, summary
+from hockeystick.sweep.plan.examples import example
+from hockeystick.sweep.plan.functions import MEANING, TRAININGS, lookup, status
+from hockeystick.sweep.plan.plan import load, parse
+from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.trainings import outcomes
+from hockeystick.sweep.trainings.check import check
+
+pytest.importorskip("numba", reason="needs numba")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from hockeystick import simulate
+
+T_OF_THREE = 4.302652729749464  # 97.5 % of Student's t with two degrees of freedom: sqrt(2) 0.95 / sqrt(1 - 0.95^2)
+FIXED: dict[str, Any] = {
+    "algorithm": "NoisyFedAvg",
+    "data": "synthetic",
+    "record_loss": "logistic",
+    "records_per_silo": 12,
+    "num_features": 4,
+    "num_silos": 6,
+    "local_steps": 2,
+    "clip_norm": 1.0,
+    "learning_rate": 0.5,
+    "seed": 3,
+    "num_runs": 3,
+}
+PLAN: dict[str, Any] = {
+    "outputs": {
+        "loss": "training.loss",
+        "loss_half": "training.loss_half_width",
+        "accuracy": "training.accuracy",
+        "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}},
+        "moved": "training.data_sensitivity",
+        "kept": "training.model_sensitivity",
+    },
+    "fixed": FIXED,
+    "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
+}
+
+
+def changed(plan: dict[str, Any], **fixed: Any) -> dict[str, Any]:
+    """Return a plan with other fixed settings; None leaves one out."""
+    merged = {name: value for name, value in {**plan["fixed"], **fixed}.items() if value is not None}
+    return {**plan, "fixed": merged}
+
+
+def table(out: Path) -> Any:
+    """Return the rows of a finished table."""
+    return pq.read_table(out / "cells").to_pylist()
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """Return the bytes of the manifest and of the parts."""
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_t_quantile() -> None:
+    """The quantile that the test uses is the closed form of two degrees of freedom."""
+    assert math.isclose(T_OF_THREE, math.sqrt(2) * 0.95 / math.sqrt(1 - 0.95**2), rel_tol=1e-14)
+
+
+def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
+    """Every column of every cell is what the simulator gives by hand."""
+    summary_ = run(PLAN, tmp_path / "out")
+    assert (summary_.rows, summary_.errors) == (8, 0)
+    problem = simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1)
+    features, labels = problem.data.features, problem.data.labels
+    other = problem.replace_record(0, -features[0], 1 - labels[0])
+    for row in table(tmp_path / "out"):
+        algorithm = simulate.NoisyFedAvg(
+            learning_rate=0.5,
+            local_steps=2,
+            clip_norm=1.0,
+            noise_std=row["noise_std"],
+            clients=simulate.FixedSize(row["clients_per_round"]),
+        )
+        how: dict[str, Any] = {"rounds": row["rounds"], "seed": 3, "num_runs": 3}
+        result = simulate.run(algorithm, problem, **how)
+        scores = result.models[-1] @ features.T
+        loss = np.logaddexp(0, scores) - labels * scores  # (runs, records)
+        np.testing.assert_allclose(row["loss"], loss.mean(), rtol=1e-13)
+        half = T_OF_THREE * loss.mean(axis=1).std(ddof=1) / math.sqrt(3)
+        np.testing.assert_allclose(row["loss_half"], half, rtol=1e-10)
+        np.testing.assert_allclose(row["accuracy"], ((scores > 0) == labels).mean(), rtol=1e-13)
+        assert row["epsilon"] == result.epsilon(1e-5)[-1]
+        gap = simulate.sensitivity(algorithm, problem, other, **how)
+        assert row["moved"] == gap.data[-1].mean()
+        assert row["kept"] == gap.model[-1].mean()
+
+
+def test_what_epsilon_covers_is_told(tmp_path: Path) -> None:
+    """The summary and every part say what may be released, under which adjacency, by which function."""
+    told = str(run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [3, 4]}}, tmp_path / "out"))
+    guarantee = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.1).guarantee(
+        simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1), rounds=3
+    )
+    assert f"warning: epsilon: covers {guarantee.released}, adjacency replace, by {guarantee.source}" in told
+    assert told.count("warning: ") == 1
+
+
+def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
+    """A data set that ships with scikit-learn, split by label; accuracy is on its test records."""
+    pytest.importorskip("sklearn")
+    given = {"data": "wine", "concentration": 0.5, "test_share": 0.25, "data_seed": 4, "num_silos": 3}
+    given |= dict.fromkeys(("record_loss", "records_per_silo", "num_features"))
+    plan = changed({**PLAN, "outputs": {"accuracy": "training.accuracy", "loss": "training.loss_on_test"}}, **given)
+    plan["axes"] = {"batch_size": [2, 4], "rounds": [6]}
+    plan["fixed"] |= {"noise_std": 0.01, "records": "WithReplacement"}
+    run(plan, tmp_path / "out")
+    train, test = simulate.load("wine", num_silos=3, concentration=0.5, seed=4, test_share=0.25)
+    for row in table(tmp_path / "out"):
+        records = simulate.WithReplacement(row["batch_size"])
+        algorithm = simulate.NoisyFedAvg(
+            learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.01, records=records
+        )
+        result = simulate.run(algorithm, train, rounds=6, seed=3, num_runs=3)
+        assert row["accuracy"] == result.accuracy(test)[-1].mean()
+        assert row["loss"] == result.loss(test)[-1].mean()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clients_per_round": [2, 7]}, r"cell 1 \(.*clients_per_round = 7\): clients must draw at most 6, .* not 7"),
+        ({"num_runs": [1, 2**40]}, r"num_runs must be small enough for 4 GiB, not 1099511627776: 1.31e\+05 GiB"),
+        ({"num_silos": [6, 2**40]}, r"records_per_silo must be small enough for 4 GiB, not 12: .* GiB are needed"),
+        ({"noise_std": [0.1, -1.0]}, r"cell 4 \(.*noise_std = -1.0.*\): noise_std must be non-negative and finite"),
+        ({"prox": [1.0]}, r"prox must be left out: no algorithm and no data of this plan have it"),
+        ({"concentration": [1.0]}, r"concentration must be left out: no algorithm and no data"),
+        ({"client_rate": [0.5]}, r"client_rate must be left out: no algorithm"),
+        ({"moment": [1.0]}, r"axes.moment is not an argument of any output; they take .*local_steps"),
+        ({"rounds": [2.5]}, r"axes.rounds must be an integer, not 2.5"),
+        ({"data_seed": [0.5]}, r"axes.data_seed must be an integer, not 0.5"),
+        ({"clipping": ["batch", "recrod"]}, r"axes.clipping must be one of batch, record, not 'recrod'"),
+        ({"algorithm": ["NoisyFedAvg", "os.system"]}, r"algorithm must be one of .*NoisyFedAvg.*, not 'os.system'"),
+        ({"algorithm": ["NoisyFedProx"]}, r"cell 0 \(.*\): algorithm = 'NoisyFedProx' needs prox"),
+        ({"algorithm": ["NoisyMinibatchSGD"]}, r"cell 0 \(.*\): algorithm = 'NoisyMinibatchSGD' needs batch_size"),
+        ({"data": ["wine"], "clients": ["Poisson"]}, r"cell 0 \(.*\): clients = 'Poisson' needs client_rate"),
+        ({"data": ["iris"]}, r"axes.data must be one of synthetic, digits, .*, not 'iris'"),
+    ],
+)
+def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """A plan of which one training cannot be is refused with the cell and the setting, and nothing is written."""
+    fixed = {name: value for name, value in FIXED.items() if name not in changes}
+    plan = {**PLAN, "fixed": fixed, "axes": {**PLAN["axes"], **changes}}
+    with pytest.raises(PlanError, match=message):
+        run(plan, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_setting(tmp_path: Path) -> None:
+    """What the data need is named, too."""
+    with pytest.raises(PlanError, match=r"cell 0 .*: data = 'synthetic' needs num_features"):
+        run(changed(PLAN, num_features=None), tmp_path / "out")
+    with pytest.raises(PlanError, match=r"outputs.loss = training.loss needs seed, in axes"):
+        run(changed(PLAN, seed=None), tmp_path / "out")
+
+
+def test_settings_of_some_algorithms(tmp_path: Path) -> None:
+    """An axis of algorithms takes settings that only one of them has."""
+    plan = changed(PLAN, algorithm=None, prox=0.5)
+    plan["axes"] = {"algorithm": ["NoisyFedAvg", "NoisyFedProx"], "rounds": [3], "noise_std": [0.1]}
+    assert run(plan, tmp_path / "out").errors == 0
+    one, other = table(tmp_path / "out")
+    assert one["loss"] != other["loss"]
+
+
+def test_cells_without_a_value(tmp_path: Path) -> None:
+    """A run that does not stay finite, an interval of one run, and a guarantee that nobody has: NaN, and the reason."""
+    plan = changed(PLAN, num_runs=1, record_loss="least_squares")
+    plan = {**plan, "outputs": {name: PLAN["outputs"][name] for name in ("loss", "loss_half", "accuracy", "epsilon")}}
+    plan["axes"] = {"noise_std": [0.0, 1e308], "rounds": [5]}
+    assert run(plan, tmp_path / "out").errors == 2
+    still, wild = table(tmp_path / "out")
+    assert still["loss"] > 0
+    assert all(math.isnan(still[name]) for name in ("loss_half", "accuracy", "epsilon"))
+    assert "loss_half: num_runs must be at least 2 for an interval, not 1" in still["error"]
+    assert "accuracy: accuracy is for losses of classes" in still["error"]
+    assert "epsilon: nothing is certified without noise: noise_std is 0" in still["error"]
+    assert all(math.isnan(wild[name]) for name in ("loss", "loss_half", "accuracy"))
+    assert "loss: 1 of 1 runs became non-finite, the first in round" in wild["error"]
+
+
+def test_a_part_is_a_training() -> None:
+    """What is lost by a kill is one training; a plan may say otherwise."""
+    assert parse(PLAN).shard_rows == 1
+    assert parse({**PLAN, "shard_rows": 4}).shard_rows == 4
+
+
+def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns of a cell share its runs."""
+    calls = []
+    real = simulate.run
+    monkeypatch.setattr(outcomes, "_KEPT", outcomes._Kept())
+    monkeypatch.setattr(simulate, "run", lambda *args, **more: (calls.append(1), real(*args, **more))[1])
+    run({**PLAN, "axes": {"noise_std": [0.1, 0.2], "rounds": [3]}}, tmp_path / "out")
+    assert len(calls) == 2
+
+
+def test_same_bytes_for_threads_and_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread, two, anew or from what is kept, as shares, and on a cluster of two processes: the same bytes."""
+    found = []
+    for threads in (1, 2, 2):
+        if threads == 1 or len(found) == 1:
+            monkeypatch.setattr(outcomes, "_KEPT", outcomes._Kept())
+        run(PLAN, tmp_path / str(len(found)), num_threads=threads)
+        found.append(content(tmp_path / str(len(found))))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 9
+
+
+@pytest.mark.slow
+def test_same_bytes_on_a_cluster(tmp_path: Path) -> None:
+    """Two worker processes make the table that one process makes."""
+    pytest.importorskip("distributed")
+    from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when needed
+
+    run(PLAN, tmp_path / "one")
+    with cluster.local(2, None, None) as client:
+        run(PLAN, tmp_path / "two", client=client)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_same_bytes_after_ten_kills(tmp_path: Path) -> None:
+    """Killed ten times at any moment, and resumed: the bytes of an undisturbed run."""
+    plan = changed(PLAN, num_runs=200)
+    plan["axes"] = {"noise_std": [0.1, 0.2, 0.4, 0.5], "rounds": [300, 500], "clients_per_round": [2, 3, 6]}
+    run(plan, tmp_path / "whole")
+    random = np.random.default_rng(11)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code = "import json, sys; from hockeystick.sweep import run; run(json.load(open(sys.argv[1])), sys.argv[2], num_threads=1)"
+    for number in range(10):
+        process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "plan.json", tmp_path / "out"])
+        before = len(content(tmp_path / "out"))
+        while process.poll() is None and len(content(tmp_path / "out")) <= before + 1:  # a lock and a part, say
+            time.sleep(0.01)
+        time.sleep(random.uniform(0.0, 0.2))
+        assert process.poll() is None, number
+        process.kill()
+        process.wait()
+        for name, data in content(tmp_path / "out").items():
+            if name.startswith("cells/part-") and name.endswith(".parquet"):
+                assert data == (tmp_path / "whole" / name).read_bytes()
+    run(plan, tmp_path / "out")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_the_manifest_names_the_processor(tmp_path: Path) -> None:
+    """Digits depend on the processor and on the libraries, so a plan of trainings is resumed with the same ones only."""
+    run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [2]}}, tmp_path / "out")
+    text = (tmp_path / "out/_manifest.json").read_text()
+    assert '"simulator"' in text
+    (tmp_path / "out/_manifest.json").write_text(text.replace('"processor": "', '"processor": "other '))
+    with pytest.raises(ValueError, match=r"simulator.*processor.*other"):
+        run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [2]}}, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", sorted(TRAININGS))
+def test_described_and_begun(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`describe` and `init` know every column: all arguments have a domain, and the plan to begin with runs."""
+    described = arguments(name)
+    assert [argument.name for argument in described] == list(lookup(name).parameters)
+    assert [argument.name for argument in described if not argument.domain.endswith(".")] == []
+    assert returns(name).endswith(".")
+    assert summary(name).endswith(".")
+    assert cost(name) == "training"
+    assert status(name) in MEANING
+    (tmp_path / "plan.toml").write_text(example([name]))
+    plan = load(tmp_path / "plan.toml")
+    shard = evaluate(plan, range(plan.num_cells))
+    assert not shard.first_error(), shard.first_error()
+    assert main(["sweep", "describe", name]) == 0
+    assert "cost: training, from milliseconds to minutes a cell" in capsys.readouterr().out
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(("name", "cells"), [("trajectories", 24), ("trajectories_large", 10)])
+def test_examples(tmp_path: Path, name: str, cells: int) -> None:
+    """The two examples are plans as they stand, and run with fewer rounds and steps."""
+    pytest.importorskip("sklearn")
+    whole = load(EXAMPLES / f"{name}.toml")
+    assert whole.num_cells == cells
+    check(whole)
+    (moving,) = whole.source["zip"]
+    short = {key: list(range(2, 2 + len(values))) for key, values in moving.items()}
+    assert run({**whole.source, "zip": [short]}, tmp_path / "out").errors == 0
+    for row in table(tmp_path / "out"):
+        assert row["epsilon"] > 0
+        assert row["final_loss"] > 0
+
+
+def test_the_large_example_is_as_large_as_it_says() -> None:
+    """10^9 client steps a cell, 10^10 in all, and the ends of all three axes."""
+    plan = load(EXAMPLES / "trajectories_large.toml")
+    (moving,) = plan.source["zip"]
+    columns = zip(moving["num_silos"], moving["local_steps"], moving["rounds"], strict=True)
+    steps = [math.prod(one) * plan.source["fixed"]["num_runs"] for one in columns]
+    assert steps == [10**9] * 5
+    assert plan.num_cells == 10
+    assert [max(moving[name]) for name in ("num_silos", "local_steps", "rounds")] == [1000, 10**4, 10**5]
