@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hockeystick.simulate.problem.loss import Loss
     from hockeystick.simulate.running.rule import Data
 
-__all__ = ["check_loss"]
+__all__ = ["answers", "check_loss"]
 
 MOST_RECORDS, MOST_COORDINATES = 4, 40  # that are tried
 STEPS = (1e-5, 1e-3, 1e-7)  # near the cube root of a rounding error first, which is best for smooth functions
@@ -66,6 +66,18 @@ def check_loss(loss: Loss, data: Data, first: Array, constants: dict[str, float 
     for tried in trials:
         _refute([(at, found) for other, _, at, found in seen if other is tried], tried.number, constants)
     _every_record(data, first, constants["lipschitz"])
+
+
+def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
+    """Return values, gradients and predictions at a few models and records: the same in every process, and of another loss others."""
+    rng = np.random.default_rng(0)
+    models = [_frozen(first + spread * rng.normal(size=first.size)) for spread in (0.0, *SPREADS)]
+    records = np.unique(np.linspace(0, data.labels.size - 1, MOST_RECORDS).astype(int)).tolist()
+    pairs = list(itertools.product(models, [Tried(loss, data, record) for record in records]))
+    values, gradients = (np.array([tried.called(place, at) for at, tried in pairs]) for place in (0, 1))
+    predict = loss.compiled[2]
+    classes = [] if predict is None else [predict(at, data.features[tried.number]) for at, tried in pairs]
+    return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64)}
 
 
 def _frozen(model: Array) -> Array:
