@@ -299,6 +299,22 @@ def test_pickled_problems_have_their_own_addresses():
         assert problem.data.gradient == 0 or again.data.gradient != problem.data.gradient
 
 
+def test_the_content_of_a_problem_knows_its_loss():
+    """Losses of one name and other values have other contents, and a copy that is made anew has the same."""
+    made = [
+        silos(simulate.Loss.of_score(lambda s, y, k=k: k * (s - y) ** 2, lambda s, y, k=k: 2.0 * k * (s - y)))
+        for k in (1.0, 2.0)
+    ]
+    assert repr(made[0]) == repr(made[1])
+    content = [
+        [np.asarray(value).tobytes() for value in problem.content().values()]
+        for problem in (*made, pickle.loads(pickle.dumps(made[0])))
+    ]
+    assert content[0] != content[1]
+    assert content[0] == content[2]
+    assert SILOS.content().keys() == made[0].content().keys()
+
+
 def test_boolean_labels_are_classes():
     """False and True are 0 and 1."""
     labels = SILOS.data.labels.astype(bool)

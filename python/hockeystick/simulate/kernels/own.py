@@ -186,7 +186,7 @@ def envelope(value: Any, slope: Any, curvature: float) -> tuple[Any, Any]:
 
     Its minimum p is where f(s) = slope(s) + curvature (s - score) changes its sign. Slopes do not fall, so that f rises by at least
     curvature times what s does, and p lies between the score and score - slope(score)/curvature. Bisection ends at two neighbouring
-    doubles; curvature (score - p) is the envelope's slope, and lies between the slopes at both.
+    doubles. The envelope's slope is curvature (score - p), and lies between the loss's slopes at both, where rounding is not to move it.
     """
 
     @njit(error_model="numpy", boundscheck=True)
@@ -197,7 +197,7 @@ def envelope(value: Any, slope: Any, curvature: float) -> tuple[Any, Any]:
         while True:
             middle = low + 0.5 * (high - low)
             if not low < middle < high:
-                return high if first < 0.0 else low
+                return low, high
             if slope(middle, label) + curvature * (middle - score) > 0.0:
                 high = middle
             else:
@@ -205,11 +205,13 @@ def envelope(value: Any, slope: Any, curvature: float) -> tuple[Any, Any]:
 
     @njit(error_model="numpy", boundscheck=True)
     def envelope_value(score, label):
-        at = nearest(score, label)
+        at = nearest(score, label)[0]
         return value(at, label) + 0.5 * curvature * (score - at) ** 2
 
     @njit(error_model="numpy", boundscheck=True)
     def envelope_slope(score, label):
-        return curvature * (score - nearest(score, label))
+        low, high = nearest(score, label)
+        least, most = slope(low, label), slope(high, label)
+        return min(max(curvature * (score - low), least), most)
 
     return envelope_value, envelope_slope

@@ -41,6 +41,8 @@ class Loss:
         Of the loss of every record, non-negative.
     predict : callable, optional
         ``predict(model, features) -> int``, a class, for `Result.accuracy`.
+    of_scores : tuple, optional
+        Set by `of_score`.
 
     Raises
     ------
@@ -203,7 +205,7 @@ class Loss:
         Parameters
         ----------
         curvature : float
-            b, positive and finite: the envelope of h at score s is :math:`\\min_r h(r) + \\frac b2 (r - s)^2`, and b-smooth as a function of the score.
+            b, positive and finite: the envelope of h at score s is :math:`\min_r h(r) + \frac b2 (r - s)^2`, and b-smooth as a function of the score.
 
         Returns
         -------

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from hockeystick.simulate.problem.loss import Loss
     from hockeystick.simulate.running.rule import Data
 
-__all__ = ["check_loss"]
+__all__ = ["answers", "check_loss"]
 
 MOST_RECORDS, MOST_COORDINATES = 4, 40  # that are tried
 STEPS = (1e-5, 1e-3, 1e-7)  # near the cube root of a rounding error first, which is best for smooth functions
 AGREED = 1e-4  # relative to the gradient
-SMALL_SHARE = 1e-2  # of the gradient's norm: coordinates below it are compared with it
+SMALL_SHARE = 1e-2  # of the longest gradient: smaller coordinates are compared with it, since values may cancel
 ROUNDING = 256 * np.finfo(float).eps  # of a value, and of a gradient
 SPREADS = (0.1, 1.0)  # of the random models about the first one
 NEARBY = 1e-3  # distance of another model about each
@@ -49,19 +49,35 @@ def check_loss(loss: Loss, data: Data, first: Array, constants: dict[str, float 
     models = [first] + [first + spread * rng.normal(size=first.size) for spread in SPREADS]
     names = ["the initial model"] + [f"the initial model + {spread} default_rng(0).normal" for spread in SPREADS]
     records = np.unique(np.linspace(0, data.labels.size - 1, MOST_RECORDS).astype(int)).tolist()
-    for record in records:
-        tried, seen = Tried(loss, data, record), []
+    trials = [Tried(loss, data, record) for record in records]
+    seen: list[tuple[Tried, str, Array, Array]] = []
+    for tried in trials:
         tried.predict(first)
         for model, name in zip(models, names, strict=True):
-            found = tried.gradient(model, name, must=model is first)
-            if found is None:
-                continue
-            tried.compare(model, found, name)
             near = model + NEARBY * (move := rng.normal(size=first.size)) / np.linalg.norm(move)
-            beside = tried.gradient(near, f"a model near {name}", must=False)
-            seen += [(model, found)] + ([] if beside is None else [(near, beside)])
-        _refute(seen, record, constants)
+            for at, where in ((model, name), (near, f"a model near {name}")):
+                found = tried.gradient(at, where, must=at is first)
+                if found is not None:
+                    seen.append((tried, where, at, found))
+    longest = max(float(np.linalg.norm(found)) for *_, found in seen)
+    for tried, where, at, found in seen:
+        if where in names:
+            tried.compare(at, found, where, SMALL_SHARE * longest)
+    for tried in trials:
+        _refute([(at, found) for other, _, at, found in seen if other is tried], tried.number, constants)
     _every_record(data, first, constants["lipschitz"])
+
+
+def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
+    """Return values, gradients and predictions at a few models and records: the same in every process, and of another loss others."""
+    rng = np.random.default_rng(0)
+    models = [_frozen(first + spread * rng.normal(size=first.size)) for spread in (0.0, *SPREADS)]
+    records = np.unique(np.linspace(0, data.labels.size - 1, MOST_RECORDS).astype(int)).tolist()
+    pairs = list(itertools.product(models, [Tried(loss, data, record) for record in records]))
+    values, gradients = (np.array([tried.called(place, at) for at, tried in pairs]) for place in (0, 1))
+    predict = loss.compiled[2]
+    classes = [] if predict is None else [predict(at, data.features[tried.number]) for at, tried in pairs]
+    return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64)}
 
 
 def _frozen(model: Array) -> Array:
@@ -138,14 +154,13 @@ class Tried:
             ends.append((self.value(moved) - value) / lengths[-1])
         return ends[0], ends[1], ROUNDING * abs(value) / min(map(abs, lengths))
 
-    def compare(self, model: Array, gradient: Array, name: str) -> None:
-        """Raise if a coordinate of the gradient is not between the quotients of any step."""
-        norm = float(np.linalg.norm(gradient))
+    def compare(self, model: Array, gradient: Array, name: str, small: float) -> None:
+        """Raise if a coordinate of the gradient is not between the quotients of any step; an error that is tiny beside `small` passes."""
         for j in np.unique(np.linspace(0, model.size - 1, MOST_COORDINATES).astype(int)).tolist():
             central = []
             for step in STEPS:
                 one, other, rounding = self.quotients(model, j, step)
-                slack = AGREED * max(abs(gradient[j]), abs(one), abs(other), SMALL_SHARE * norm) + rounding
+                slack = AGREED * max(abs(gradient[j]), abs(one), abs(other), small) + rounding
                 if min(one, other) - slack <= gradient[j] <= max(one, other) + slack:
                     break
                 central.append(0.5 * (one + other))
@@ -158,14 +173,21 @@ class Tried:
 
 
 def _refute(seen: list[tuple[Array, Array]], record: int, constants: dict[str, float | None]) -> None:
-    """Raise if gradients of a record at some models contradict a constant that is claimed."""
+    """Raise if gradients of a record at some models contradict a constant that is claimed.
+
+    A gradient is rounded, and so is what it computes of the model: it is one at a model nearby, and changes as fast as is seen here.
+    """
     lipschitz, smoothness, mu = (constants[name] for name in ("lipschitz", "smoothness", "strong_convexity"))
     for _, found in seen:
         if lipschitz is not None and np.linalg.norm(found) > lipschitz * (1 + AGREED**2):
             _raise("lipschitz", lipschitz, f"a gradient of record {record} has the norm", float(np.linalg.norm(found)))
-    for (a, at_a), (b, at_b) in itertools.combinations(seen, 2):
-        apart, change = float(np.linalg.norm(a - b)), float(np.linalg.norm(at_a - at_b))
-        rounding = ROUNDING * float(np.linalg.norm(at_a) + np.linalg.norm(at_b))
+    pairs = [
+        (a, b, at_a, at_b, float(np.linalg.norm(a - b)), float(np.linalg.norm(at_a - at_b)))
+        for (a, at_a), (b, at_b) in itertools.combinations(seen, 2)
+    ]
+    fastest = max((change / apart for *_, apart, change in pairs), default=0.0)
+    for a, b, at_a, at_b, apart, change in pairs:
+        rounding = ROUNDING * sum(np.linalg.norm(at) + fastest * np.linalg.norm(w) for w, at in ((a, at_a), (b, at_b)))
         if smoothness is not None and change > smoothness * apart * (1 + AGREED**2) + rounding:
             _raise("smoothness", smoothness, f"gradients of record {record} change per distance by", change / apart)
         if mu is not None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, vector
 from hockeystick.simulate.problem.loss import Loss, remade, starting_model
-from hockeystick.simulate.problem.probes import check_loss
+from hockeystick.simulate.problem.probes import answers, check_loss
 from hockeystick.simulate.problem.records import count_classes, finite, labels_of, offsets_of
 from hockeystick.simulate.running.rule import Data
 
@@ -127,6 +127,11 @@ class Problem:
         object.__setattr__(self, "data", data)
         if isinstance(self.loss, Loss):
             check_loss(self.loss, data, self.initial(), self.loss.constants(self.feature_bound))
+
+    def content(self) -> dict[str, Any]:
+        """Return what decides the bits of a run; of a `Loss` what it answers at a few models and records, in place of addresses."""
+        own = answers(self.loss, self.data, self.initial()) if isinstance(self.loss, Loss) else {}
+        return self.data._asdict() | own
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the settings; another process makes the rest, in which a `Loss` has other addresses."""
