@@ -40,7 +40,7 @@ LAYERS = {
     "plot": "_checks _numeric utility sweep",
     "report": "_numeric sweep plot",
     "figures": "_checks isrl last_iterate federated published simulate utility plot",
-    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report figures",
+    "cli": "_config _checks _numeric kernels mechanisms accounting training last_iterate federated published utility sweep plot report figures",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.
