@@ -52,7 +52,7 @@ class Steps(Shared):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
         require_mechanism(mechanism)
-        if isinstance(count, float) and count.is_integer():  # 1202.0, as `dpsgd_steps` gives it
+        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as `dpsgd_steps` gives it
             count = int(count)
         count = count_scalar("count", count)
         if mechanism not in self._ledger:
