@@ -244,6 +244,55 @@ def test_parameters():
         hs.dpsgd_parameters(**{**settings, "dataset_size": 1e3})
 
 
+TRAINING = {"records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
+
+
+def test_parameters_as_people_speak():
+    """Records, batch, epochs or steps, and the multiplier: ceil(60000/256) = 235 steps a pass, 15 passes."""
+    assert hs.dpsgd_parameters(**TRAINING) == (1.1, 256 / 60000, 15 * 235)
+    in_steps = {name: value for name, value in TRAINING.items() if name != "epochs"} | {"steps": 3525}
+    assert hs.dpsgd_parameters(**in_steps) == hs.dpsgd_parameters(**TRAINING, sampling="poisson", clip_norm=0.3)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"batch_size": 60001}, r"batch_size must be at most records \(60000\), not 60001"),
+        ({"steps": 3525}, "exactly one of epochs and steps must be given, not epochs=15 and steps=3525"),
+        ({"epochs": None}, "exactly one of epochs and steps must be given, not epochs=None and steps=None"),
+        ({"dataset_size": 60000}, "exactly one of records and dataset_size must be given"),
+        ({"noise_std": 1.1}, "exactly one of noise_multiplier and noise_std must be given"),
+        ({"noise_multiplier": None, "noise_std": 1.1}, "clip_norm must be given with noise_std, not None"),
+        ({"noise_on": "mean"}, 'noise_on must be "sum" with noise_multiplier'),
+        ({"sampling": "shuffled"}, "sampling must be 'poisson' .* not 'shuffled': .* ask shuffled_batches_epsilon"),
+        ({"sampling": "fixed"}, "not 'fixed': .* compose FixedSizeSampled"),
+        ({"sampling": "unknown"}, "not 'unknown': .* find out how batches are made"),
+        ({"sampling": "possion"}, "did you mean 'poisson'"),
+    ],
+)
+def test_parameters_that_contradict(more, message):
+    """What is given twice, not at all, or is not Poisson sampled is refused, with what would be right."""
+    with pytest.raises(ValueError, match=message):
+        hs.dpsgd_parameters(**TRAINING | more)
+
+
+def test_compose_takes_the_steps_of_a_budget():
+    """A whole number is a count also as a float; half a step, infinity and 2^60 are none."""
+    steps = hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-5)
+    mechanism = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    accountant = hs.Accountant().compose(mechanism, steps)
+    assert repr(accountant) == repr(hs.Accountant().compose(mechanism, int(steps)))
+    for bad, error in (
+        (0.5, TypeError),
+        (math.inf, TypeError),
+        (math.nan, TypeError),
+        (2.0**60, ValueError),
+        (0.0, ValueError),
+    ):
+        with pytest.raises(error, match="count must be an integer"):
+            accountant.compose(mechanism, bad)
+
+
 def test_no_threads_are_one():
     """The core does all the work where it is given no thread, and does not divide by their number."""
     cell = [np.array([x]) for x in (1.0, 0.01, 1000.0, 1e-5)]

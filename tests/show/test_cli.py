@@ -39,7 +39,8 @@ def test_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
     expected = hs.Accountant().compose(hs.Gaussian(10.0), 25).epsilon(1e-5)
     assert expected == pytest.approx(float(hs.gdp_epsilon(0.5, 1e-5)), rel=1e-11)
     assert text.startswith("epsilon = ")
-    assert text.endswith(" at delta = 1e-05 for 25 Gaussian releases with noise multiplier 10\n")
+    assert " at delta = 1e-05 for 25 Gaussian releases with noise multiplier 10: a certified upper bound; " in text
+    assert text.endswith("one record is added or removed\n")
     assert expected <= float(text.split()[2]) < expected * (1 + 2e-7)  # eight digits, rounded up
 
 
@@ -73,7 +74,7 @@ def test_sampled_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["inputs"] == {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5, "sampling_rate": 0.01}
     assert main(["delta", *arguments, "--epsilon", "1.828237"]) == 0
     text = capsys.readouterr().out
-    assert text.endswith("for 1000 Gaussian releases with noise multiplier 1 on Poisson samples of rate 0.01\n")
+    assert "for 1000 Gaussian releases with noise multiplier 1 on Poisson samples of rate 0.01: a certified" in text
     assert 1e-5 * (1 - 1e-4) <= float(text.split()[2]) <= 1e-5 * (1 + 2e-3)
 
 
@@ -98,7 +99,8 @@ def test_calibrate(capsys: pytest.CaptureFixture[str], target: str, options: lis
     assert json.loads(capsys.readouterr().out)["epsilon"] == answer["epsilon"]
     assert main(["calibrate", "--target", target, *budget, *options]) == 0
     printed = re.fullmatch(
-        rf"{target.replace('-', ' ')} = (\S+): epsilon = (\S+) at delta = 1e-05\n", capsys.readouterr().out
+        rf"{target.replace('-', ' ')} = (\S+): epsilon = (\S+) at delta = 1e-05 for (.*): a certified upper bound; one record .*\n",
+        capsys.readouterr().out,
     )
     spends_less = Decimal(printed[1]) >= found if target == "noise-multiplier" else Decimal(printed[1]) <= found
     assert spends_less
@@ -107,13 +109,14 @@ def test_calibrate(capsys: pytest.CaptureFixture[str], target: str, options: lis
 
 
 def test_calibrate_without_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is no limit the JSON has null; where nothing will do, 0 steps."""
+    """Where there is no limit the JSON has null; where nothing will do there is no answer, but exit code 4 and the reason."""
     arguments = ["calibrate", "--target", "steps", "--epsilon", "1", "--noise-multiplier", "1", "--json"]
     assert main([*arguments, "--sampling-rate", "0", "--delta", "0"]) == 0
     assert json.loads(capsys.readouterr().out, parse_constant=no_constant)["steps"] is None
-    assert main([*arguments, "--delta", "0"]) == 0
-    answer = json.loads(capsys.readouterr().out, parse_constant=no_constant)
-    assert (answer["steps"], answer["epsilon"]) == (0, 0.0)
+    assert main([*arguments, "--delta", "0"]) == 4
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "not even one step meets epsilon = 1 at delta = 0 with noise multiplier 1" in told.err
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_calibrate_without_limit(capsys: pytest.CaptureFixture[str]) -> None:
             ["--steps", "3", "--noise-multiplier", "1"],
             "argument --noise-multiplier: not allowed, since it is the target",
         ),
-        (["--target", "rounds"], "argument --target: invalid choice: 'rounds'"),
+        (["--target", "epochs"], "argument --target: invalid choice: 'epochs'"),
         (["--steps", "3", "--sampling-rate", "2"], "argument --sampling-rate: must be in [0, 1], not 2"),
     ],
 )

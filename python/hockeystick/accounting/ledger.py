@@ -52,6 +52,8 @@ class Steps(Shared):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
         require_mechanism(mechanism)
+        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as `dpsgd_steps` gives it
+            count = int(count)
         count = count_scalar("count", count)
         if mechanism not in self._ledger:
             require_supported(mechanism, self._adjacency)  # so that compose raises, and not a later query
@@ -91,7 +93,7 @@ class Ledger(Steps):
         mechanism : Mechanism
             What each step releases.
         count : int
-            How many equal steps, in [1, 2^53]. Composing one at a time costs queries nothing: equal steps are merged.
+            How many equal steps, in [1, 2^53]; 1202.0, as `dpsgd_steps` returns it, is 1202. Composing one at a time costs queries nothing: equal steps are merged.
 
         Returns
         -------

@@ -10,12 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hockeystick._core import __version__
 from hockeystick.cli import (
     arguments,
     budget,
+    completion,
+    examples,
     figures,
     plan,
     simulate,
@@ -33,7 +35,10 @@ class Terminated(BaseException):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argparse, but with errors of one line."""
+    """Argparse, but with errors of one line, and without abbreviated options, which a later option would break."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"allow_abbrev": False} | settings)
 
     def error(self, message: str) -> NoReturn:
         """Write the message and end with the exit code for wrong usage."""
@@ -52,14 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 for a failure, 2 for a wrong argument, 3 where cells of a sweep have an error, 4 where none satisfies a condition,
+        0, or 1 for a failure, 2 for a wrong argument, 3 where cells of a sweep have an error, 4 where none satisfies a condition or nothing meets a budget,
         130 and 143 after SIGINT and SIGTERM.
 
     Examples
     --------
     >>> from hockeystick.cli import main
     >>> main(["delta", "--noise-multiplier", "2", "--steps", "4", "--epsilon", "1"])
-    delta = 0.12693674 at epsilon = 1 for 4 Gaussian releases with noise multiplier 2
+    delta = 0.12693674 at epsilon = 1 for 4 Gaussian releases with noise multiplier 2: a certified upper bound; one record is added or removed
     0
     """
     chosen = _parser().parse_args(arguments)
@@ -99,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
         actions.add_parser("describe", help="show the arguments of a function and a plan for it")
     )
     sweep_functions.add_init(actions.add_parser("init", help="write a plan to begin with"))
+    completion.add_completion(commands.add_parser, parser)
+    examples.add_examples(parser)
     return parser
 
 

@@ -11,14 +11,20 @@ from hockeystick._checks import LARGEST_COUNT
 
 
 def _number(text: str, domain: str, fits: Callable[[float], bool]) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = _value(text)
     if not fits(value):
         message = f"must be {domain}, not {text}"
         raise argparse.ArgumentTypeError(message)
     return value
+
+
+def _value(text: str) -> float:
+    """Return the number, 256/60000 being a division as in Python; NaN if it is none."""
+    numerator, slash, denominator = text.partition("/")
+    try:
+        return float(numerator) / float(denominator) if slash else float(text)
+    except (ValueError, ZeroDivisionError):
+        return math.nan
 
 
 def positive(text: str) -> float:
@@ -70,7 +76,8 @@ def _integer(text: str, largest: int) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = 0
+        number = _value(text)  # 1e4 and 1202.0 are counts, too
+        value = int(number) if number.is_integer() and number < LARGEST_COUNT else 0
     if not 1 <= value <= largest:
         message = f"must be an integer in [1, {largest}], not {text}"
         raise argparse.ArgumentTypeError(message)

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks import implausible
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick.cli import arguments
+from hockeystick.cli import arguments, budget_federated, samplings
 
 if TYPE_CHECKING:
-    from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.bracket import Bracket
-    from hockeystick.mechanisms.base import Adjacency
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
-ADJACENCY: Adjacency = "add_or_remove"
+ADJACENCY = {
+    "none": "add_or_remove",
+    "poisson": "add_or_remove",
+    "shuffled": "zero_out",
+    "fixed": "replace",
+    "unknown": "that of the sampling",
+}
 OPTIONS: dict[str, tuple[Callable[[str], float], str, str]] = {
     "noise-multiplier": (arguments.positive, "S", "noise standard deviation over sensitivity, positive"),
     "sampling-rate": (
@@ -43,28 +47,35 @@ def add_query(add: AddParser, asked: str) -> None:
     parser = add(
         asked,
         help=f"{asked} of Gaussian noise or DP-SGD after several steps",
-        description=f"A certified upper bound on the {asked} of Gaussian noise composed STEPS times, on Poisson samples "
-        "if a sampling rate is given; one record is added or removed.",
+        description=f"A certified upper bound on the {asked} of Gaussian noise of multiplier S composed T times, on Poisson samples "
+        "of rate Q or B/N if these are given; one record is added or removed. Shuffled batches and batches of fixed size: --sampling.",
         epilog=JSON_NOTE,
     )
     given = "delta" if asked == "epsilon" else "epsilon"
-    _add_options(parser, ("noise-multiplier", "steps", given), ("sampling-rate",))
-    parser.set_defaults(handler=_query)
+    _add_options(parser, ("noise-multiplier", given), ("steps", "sampling-rate"))
+    samplings.add_words(parser, "how batches are made; poisson if not given; unknown is the worst of the others")
+    parser.set_defaults(handler=_query, refuse=parser.error)
 
 
 def add_calibrate(add: AddParser) -> None:
     """Add ``calibrate``."""
     parser = add(
         "calibrate",
-        help="noise multiplier, steps or sampling rate that a budget allows",
+        help="noise, steps, sampling rate, rounds or local steps that a budget allows",
         description="The least noise multiplier, or the most steps, or the largest sampling rate of Gaussian noise or "
-        "DP-SGD whose certified epsilon at DELTA is at most EPSILON; one record is added or removed.",
-        epilog="All but the target must be given; the sampling rate is 1 if not. " + JSON_NOTE,
+        "DP-SGD whose certified epsilon at D is at most E; one record is added or removed. Or the least noise, the most rounds, or "
+        "the most local steps of federated averaging. Exit code 4, with the reason, where nothing meets the budget.",
+        epilog="All but the target must be given; the sampling rate is 1 if neither Q nor N and B are. " + JSON_NOTE,
     )
+    targets = (*TARGETS, *budget_federated.TARGETS)
     parser.add_argument(
-        "--target", choices=TARGETS, default=TARGETS[0], help="what to find; the noise multiplier by default"
+        "--target", choices=targets, default=TARGETS[0], help="what to find; the noise multiplier by default"
     )
     _add_options(parser, ("epsilon", "delta"), TARGETS)
+    samplings.add_words(
+        parser, "how batches are made, poisson or shuffled (noise multiplier only); poisson if not given"
+    )
+    budget_federated.add_federated(parser)
     parser.set_defaults(handler=_calibrate, refuse=parser.error)
 
 
@@ -77,38 +88,36 @@ def _add_options(parser: argparse.ArgumentParser, required: tuple[str, ...], opt
 
 def _query(chosen: argparse.Namespace) -> None:
     asked, given = ("epsilon", "delta") if chosen.command == "epsilon" else ("delta", "epsilon")
+    samplings.settle(chosen)
+    if chosen.steps is None:
+        chosen.refuse("the following arguments are required: --steps, or --epochs with --records and --batch-size")
     value = getattr(chosen, given)
-    training = _training(chosen.noise_multiplier, chosen.sampling_rate, chosen.steps)
-    bracket = _epsilon(training, value) if asked == "epsilon" else training.delta_bracket(value)
+    found = samplings.brackets(chosen, samplings.Asked(asked == "epsilon", value))
+    name, bracket = samplings.worst(found)
     last = implausible.no_privacy(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
     _warn(chosen, last)
     if chosen.json:
-        _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given))
-    else:
-        sys.stdout.write(
-            f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen)}\n"
-        )
+        more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
+        _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given), **more)
+        return
+    sys.stdout.write(
+        f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen, name)}: "
+        f"a certified upper bound; {samplings.MEANT_OF[name]}\n"
+    )
+    if len(found) > 1:
+        ends = ", ".join(f"{each} {format_upper(found[each].upper, DIGITS)}" for each in found)
+        sys.stdout.write(f"how batches are made is not known, so this is the largest of: {ends}\n")
 
 
-def _calibrate(chosen: argparse.Namespace) -> None:
-    import hockeystick.accounting.dpsgd as solve  # noqa: PLC0415
-
+def _calibrate(chosen: argparse.Namespace) -> int:
+    if chosen.target in budget_federated.TARGETS:
+        return budget_federated.calibrate(chosen)
     target = chosen.target.replace("-", "_")
-    needed = [name for name in TARGETS if name not in (chosen.target, "sampling-rate")]
-    missing = [name for name in needed if getattr(chosen, name.replace("-", "_")) is None]
-    if missing:
-        chosen.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in missing)}")
-    if getattr(chosen, target) is not None:
-        chosen.refuse(f"argument --{chosen.target}: not allowed, since it is the target")
-    rate = 1.0 if chosen.sampling_rate is None else chosen.sampling_rate
-    budget = (chosen.epsilon, chosen.delta)
-    if target == "noise_multiplier":
-        found = float(solve.dpsgd_noise_multiplier(rate, chosen.steps, *budget))
-    elif target == "steps":
-        found = float(solve.dpsgd_steps(chosen.noise_multiplier, rate, *budget))
-    else:
-        found = float(solve.dpsgd_sampling_rate(chosen.noise_multiplier, chosen.steps, *budget))
+    _settle_but(chosen, target)
+    found = _solve(chosen, target)
     _warn(chosen, None)
+    if (found == math.inf) if target == "noise_multiplier" else (found == 0.0):
+        return _nothing_meets(chosen, target)
     inputs = ("epsilon", "delta", *(name for name in TARGETS if name != chosen.target))
     bracket = _epsilon_at(chosen, target, found)
     if chosen.json:
@@ -116,14 +125,76 @@ def _calibrate(chosen: argparse.Namespace) -> None:
         numbers = {target: value, "epsilon": bracket.upper, "delta": chosen.delta}
         _write_json(numbers, bracket, chosen, inputs, target=target)
     else:
-        # A printed multiplier is no smaller, and a printed rate no larger, than what was computed: it spends no more.
-        safe = (
-            format_upper(found, DIGITS)
-            if target == "noise_multiplier"
-            else format_lower(found, WHOLE if target == "steps" else DIGITS)
+        _write_calibrated(chosen, target, found, bracket)
+    return 0
+
+
+def _settle_but(chosen: argparse.Namespace, target: str) -> None:
+    """Refuse what is missing or too much beside the target, and settle the words."""
+    if chosen.sampling in ("fixed", "unknown") or (chosen.sampling == "shuffled" and target != "noise_multiplier"):
+        chosen.refuse(
+            f"argument --sampling: must be poisson, or shuffled for the noise multiplier, not {chosen.sampling}; "
+            f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
-        spent = f"epsilon = {format_upper(bracket.upper, DIGITS)} at delta = {_shortest(chosen.delta)}"
-        sys.stdout.write(f"{target.replace('_', ' ')} = {safe}: {spent}\n")
+    for name in budget_federated.OPTIONS:
+        if getattr(chosen, name.replace("-", "_")) is not None:
+            chosen.refuse(f"argument --{name}: not allowed with --target {chosen.target}, which is of DP-SGD")
+    clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "records", "batch_size", "epochs")}
+    for name in clash.get(target, (target,)):
+        if getattr(chosen, name) is not None:
+            chosen.refuse(f"argument --{name.replace('_', '-')}: not allowed, since it is the target")
+    samplings.settle(chosen)
+    needed = [name for name in TARGETS if name not in (chosen.target, "sampling-rate")]
+    missing = [name for name in needed if getattr(chosen, name.replace("-", "_")) is None]
+    if missing:
+        chosen.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in missing)}")
+
+
+def _solve(chosen: argparse.Namespace, target: str) -> float:
+    import hockeystick.accounting.dpsgd as solve  # noqa: PLC0415
+
+    rate = 1.0 if chosen.sampling_rate is None else chosen.sampling_rate
+    budget = (chosen.epsilon, chosen.delta)
+    if target == "noise_multiplier":
+        if chosen.sampling == "shuffled":  # no amplification: every pass is one release of the whole noise
+            return float(solve.dpsgd_noise_multiplier(1.0, samplings.passes(chosen), *budget))
+        return float(solve.dpsgd_noise_multiplier(rate, chosen.steps, *budget))
+    if target == "steps":
+        return float(solve.dpsgd_steps(chosen.noise_multiplier, rate, *budget))
+    return float(solve.dpsgd_sampling_rate(chosen.noise_multiplier, chosen.steps, *budget))
+
+
+def _nothing_meets(chosen: argparse.Namespace, target: str) -> int:
+    """Say why there is no answer."""
+    what = {
+        "noise_multiplier": ("no finite noise multiplier meets", "with delta above 0 some noise does"),
+        "steps": ("not even one step meets", "allow a larger epsilon or more noise"),
+        "sampling_rate": ("no sampling rate above 0 meets", "allow a larger epsilon, more noise or fewer steps"),
+    }[target]
+    budget = f"epsilon = {_shortest(chosen.epsilon)} at delta = {_shortest(chosen.delta)}"
+    names = [name.replace("-", "_") for name in TARGETS if name != chosen.target]
+    known = [(name, getattr(chosen, name)) for name in names]
+    settings = ", ".join(f"{name.replace('_', ' ')} {_shortest(value)}" for name, value in known if value is not None)
+    sys.stderr.write(f"hockeystick calibrate: {what[0]} {budget} with {settings}; {what[1]}\n")
+    return budget_federated.NO_ANSWER
+
+
+def _write_calibrated(chosen: argparse.Namespace, target: str, found: float, bracket: Bracket) -> None:
+    """Write the answer, the epsilon that it spends, and all that it is the answer for."""
+    # A printed multiplier is no smaller, and a printed rate no larger, than what was computed: it spends no more.
+    safe = (
+        format_upper(found, DIGITS)
+        if target == "noise_multiplier"
+        else format_lower(found, WHOLE if target == "steps" else DIGITS)
+    )
+    shown = argparse.Namespace(**vars(chosen) | {target: safe})
+    limit = found in (0.0, math.inf)
+    said = f"{target.replace('_', ' ')} = {safe}{' (no limit)' if limit else ''}"
+    kind = samplings.kind(shown)
+    sys.stdout.write(
+        f"{said}: epsilon = {format_upper(bracket.upper, DIGITS)} at delta = {_shortest(chosen.delta)} for "
+        f"{_described(shown, kind)}: a certified upper bound; {samplings.MEANT_OF[kind]}\n"
+    )
 
 
 def _warn(chosen: argparse.Namespace, last: str | None) -> None:
@@ -148,42 +219,34 @@ def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracke
     if not math.isfinite(found) or found == 0.0:
         spends_all = found == (0.0 if target == "noise_multiplier" else math.inf)
         return Bracket(0.0, chosen.epsilon if spends_all else 0.0, "no limit to find", "certified")
-    return _epsilon(
-        _training(numbers["noise_multiplier"], numbers["sampling_rate"], int(numbers["steps"])), chosen.delta
-    )
+    asked = argparse.Namespace(**vars(chosen) | numbers | {"steps": int(numbers["steps"])})
+    return samplings.worst(samplings.brackets(asked, samplings.Asked(True, chosen.delta)))[1]
 
 
-def _training(noise_multiplier: float, sampling_rate: float | None, steps: int) -> Accountant:
-    from hockeystick.accounting import Accountant  # noqa: PLC0415
-    from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
-
-    step = Gaussian(noise_multiplier)
-    return Accountant(ADJACENCY).compose(step if sampling_rate is None else PoissonSampled(step, sampling_rate), steps)
-
-
-def _epsilon(training: Accountant, delta: float) -> Bracket:
-    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415
-
-    return Bracket(0.0, 0.0, "delta is 1", "certified") if delta == 1.0 else training.epsilon_bracket(delta)
-
-
-def _described(chosen: argparse.Namespace) -> str:
-    releases = f"release{'s' if chosen.steps > 1 else ''} with noise multiplier {_shortest(chosen.noise_multiplier)}"
-    sampled = "" if chosen.sampling_rate is None else f" on Poisson samples of rate {_shortest(chosen.sampling_rate)}"
-    return f"{chosen.steps} Gaussian {releases}{sampled}"
+def _described(chosen: argparse.Namespace, kind: str) -> str:
+    noise = f"with noise multiplier {_shortest(chosen.noise_multiplier)}"
+    if kind == "shuffled":
+        passes = samplings.passes(chosen)
+        return f"{passes} pass{'es' if passes > 1 else ''} over shuffled batches {noise}"
+    releases = f"{chosen.steps} Gaussian release{'' if chosen.steps == 1 else 's'} {noise}"
+    if kind == "fixed":
+        return f"{releases} on batches of exactly {chosen.batch_size} of {chosen.records} records"
+    return releases + (f" on Poisson samples of rate {_shortest(chosen.sampling_rate)}" if kind == "poisson" else "")
 
 
 def _write_json(
     numbers: dict[str, float], bracket: Bracket, chosen: argparse.Namespace, inputs: tuple[str, ...], **more: Any
 ) -> None:
-    given = {name.replace("-", "_"): getattr(chosen, name.replace("-", "_")) for name in (*inputs, "sampling-rate")}
+    words = ("sampling-rate", "records", "batch-size", "epochs")
+    given = {name.replace("-", "_"): getattr(chosen, name.replace("-", "_")) for name in (*inputs, *words)}
+    kind = "poisson" if more.get("target") == "sampling_rate" else samplings.kind(chosen)
     answer: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()} | more
     answer |= {
         "bracket": {"lower": _finite(bracket.lower), "upper": _finite(bracket.upper)},
         "method": bracket.method,
         "status": bracket.status,
-        "adjacency": ADJACENCY,
-        "sampling": "none" if chosen.sampling_rate is None and more.get("target") != "sampling_rate" else "poisson",
+        "adjacency": ADJACENCY[kind],
+        "sampling": kind,
         "version": __version__,
         "inputs": {name: value for name, value in given.items() if value is not None},
     }
@@ -194,6 +257,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _shortest(value: float) -> str:
-    """Return all digits of what was given, so that the sentence is about no other number."""
-    return repr(value).removesuffix(".0")
+def _shortest(value: float | str) -> str:
+    """Return all digits of what was given, so that the sentence is about no other number; text stays."""
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")

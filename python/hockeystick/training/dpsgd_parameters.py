@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
 
 __all__ = ["DpsgdParameters", "dpsgd_parameters"]
+SAMPLINGS = ("poisson", "shuffled", "fixed", "unknown")
 
 
 class DpsgdParameters(NamedTuple):
@@ -26,7 +27,7 @@ class DpsgdParameters(NamedTuple):
     --------
     >>> import hockeystick as hs
     >>> hs.dpsgd_parameters(
-    ...     dataset_size=60000, batch_size=600, epochs=10, clip_norm=1.0, noise_std=1.1
+    ...     records=60000, batch_size=600, epochs=10, noise_multiplier=1.1
     ... )
     DpsgdParameters(noise_multiplier=1.1, sampling_rate=0.01, steps=1000)
     """
@@ -50,31 +51,43 @@ class DpsgdParameters(NamedTuple):
 
 def dpsgd_parameters(
     *,
-    dataset_size: int,
+    records: int | None = None,
     batch_size: int,
-    epochs: float,
-    clip_norm: float,
-    noise_std: float,
+    epochs: float | None = None,
+    steps: int | None = None,
+    noise_multiplier: float | None = None,
+    clip_norm: float | None = None,
+    noise_std: float | None = None,
     noise_on: Literal["sum", "mean"] = "sum",
+    sampling: Literal["poisson"] = "poisson",
+    dataset_size: int | None = None,
 ) -> DpsgdParameters:
     """Return noise multiplier, sampling rate and number of steps of a training.
 
     Parameters
     ----------
-    dataset_size : int
+    records : int
         Number of records, at least 1.
     batch_size : int
         Expected number of records in the batch of one optimiser step, all workers and accumulated micro-batches
-        together, in [1, dataset_size].
-    epochs : float
-        Passes over the data, positive. A pass takes dataset_size/batch_size steps, rounded up, as that of a data loader which keeps
+        together, in [1, records].
+    epochs : float, optional
+        Passes over the data, positive. A pass takes records/batch_size steps, rounded up, as that of a data loader which keeps
         the last, smaller batch; part of a pass is rounded up, too. A loader that drops the last batch takes no more steps.
-    clip_norm : float
+    steps : int, optional
+        Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
+    noise_multiplier : float, optional
+        Standard deviation of the noise on the sum of the clipped gradients over the clip norm; positive and finite.
+    clip_norm : float, optional
         Largest norm of a record's gradient, positive and finite.
-    noise_std : float
-        Standard deviation of the noise in every coordinate, positive and finite.
+    noise_std : float, optional
+        Standard deviation of the noise in every coordinate, positive and finite; with `clip_norm` in place of `noise_multiplier`.
     noise_on : {"sum", "mean"}
-        Whether that is the noise added to the sum of the clipped gradients, or to their mean, the sum over `batch_size`.
+        Whether `noise_std` is the noise added to the sum of the clipped gradients, or to their mean, the sum over `batch_size`.
+    sampling : {"poisson"}
+        How batches are made. The numbers returned are those of Poisson samples: any other word is refused, with what to ask instead.
+    dataset_size : int, optional
+        Another name of `records`.
 
     Returns
     -------
@@ -84,7 +97,7 @@ def dpsgd_parameters(
     Raises
     ------
     ValueError
-        If an argument is outside its domain.
+        If an argument is outside its domain, missing, or given beside another that says the same.
     TypeError
         If an argument is of the wrong type.
 
@@ -92,7 +105,12 @@ def dpsgd_parameters(
     --------
     >>> import hockeystick as hs
     >>> training = hs.dpsgd_parameters(
-    ...     dataset_size=50000, batch_size=1000, epochs=2, clip_norm=0.5, noise_std=0.001, noise_on="mean"
+    ...     records=60000, batch_size=256, epochs=15, noise_multiplier=1.1
+    ... )
+    >>> print(training.steps, hs.format_upper(hs.dpsgd_epsilon(*training, 1e-5), ".3f"))
+    3525 1.136
+    >>> training = hs.dpsgd_parameters(
+    ...     records=50000, batch_size=1000, epochs=2, clip_norm=0.5, noise_std=0.001, noise_on="mean"
     ... )
     >>> print(training)
     DpsgdParameters(noise_multiplier=2.0, sampling_rate=0.02, steps=100)
@@ -100,22 +118,61 @@ def dpsgd_parameters(
     0.41
     """
     noise_on = choice("noise_on", noise_on, ("sum", "mean"))
-    dataset_size = count_scalar("dataset_size", dataset_size)
+    _require_poisson(sampling)
+    size, name = _one_of(("records", records), ("dataset_size", dataset_size))
+    size = count_scalar(name, size)
     batch_size = count_scalar("batch_size", batch_size)
-    if batch_size > dataset_size:
-        msg = f"batch_size must be at most dataset_size ({dataset_size}), not {batch_size}"
+    if batch_size > size:
+        msg = f"batch_size must be at most {name} ({size}), not {batch_size}"
         raise ValueError(msg)
-    epochs = positive_scalar("epochs", epochs)
-    clip_norm = positive_scalar("clip_norm", clip_norm)
-    noise_std = positive_scalar("noise_std", noise_std)
-    of_sum = noise_std * batch_size if noise_on == "mean" else noise_std
-    multiplier = scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE)
-    steps = steps_of(epochs, dataset_size, batch_size)
+    length, called = _one_of(("epochs", epochs), ("steps", steps))
+    if called == "epochs":
+        number = steps_of(positive_scalar("epochs", length), size, batch_size)
+    else:
+        number = count_scalar("steps", length)
+    multiplier = _multiplier(noise_multiplier, clip_norm, noise_std, batch_size if noise_on == "mean" else 1)
     if noise_on == "mean":
-        implausible.warn(
-            implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), dataset_size),
-        )
-    return DpsgdParameters(multiplier, batch_size / dataset_size, steps)
+        if noise_std is None:
+            msg = 'noise_on must be "sum" with noise_multiplier, which is that of the sum, not "mean"; give noise_std and clip_norm'
+            raise ValueError(msg)
+        doubt = implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), size)
+        implausible.warn(doubt)
+    return DpsgdParameters(multiplier, batch_size / size, number)
+
+
+def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
+    """Return the one that is given, and its name."""
+    given = [(value, name) for name, value in (first, second) if value is not None]
+    if len(given) != 1:
+        msg = f"exactly one of {first[0]} and {second[0]} must be given, not {first[0]}={first[1]} and {second[0]}={second[1]}"
+        raise ValueError(msg)
+    return given[0]
+
+
+def _multiplier(noise_multiplier: float | None, clip_norm: float | None, noise_std: float | None, per: int) -> float:
+    """Return the noise on the sum over the clip norm; `noise_std` is that of the sum over `per`."""
+    clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
+    noise, name = _one_of(("noise_multiplier", noise_multiplier), ("noise_std", noise_std))
+    noise = positive_scalar(name, noise)
+    if name == "noise_multiplier":
+        return noise
+    if clip_norm is None:
+        msg = "clip_norm must be given with noise_std, not None: the noise multiplier is their quotient"
+        raise ValueError(msg)
+    return scalar("noise_std over clip_norm", noise * per / clip_norm, *POSITIVE)
+
+
+def _require_poisson(sampling: str) -> None:
+    """Refuse other samplings, for which the numbers of Poisson samples would be too small."""
+    choice("sampling", sampling, SAMPLINGS)
+    if sampling != "poisson":
+        instead = {
+            "shuffled": "for shuffled batches ask shuffled_batches_epsilon",
+            "fixed": "for batches of fixed size compose FixedSizeSampled in an Accountant",
+            "unknown": "find out how batches are made; shuffled_batches_epsilon is that of ordinary data loaders",
+        }[sampling]
+        msg = f"sampling must be 'poisson' for these numbers, not {sampling!r}: they would be too small; {instead}"
+        raise ValueError(msg)
 
 
 def steps_of(epochs: float, dataset_size: int, batch_size: int) -> int:

@@ -1,0 +1,152 @@
+"""A training in its author's words: records, batches, epochs, and how batches are made."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NamedTuple
+
+from hockeystick.cli import arguments
+
+if TYPE_CHECKING:
+    from hockeystick.accounting.accountant import Accountant
+    from hockeystick.accounting.bracket import Bracket
+
+SAMPLINGS = ("poisson", "shuffled", "fixed", "unknown")
+MEANT = "one record is added or removed"
+MEANT_OF = {
+    "none": MEANT,
+    "poisson": MEANT,
+    "shuffled": "one record is taken out, its place staying empty",
+    "fixed": "one record is replaced",
+}
+
+
+class Asked(NamedTuple):
+    """A number that is asked for: epsilon at this delta, or delta at this epsilon."""
+
+    epsilon: bool
+    at: float
+
+    def of(self, accountant: Accountant) -> Bracket:
+        """Return both ends."""
+        from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415 - imports are paid for when needed
+
+        if not self.epsilon:
+            return accountant.delta_bracket(self.at)
+        if self.at == 1.0:
+            return Bracket(0.0, 0.0, "delta is 1", "certified")
+        return accountant.epsilon_bracket(self.at)
+
+
+def add_words(parser: argparse.ArgumentParser, sampling: str) -> None:
+    """Add what people know of a training, in place of a sampling rate and steps."""
+    words = parser.add_argument_group("the training in your words")
+    words.add_argument(
+        "--records",
+        "--dataset-size",
+        type=arguments.count,
+        metavar="N",
+        help="number of records, at least 1; with B the sampling rate is B/N",
+    )
+    words.add_argument(
+        "--batch-size", type=arguments.count, metavar="B", help="records in the batch of one optimiser step, in [1, N]"
+    )
+    words.add_argument(
+        "--epochs",
+        type=arguments.positive,
+        metavar="P",
+        help="passes over the data, positive, in place of T: each takes N/B steps, rounded up",
+    )
+    words.add_argument("--sampling", choices=SAMPLINGS, help=sampling)
+
+
+def settle(chosen: argparse.Namespace) -> None:
+    """Refuse what contradicts itself, and set the rate and the steps that records, batches and epochs give."""
+    _agree(chosen)
+    if chosen.records is None:
+        return
+    if chosen.batch_size > chosen.records:
+        chosen.refuse(
+            f"argument --batch-size: must be at most the number of records ({chosen.records}), not {chosen.batch_size}"
+        )
+    chosen.sampling_rate = chosen.batch_size / chosen.records
+    if chosen.epochs is not None:
+        from hockeystick.training.dpsgd_parameters import steps_of  # noqa: PLC0415
+
+        chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size)
+    if chosen.sampling is None:
+        chosen.sampling = "poisson"
+
+
+def _agree(chosen: argparse.Namespace) -> None:
+    known = chosen.records is not None
+    if known != (chosen.batch_size is not None):
+        missing = "--batch-size" if known else "--records"
+        chosen.refuse(f"argument {missing}: required, since --records and --batch-size together give the sampling rate")
+    if known and chosen.sampling_rate is not None:
+        chosen.refuse("argument --sampling-rate: not allowed with --records and --batch-size, which give it")
+    if chosen.epochs is not None and chosen.steps is not None:
+        chosen.refuse("argument --epochs: not allowed with --steps; give one of them")
+    if chosen.epochs is not None and not known:
+        chosen.refuse("argument --epochs: needs --records and --batch-size, which say how many steps an epoch has")
+    if chosen.sampling is not None and not known and (chosen.sampling != "poisson" or chosen.sampling_rate is None):
+        rate = " or --sampling-rate" if chosen.sampling == "poisson" else ""
+        chosen.refuse(f"argument --sampling: {chosen.sampling} needs --records and --batch-size{rate}")
+
+
+def kind(chosen: argparse.Namespace) -> str:
+    """Return how batches are made, "none" where everybody is in every step."""
+    if chosen.sampling is not None:
+        return str(chosen.sampling)
+    return "none" if chosen.sampling_rate is None else "poisson"
+
+
+def brackets(chosen: argparse.Namespace, asked: Asked) -> dict[str, Bracket]:
+    """Return what is asked for under each sampling that is possible."""
+    chosen_kind = kind(chosen)
+    kinds = SAMPLINGS[:3] if chosen_kind == "unknown" else (chosen_kind,)
+    return {each: _bracket(chosen, asked, each) for each in kinds}
+
+
+def worst(found: dict[str, Bracket]) -> tuple[str, Bracket]:
+    """Return the sampling with the largest upper end, with the least lower end of all."""
+    name = max(found, key=lambda each: found[each].upper)
+    return name, found[name]._replace(lower=min(bracket.lower for bracket in found.values()))
+
+
+def _bracket(chosen: argparse.Namespace, asked: Asked, sampling: str) -> Bracket:
+    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415
+    from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled  # noqa: PLC0415
+
+    step = Gaussian(chosen.noise_multiplier)
+    if sampling == "none":
+        return asked.of(Accountant().compose(step, chosen.steps))
+    if sampling == "poisson":
+        return asked.of(Accountant().compose(PoissonSampled(step, chosen.sampling_rate), chosen.steps))
+    if sampling == "fixed":
+        fixed = FixedSizeSampled(step, chosen.records, chosen.batch_size, replacement=False)
+        return asked.of(Accountant("replace").compose(fixed, chosen.steps))
+    return _shuffled(chosen, asked)
+
+
+def passes(chosen: argparse.Namespace) -> int:
+    """Return how often a record is used at most where batches are cut from shuffled records: a pass that has begun counts whole."""
+    return int(-(-chosen.steps // -(-chosen.records // chosen.batch_size)))
+
+
+def _shuffled(chosen: argparse.Namespace, asked: Asked) -> Bracket:
+    """Return the ends for shuffled batches: no amplification above, and below only where all passes and batches are whole."""
+    from hockeystick.accounting import shuffled_batches  # noqa: PLC0415
+    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415
+    from hockeystick.mechanisms import Gaussian  # noqa: PLC0415
+    from hockeystick.mechanisms.random_allocation import MOST_STEPS  # noqa: PLC0415
+
+    bracket = asked.of(Accountant().compose(Gaussian(chosen.noise_multiplier), passes(chosen)))
+    batches, ragged = divmod(chosen.records, chosen.batch_size)
+    whole = 0 if ragged or batches > MOST_STEPS else chosen.steps // batches
+    lower = 0.0  # a smaller last batch is not what `shuffled_batches_epsilon` has a lower end for
+    if whole and not (asked.epsilon and asked.at == 1.0):
+        of = shuffled_batches.shuffled_batches_epsilon if asked.epsilon else shuffled_batches.shuffled_batches_delta
+        training = {"noise_multiplier": chosen.noise_multiplier, "num_batches": batches, "epochs": whole}
+        lower = of(asked.at, **training).lower
+    return bracket._replace(lower=min(lower, bracket.upper), method="without amplification by the shuffle")
