@@ -68,3 +68,7 @@ __all__ = [
     "sensitivity",
     "synthetic",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,3 +14,7 @@ __all__ = [
     "draw_participants",
     "federated_parameters",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
