@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
+from hockeystick._checks import peers_words
 from hockeystick._checks.implausible import ImplausibleSettingWarning
 from hockeystick._config import get_cmake_dir, get_include, show_config
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
@@ -165,7 +166,11 @@ __all__ = [
 
 # Pickles, tracebacks and pages name them by this module, wherever they are defined.
 for _public in map(globals().get, __all__):
-    if isinstance(_public, (type, FunctionType)):
+    if isinstance(_public, type):
+        peers_words.translate_class(_public, methods=_public is Accountant)
+        _public.__module__ = __name__
+    elif isinstance(_public, FunctionType):
+        globals()[_public.__name__] = _public = peers_words.translated(_public, _public.__name__)
         _public.__module__ = __name__
 
 # Loaded when first asked for: together they take longer than all the rest.
@@ -190,9 +195,8 @@ _SUBMODULES = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"hockeystick.{name}")
-    msg = f"module 'hockeystick' has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(peers_words.unknown_name("module 'hockeystick'", name, __dir__()))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*__all__, *_SUBMODULES})

@@ -8,18 +8,43 @@ of a call: seconds for ten million elements of the two inverses.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import hockeystick._core as core
-from hockeystick._core import (
-    document_ufunc,
-    gaussian_epsilon,
-    laplace_theta,
-    log_q,
-    log_theta,
-    q,
-    q_inv,
-    theta,
-    theta_inverse,
-)
+from hockeystick._core import document_ufunc
+
+if TYPE_CHECKING:
+    from typing import Protocol, overload
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    class Unary(Protocol):
+        """A ufunc of one number."""
+
+        @overload
+        def __call__(self, x: float, /) -> float: ...
+        @overload
+        def __call__(self, x: ArrayLike, /, out: object = None, **options: Any) -> NDArray[np.float64]: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    class Binary(Protocol):
+        """A ufunc of two numbers."""
+
+        @overload
+        def __call__(self, x: float, y: float, /) -> float: ...
+        @overload
+        def __call__(
+            self, x: ArrayLike, y: ArrayLike, /, out: object = None, **options: Any
+        ) -> NDArray[np.float64]: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+# Type checkers learn from these lines that numbers give a float; `numpy.ufunc` alone says nothing.
+q, log_q, q_inv = cast("Unary", core.q), cast("Unary", core.log_q), cast("Unary", core.q_inv)
+theta, log_theta = cast("Binary", core.theta), cast("Binary", core.log_theta)
+theta_inverse, laplace_theta = cast("Binary", core.theta_inverse), cast("Binary", core.laplace_theta)
+gaussian_epsilon = cast("Binary", core.gaussian_epsilon)
 
 __all__ = ["gaussian_epsilon", "laplace_theta", "log_q", "log_theta", "q", "q_inv", "theta", "theta_inverse"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hockeystick._checks import implausible
-from hockeystick._checks.arrays import Array, Result, broadcast, distribution, real, same_length, vector
+from hockeystick._checks.arrays import Array, Doubles, Result, broadcast, distribution, real, same_length, vector
 from hockeystick._checks.grid import STRICT, Grid, LateGrid, NumpyGrid, pmf
 from hockeystick._checks.refusals import Refusal, collected
 from hockeystick._checks.scalars import (
@@ -35,6 +35,7 @@ __all__ = [
     "STRICT",
     "Array",
     "Domain",
+    "Doubles",
     "Grid",
     "LateGrid",
     "NumpyGrid",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+Doubles: TypeAlias = NDArray[np.float64]
 Result: TypeAlias = Any  # float64: a scalar for scalar arguments, else an array of the broadcast shape
 
 

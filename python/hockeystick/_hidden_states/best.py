@@ -8,6 +8,8 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, Grid
+from hockeystick._numeric.notebook import table
+from hockeystick._numeric.printing import format_upper
 
 # Bounds that agree in exact arithmetic differ by rounding; the simpler one is named.
 TIE = 1e-9
@@ -40,6 +42,18 @@ class Best(NamedTuple):
     delta: Any
     method: Any
     bounds: dict[str, Any]
+
+    def __repr__(self) -> str:
+        """Return the bound and its name; of arrays their shape, since all bounds of all cells fill pages."""
+        if np.ndim(self.delta):
+            return f"<Best: delta of shape {np.shape(self.delta)}; bounds {', '.join(self.bounds)}>"
+        return f"<Best: delta at most {format_upper(self.delta)}, {self.method}; of {', '.join(self.bounds)}>"
+
+    def _repr_html_(self) -> str:
+        """Return all bounds as a table, rounded up, for a notebook."""
+        if np.ndim(self.delta):
+            return table(f"Best, of shape {np.shape(self.delta)}", [("bounds", ", ".join(self.bounds))])
+        return table(f"Best: {self.method}", [(name, format_upper(value)) for name, value in self.bounds.items()])
 
 
 def smallest(values: Array, grid: Grid) -> Best:

@@ -40,3 +40,7 @@ __all__ = [
     "zcdp_epsilon",
     "zcdp_rho",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

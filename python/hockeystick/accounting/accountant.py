@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
+    Doubles,
     Result,
     choice,
     count_scalar,
@@ -66,6 +67,10 @@ class Accountant(Questions):
     0.72
     """
 
+    @overload
+    def rdp(self, order: float) -> float: ...
+    @overload
+    def rdp(self, order: ArrayLike) -> Doubles: ...
     def rdp(self, order: ArrayLike) -> Result:
         """Return a certified upper bound of the Renyi divergence.
 

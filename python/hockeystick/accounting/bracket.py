@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from hockeystick._numeric.printing import format_upper
+from hockeystick._numeric.notebook import table
+from hockeystick._numeric.printing import format_lower, format_upper
 
 __all__ = ["Bracket"]
 TOLERANCE = 1e-3  # width over upper end
@@ -43,6 +44,11 @@ class Bracket(NamedTuple):
     def __format__(self, format_spec: str) -> str:
         """Return the upper end, rounded up; without a format the whole bracket."""
         return format_upper(self.upper, format_spec) if format_spec else str(self)
+
+    def _repr_html_(self) -> str:
+        """Return a table with few digits, each end rounded outwards, for a notebook."""
+        ends = [("at least", format_lower(self.lower)), ("at most", format_upper(self.upper))]
+        return table(f"Bracket, {self.status}", [*ends, ("method", self.method)])
 
 
 def describe(upper: float, interval: float, *, coarsened: bool) -> str:

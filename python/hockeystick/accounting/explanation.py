@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.engines import Answer, bracket
@@ -17,7 +18,7 @@ _ADJACENT = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """How a number was found.
 
@@ -50,6 +51,16 @@ class Explanation:
     shares: Mapping[str, float]
     assumptions: tuple[str, ...]
     tried: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return one line, each end rounded outwards; `print` gives all of it."""
+        ends = f"between {format_lower(self.bracket.lower)} and {format_upper(self.bracket.upper)}"
+        return f"<Explanation: {ends}, {self.bracket.status}; {self.method}>"
+
+    def _repr_html_(self) -> str:
+        """Return the lines of the text as a table, for a notebook."""
+        first, *rest = str(self).split("\n")
+        return table(first, [(name, value) for name, _, value in (line.partition(": ") for line in rest)])
 
     def __str__(self) -> str:
         """Return a line for each."""

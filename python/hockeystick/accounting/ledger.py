@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
+from hockeystick._checks.peers_words import unknown_name
+from hockeystick._numeric.notebook import table
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.renyi.divergence import require_supported
@@ -75,6 +77,12 @@ class Ledger(Steps):
         self._runs: list[tuple[Mechanism, int]] = []  # in the order of composition, equal neighbours merged
         self._composed: Composition | None = None  # of the present ledger; kept between questions, dropped by compose
 
+    if not TYPE_CHECKING:  # a checker would take every name for one that is there
+
+        def __getattr__(self, name):
+            """Say which name was meant."""
+            raise AttributeError(unknown_name(repr(type(self).__name__), name, dir(type(self))))
+
     @property
     def engine(self) -> engines.Engine:
         """Which engine answers."""
@@ -84,6 +92,12 @@ class Ledger(Steps):
         """Return adjacency, engine and ledger in words."""
         steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._counts().items())
         return f"<{type(self).__name__}: {steps or 'nothing composed'}; {self._adjacency}, engine {self._engine!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return what was composed as a table, for a notebook."""
+        caption = f"{type(self).__name__}: {self._adjacency}, engine {self._engine!r}"
+        steps = [(f"{count} x", repr(mechanism)) for mechanism, count in self._counts().items()]
+        return table(caption, steps or [("", "nothing composed")])
 
     def compose(self, mechanism: Mechanism, count: int = 1) -> Self:
         """Add steps, and return the accountant itself. Threads may compose at once.

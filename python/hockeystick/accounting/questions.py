@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import cast
+from typing import cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Grid, Result, implausible, scalar
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Domain, Doubles, Grid, Result, implausible, scalar
 from hockeystick.accounting import engines
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.composition import Composition
@@ -23,6 +23,10 @@ from hockeystick.mechanisms.base import Mechanism
 class Questions(Ledger):
     """The part of `Accountant` that answers in delta and epsilon."""
 
+    @overload
+    def delta(self, eps: float) -> float: ...
+    @overload
+    def delta(self, eps: ArrayLike) -> Doubles: ...
     def delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of delta at `eps`.
 
@@ -46,6 +50,10 @@ class Questions(Ledger):
         implausible.warn(implausible.eps_like_delta(eps))
         return upper
 
+    @overload
+    def epsilon(self, delta: float) -> float: ...
+    @overload
+    def epsilon(self, delta: ArrayLike) -> Doubles: ...
     def epsilon(self, delta: ArrayLike) -> Result:
         """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
 
@@ -69,6 +77,10 @@ class Questions(Ledger):
         implausible.warn(implausible.large_delta(delta, num_records(composed.ledger)))
         return upper
 
+    @overload
+    def log_delta(self, eps: float) -> float: ...
+    @overload
+    def log_delta(self, eps: ArrayLike) -> Doubles: ...
     def log_delta(self, eps: ArrayLike) -> Result:
         """Return the certified upper end of log delta at `eps`.
 
@@ -166,6 +178,10 @@ class Questions(Ledger):
         composed = self._composition()
         return explanation(composed.ledger, self._adjacency, self._answers(composed, question), composed.status)
 
+    @overload
+    def trade_off(self, fpr: float) -> float: ...
+    @overload
+    def trade_off(self, fpr: ArrayLike) -> Doubles: ...
     def trade_off(self, fpr: ArrayLike) -> Result:
         """Return a certified lower bound on the false-negative rate of every membership test.
 

@@ -26,3 +26,7 @@ __all__ = [
     "mu_lower_bound",
     "one_run",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

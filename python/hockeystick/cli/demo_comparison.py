@@ -59,7 +59,7 @@ def compare_fedavg() -> Comparison:
         ROUNDS,
         gaussian_epsilon(printed, DELTA),
         np.asarray(fedavg_epsilon(DELTA, **setting)),
-        gaussian_epsilon(distance / deviation, DELTA),
+        np.asarray(gaussian_epsilon(distance / deviation, DELTA)),
     )
 
 

@@ -31,3 +31,7 @@ __all__ = [
     "square_root_coefficients",
     "tree_sensitivity",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -121,3 +121,7 @@ __all__ = [
     "utility_loss_tv_bound",
     "variance_gap_bound",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

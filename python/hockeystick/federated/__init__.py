@@ -45,3 +45,7 @@ __all__ = [
     "trusted_aggregator_batches",
     "trusted_aggregator_random_stop",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

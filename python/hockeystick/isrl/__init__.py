@@ -179,3 +179,7 @@ __all__ = [
     "vector_sum_epsilon",
     "vector_sum_mse",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,3 +33,7 @@ __all__ = [
     "pnsgd_rdp",
     "projected_contraction",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -269,3 +269,7 @@ def _scale(argument: str, given: ArrayLike, label: str) -> Scale:
         message = f"{argument} must be at least two increasing finite values, not {given!r}"
         raise ValueError(message)
     return Scale(values, label, is_geometric(values))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -146,3 +146,7 @@ __all__ = [
     "variance_gap_bound",
     "xi_aggregate",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

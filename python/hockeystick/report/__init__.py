@@ -209,3 +209,7 @@ def _versions(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "page by hockeystick": __version__,
         "pictures by bokeh": version("bokeh"),
     }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

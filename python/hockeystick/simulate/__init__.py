@@ -70,3 +70,7 @@ __all__ = [
     "sensitivity",
     "synthetic",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -48,3 +48,7 @@ from hockeystick.sweep.running.run import run
 from hockeystick.sweep.running.summary import Summary
 
 __all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Results", "Summary", "merge", "open", "run"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,3 +16,7 @@ __all__ = [
     "federated_parameters",
     "privacy_statement",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,3 +33,7 @@ __all__ = [
     "trusted_aggregator_delta",
     "trusted_aggregator_excess_risk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

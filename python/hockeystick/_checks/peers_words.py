@@ -1,0 +1,101 @@
+"""Words that other programs have for our arguments and names, and the errors that translate them.
+
+All of it stands here: the door of the package lets its public functions and classes be `translated`, and asks `unknown_name`
+where a name is missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+# Each row is one notion; an unknown argument is taken for another word of its row that the function has.
+ARGUMENTS = (
+    ("noise_multiplier", "noise_std", "noise_scale", "sigma", "scale", "std", "stddev", "standard_deviation", "z"),
+    ("sampling_rate", "sample_rate", "sampling_probability", "sampling_prob", "selection_probability", "rate", "q"),
+    ("steps", "rounds", "count", "num_steps", "num_iterations", "iterations", "num_compositions", "compositions", "T"),
+    ("delta", "target_delta"),
+    ("epsilon", "eps", "target_epsilon"),
+    ("adjacency", "neighboring_relation", "neighbouring_relation", "neighboring", "neighbouring", "relation"),
+    ("records", "num_records", "dataset_size", "num_examples", "number_of_examples", "sample_size", "num_samples", "n"),
+    ("batch_size", "expected_batch_size", "lot_size"),
+    ("epochs", "num_epochs"),
+    ("clip_norm", "max_grad_norm", "l2_norm_clip", "clipping_norm", "clip", "clipping_threshold"),
+    ("order", "alpha", "alphas", "orders"),
+    ("learning_rate", "lr", "step_size"),
+    ("num_clients", "clients", "num_users", "num_silos"),
+)
+NAMES = {
+    **dict.fromkeys(("get_epsilon", "compute_epsilon", "get_privacy_spent", "get_epsilon_for_delta"), "epsilon"),
+    **dict.fromkeys(("get_delta", "compute_delta", "get_delta_for_epsilon"), "delta"),
+    **dict.fromkeys(("step", "self_compose", "add_mechanism"), "compose"),
+    **dict.fromkeys(("get_noise_multiplier", "find_noise_multiplier"), "dpsgd_noise_multiplier"),
+    **dict.fromkeys(("compute_dp_sgd_privacy", "compute_rdp_sample_gaussian"), "dpsgd_epsilon"),
+    **dict.fromkeys(("RDPAccountant", "RdpAccountant", "PRVAccountant", "PLDAccountant", "GaussianAccountant"), "Accountant"),
+    **dict.fromkeys(("GaussianMechanism", "GaussianDpEvent"), "Gaussian"),
+    **dict.fromkeys(("LaplaceMechanism", "LaplaceDpEvent"), "Laplace"),
+    **dict.fromkeys(("PoissonSampledDpEvent", "PoissonSubsampled"), "PoissonSampled"),
+}  # fmt: skip
+
+
+def translated(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that does the same, but says which argument was meant by one that it has not."""
+
+    @functools.wraps(call)
+    def asked(*values: Any, **named: Any) -> Any:
+        try:
+            return call(*values, **named)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # from within: the call itself was right
+            message = _unknown_argument(call, name, values, named)
+            if message is None:
+                raise
+        raise TypeError(message)
+
+    return asked
+
+
+def translate_class(owner: type, *, methods: bool = False) -> None:
+    """Let a class, and where asked its methods, say which argument was meant."""
+    if inspect.isfunction(owner.__init__):  # type: ignore[misc]
+        type.__setattr__(owner, "__init__", translated(owner.__init__, owner.__name__))  # type: ignore[misc]
+    if methods:
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if not name.startswith("_"):
+                type.__setattr__(owner, name, translated(method, f"{owner.__name__}.{name}"))
+
+
+def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:
+    """Return the text of an AttributeError, with what was probably meant."""
+    names = list(known)
+    bare = {word.replace("_", ""): ours for word, ours in NAMES.items()}
+    meant = bare.get(name.replace("_", ""))
+    near = [word for word in (meant, f"dpsgd_{meant}") if word in names] or _near(name, names)
+    return f"{owner} has no attribute {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _near(name: str, names: Iterable[str]) -> list[str]:
+    """Return the name that is meant by a misspelling, which may miss underscores."""
+    bare = {known.replace("_", "").casefold(): known for known in names}
+    return [bare[text] for text in difflib.get_close_matches(name.replace("_", "").casefold(), bare, n=1, cutoff=0.8)]
+
+
+def _unknown_argument(
+    call: Callable[..., Any], name: str, values: tuple[Any, ...], named: dict[str, Any]
+) -> str | None:
+    """Return what is wrong with the names of a call's arguments, None if nothing is."""
+    parameters = inspect.signature(call).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return None
+    wrong = next((word for word in named if word not in parameters), None)
+    if wrong is None:
+        return None
+    free = [word for word in list(parameters)[len(values) :] if word not in named]
+    row = next((row for row in ARGUMENTS if wrong in row), ())
+    meant = [word for word in row if word in free] or _near(wrong, free)
+    hint = f"; did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(repr(word) for word in free)}"
+    return f"{name}() has no argument {wrong!r}{hint if free else ''}"

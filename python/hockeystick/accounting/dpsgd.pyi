@@ -1,0 +1,108 @@
+from typing import overload
+
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import Doubles, OnError
+
+__all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
+
+@overload
+def dpsgd_delta(
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: float,
+    eps: float,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> float: ...
+@overload
+def dpsgd_delta(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    eps: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Doubles: ...
+@overload
+def dpsgd_epsilon(
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: float,
+    delta: float,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> float: ...
+@overload
+def dpsgd_epsilon(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Doubles: ...
+@overload
+def dpsgd_noise_multiplier(
+    sampling_rate: float,
+    steps: float,
+    epsilon: float,
+    delta: float,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> float: ...
+@overload
+def dpsgd_noise_multiplier(
+    sampling_rate: ArrayLike,
+    steps: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Doubles: ...
+@overload
+def dpsgd_steps(
+    noise_multiplier: float,
+    sampling_rate: float,
+    epsilon: float,
+    delta: float,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> float: ...
+@overload
+def dpsgd_steps(
+    noise_multiplier: ArrayLike,
+    sampling_rate: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Doubles: ...
+@overload
+def dpsgd_sampling_rate(
+    noise_multiplier: float,
+    steps: float,
+    epsilon: float,
+    delta: float,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> float: ...
+@overload
+def dpsgd_sampling_rate(
+    noise_multiplier: ArrayLike,
+    steps: ArrayLike,
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Doubles: ...
