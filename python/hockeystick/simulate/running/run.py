@@ -217,7 +217,7 @@ def bar(rounds: int, progress: bool) -> Iterator[Callable[[int], object]]:
     try:
         from tqdm import tqdm  # noqa: PLC0415 - only for a bar
     except ImportError as error:
-        message = "a progress bar needs tqdm: pip install 'hockeystick[simulate]'"
+        message = 'a progress bar needs tqdm: pip install ".[simulate]" in a clone'
         raise ImportError(message) from error
     with tqdm(
         total=rounds, unit="round", unit_scale=rounds > 10**4, miniters=max(1, math.ceil(rounds / 1000))

@@ -97,7 +97,7 @@ def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
         try:
             import tomli as tomllib  # noqa: PLC0415
         except ImportError as error:
-            message = "a plan in a file needs tomli on Python 3.10: pip install 'hockeystick[sweep]'"
+            message = 'a plan in a file needs tomli on Python 3.10: pip install ".[sweep]" in a clone'
             raise ImportError(message) from error
     try:
         return parse(tomllib.loads(Path(plan).read_text(encoding="utf-8")))
