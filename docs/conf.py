@@ -46,7 +46,7 @@ html_favicon = "static/favicon.svg"  # the function that the package is named af
 html_css_files = ["hockeystick.css"]
 html_show_copyright = False
 html_copy_source = False
-html_search_scorer = "extensions/guides_first.js"
+html_search_scorer = str(HERE / "extensions" / "guides_first.js")
 
 # Pages that stood at the root of the site before it had rooms.
 MOVED = {
