@@ -1,6 +1,6 @@
 // One pair of distributions dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and
-// Viswanath 2015). With probability delta it reveals the data set. Else it is the pair for epsilon-DP, which
-// has the losses epsilon and -epsilon and no others (loss/pure.hpp).
+// Viswanath 2015). With probability delta it reveals the data set. Else it is the pair for
+// epsilon-DP, which has the losses epsilon and -epsilon and no others (loss/pure.hpp).
 #pragma once
 
 #include <cmath>
