@@ -42,9 +42,11 @@ default_role = "code"  # docstrings name things in single backticks
 html_theme = "furo"
 html_title = f"hockeystick {release}"
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"  # the function that the package is named after
 html_css_files = ["hockeystick.css"]
 html_show_copyright = False
 html_copy_source = False
+html_search_scorer = str(HERE / "extensions" / "guides_first.js")
 
 # Pages that stood at the root of the site before it had rooms.
 MOVED = {

@@ -79,7 +79,7 @@ def test_noise_variance_for_tv(dimension: int, target: float) -> None:
 def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without SciPy the one formula that needs it says which extra has it."""
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ImportError, match=r"pip install 'hockeystick\[distortion\]'"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[distortion\]" in a clone'):
         distortion.gaussian_tv_isotropic(1.0, 0.1, 3)
 
 

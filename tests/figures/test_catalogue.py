@@ -111,7 +111,7 @@ def test_without_matplotlib_the_data_remain(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["figures", "002/3", "004/3", "-o", str(tmp_path)]) == 1
-    assert "pip install 'hockeystick[plot]'" in capsys.readouterr().err
+    assert 'pip install ".[plot]" in a clone' in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["002-3.csv", "004-3.csv"]
 
 

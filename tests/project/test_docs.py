@@ -21,6 +21,7 @@ PAGES = (
     "accounting/sampling",
     "accounting/threads",
 )
+SPOKEN = {".py", ".md", ".toml", ".hpp", ".cpp", ".h", ".html", ".cff"}
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 RUN = """
 import contextlib, io, json, sys
@@ -59,3 +60,17 @@ def test_snippets_are_tested() -> None:
     ):
         assert line.strip() in text
         assert any(line in path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "embed").iterdir())
+
+
+def test_nothing_asks_an_index_for_the_package() -> None:
+    """No message and no page says to install the package by its name: no index has it, and a stranger may take the name."""
+    by_name = re.compile(r"""pip install [^\n`]*?["' ]hockeystick\b""")
+    folders = ("python", "docs", "examples", "cpp", "bench")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SPOKEN]
+    files += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    assert len(files) > 300
+    found = [str(path) for path in files if by_name.search(path.read_text(encoding="utf-8"))]
+    assert not found
+    assert by_name.search("pip install 'hockeystick[plot]'")
+    assert by_name.search("pip install -U hockeystick")
+    assert not by_name.search('pip install ".[plot]" in a clone')

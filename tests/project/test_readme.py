@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 import processes
+from hockeystick import federated
 
 ROOT = Path(__file__).parents[2]
+FEDERATION = {"num_clients": 100, "clip_norm": 1.0, "learning_rate": 0.01, "smoothness": 1.0}  # of the example plan
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -38,20 +42,29 @@ def test_main_job_runs(tmp_path):
     """The commands of the main job, without the installation, run on the plan that ships."""
     block = re.search(r"<!-- main job -->\n```sh\n(.*?)```", TEXT, re.DOTALL).group(1)
     commands = [line.strip().removesuffix("&&").strip() for line in block.splitlines()[1:]]
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
-        words = shlex.split(command.replace(" out", f" {tmp_path / 'out'}"))
+        words = [str(tmp_path / "out") if word == "out" else word for word in shlex.split(command)]
         assert words[0] == ".venv/bin/hockeystick"
-        processes.run([sys.executable, "-m", "hockeystick", *words[1:]], cwd=ROOT)
+        told = processes.run([sys.executable, "-m", "hockeystick", *words[1:]], cwd=ROOT).stdout
+    shown = float(re.search(r"^epsilon = ([\d.]+)", told, re.MULTILINE).group(1))
+    assert 1 <= shown <= 8
+    exact = federated.fedavg_epsilon(1e-5, noise_std=0.35, rounds=200, local_steps=10, **FEDERATION)
+    assert exact <= shown <= exact + 1e-5  # rounded up
+    assert f"ε ≤ {shown}" in TEXT
     assert list((tmp_path / "out" / "cells").glob("*.parquet"))
     assert list((tmp_path / "out").rglob("*.png"))
 
 
-def test_command_line_example():
-    """The one-line example prints JSON."""
-    command = re.search(r"`hockeystick (epsilon [^`]+)`", TEXT).group(1)
-    result = processes.run([sys.executable, "-m", "hockeystick", *shlex.split(command)])
-    assert '"epsilon"' in result.stdout
+def test_statement_example():
+    """The one-line example prints what the text says, and the text's numbers are rounded outward."""
+    command = re.search(r"<!-- statement -->\n```sh\n\.venv/bin/hockeystick (.*?)```", TEXT, re.DOTALL).group(1)
+    result = processes.run([sys.executable, "-m", "hockeystick", *shlex.split(command), "--json"])
+    upper = json.loads(result.stdout)["epsilon"]
+    assert f"ε ≤ {hs.format_upper(upper, '.3f')}," in TEXT
+    shuffled = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
+    lower, upper = hs.format_lower(shuffled.lower, ".2f"), hs.format_upper(shuffled.upper, ".2f")
+    assert f"at least {lower} and at most {upper}" in TEXT
 
 
 def test_continuous_integration_runs_the_test_command():

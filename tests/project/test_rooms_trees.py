@@ -21,6 +21,7 @@ NO_ROOMS = {  # folders of tests that follow no room, and why
     "project": "the repository itself: style, pages, figures, workflows",
     "reference": "exact formulas, tables and helpers, which the tests share",
     "show": "what people look at: plot, report and cli",
+    "first_ten_minutes": "what an engineer, a planner and a researcher do with README.md alone",
     "storms": "processes and threads that work at random and are killed, and what starts and ends them",
 }
 TESTED_IN = {  # rooms without a folder of tests, and the folder where they are tested

@@ -45,4 +45,4 @@ def test_without_matplotlib_the_tables_remain(
     assert main(["demo", "-o", str(tmp_path / "demo.png")]) == 1
     told = capsys.readouterr()
     assert "certified epsilons" in told.out
-    assert "pip install 'hockeystick[plot]'" in told.err
+    assert 'pip install ".[plot]" in a clone' in told.err

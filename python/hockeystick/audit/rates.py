@@ -34,7 +34,7 @@ def special() -> Any:
     try:
         import scipy.special  # noqa: PLC0415 - asked for when first needed
     except ImportError as error:
-        message = "an audit needs SciPy: pip install 'hockeystick[audit]'"
+        message = 'an audit needs SciPy: pip install ".[audit]" in a clone'
         raise ImportError(message) from error
     return scipy.special
 

@@ -66,7 +66,7 @@ def _special() -> Any:
     try:
         from scipy import special  # noqa: PLC0415 - needed here only
     except ImportError as error:
-        msg = "the incomplete gamma function needs SciPy: pip install 'hockeystick[distortion]'"
+        msg = 'the incomplete gamma function needs SciPy: pip install ".[distortion]" in a clone'
         raise ImportError(msg) from error
     return special
 

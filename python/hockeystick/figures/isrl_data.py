@@ -93,7 +93,7 @@ def _load(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
     try:
         from sklearn import datasets  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = "data sets need scikit-learn: pip install 'hockeystick[data]'"
+        message = 'data sets need scikit-learn: pip install ".[data]" in a clone'
         raise ImportError(message) from error
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     return features, labels

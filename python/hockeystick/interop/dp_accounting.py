@@ -25,7 +25,7 @@ from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
 
-NEED = "hockeystick.interop.dp_accounting needs dp_accounting: pip install 'hockeystick[dp-accounting]'"
+NEED = 'hockeystick.interop.dp_accounting needs dp_accounting: pip install ".[dp-accounting]" in a clone'
 
 try:
     from dp_accounting import NeighboringRelation, PrivacyAccountant

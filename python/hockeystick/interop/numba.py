@@ -21,7 +21,7 @@ try:
     from numba import types, vectorize
     from numba.extending import get_cython_function_address, overload
 except ImportError as missing:
-    need = "hockeystick.interop.numba needs numba: pip install 'hockeystick[numba]'"
+    need = 'hockeystick.interop.numba needs numba: pip install ".[numba]" in a clone'
     raise ImportError(need) from missing
 
 __all__ = ["register"]

@@ -20,7 +20,7 @@ try:
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator, NullLocator
 except ImportError as missing:
-    need = "a plot needs matplotlib: pip install 'hockeystick[plot]'"
+    need = 'a plot needs matplotlib: pip install ".[plot]" in a clone'
     raise ImportError(need) from missing
 
 COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same

@@ -35,7 +35,7 @@ try:
     from bokeh.resources import INLINE
     from jinja2 import Environment  # bokeh needs it
 except ImportError as missing:
-    need = "a report needs bokeh: pip install 'hockeystick[report]'"
+    need = 'a report needs bokeh: pip install ".[report]" in a clone'
     raise ImportError(need) from missing
 
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same

@@ -1,7 +1,7 @@
 """Federated training without a framework: many complete runs, fast, reproducible, with what is certified about them.
 
 `run` runs an algorithm on a problem; `sensitivity` runs it on two adjacent ones with shared noise. Algorithms and samplers are
-settings, checked once; their `repr` rebuilds them. The compiled loops are numba's (``pip install 'hockeystick[simulate]'``),
+settings, checked once; their `repr` rebuilds them. The compiled loops are numba's (``pip install ".[simulate]"`` in a clone),
 the data sets of `load` scikit-learn's (``hockeystick[data]``).
 """
 

@@ -1,7 +1,7 @@
 """Which noise, rounds, batch and participation keep a federated training within a budget, and which of them is best.
 
-Every setting is certified for the budget; settings are compared by an explicit bound on the excess risk, whose assumptions
-(convex, Lipschitz and smooth losses, independent records) the privacy does not share, but under "last-iterate".
+Every setting is certified for the budget. Settings are compared by an explicit bound on the excess risk, which assumes convex,
+Lipschitz and smooth losses and independent records; the privacy guarantee does not need them, except with "last-iterate".
 """
 
 from __future__ import annotations

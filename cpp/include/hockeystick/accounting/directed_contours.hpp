@@ -1,5 +1,5 @@
-// The contour engines (contour/contour.hpp) of both directions of one composition. They keep what
-// they computed from one question to the next.
+// A composition has two directions: adding a record and removing it. This object holds the contour
+// engine (contour/contour.hpp) of each. The engines keep what they computed for the next question.
 //
 // A composition of equal sampled Gaussian steps takes its contours from a ContourCache, and returns
 // them when this object is destroyed, so that every accountant of the same noise and rate shares

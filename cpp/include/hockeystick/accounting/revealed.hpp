@@ -1,5 +1,5 @@
-// Steps that reveal the data set with some probability, such as (eps, delta)-DP ones. That
-// probability is factored out of a composition before any engine is asked.
+// Some steps reveal the whole data set with a small probability; (eps, delta)-DP steps are such.
+// This file takes the probability out of a composition. The engines then see the rest.
 //
 // Let step j be repeated T_j times, reveal the data set with probability d_j, on both data sets
 // alike, and otherwise be the pair (P_j, Q_j). Let D = 1 - prod_j (1 - d_j)^{T_j}. Then

@@ -1,6 +1,6 @@
-// All certified bounds of projected noisy SGD with Gaussian noise whose record is used every
-// `period` rounds, for `best_cyclic`; period 1 is use in every round. With J uses, the last one k
-// rounds before the end:
+// All certified bounds of projected noisy SGD with Gaussian noise where the record is used every
+// `period` rounds. A period of 1 is use in every round. `best_cyclic` takes the smallest of them.
+// The record is used J times, the last time k rounds before the end:
 //
 //   no_amplification        theta(eps, g sqrt(J))
 //   contraction             that times theta(eps, r)^k
@@ -12,8 +12,8 @@
 //                           (hidden_state/split_noise.hpp)
 //   joint                   the loss curve, with shifts in every round (hidden_state/joint.hpp)
 //
-// Lengths are in noise deviations. Where F would be applied more than 2 max_passes times, the bound
-// is held in between.
+// Lengths are in noise deviations. F is applied at most 2 max_passes times. Where more would be
+// needed, some passes in the middle leave the bound as it is, which only makes it larger.
 // docs/core/hidden_state.md has the theorems, and F in "Nonlinear contraction".
 #pragma once
 

@@ -1,6 +1,6 @@
-// Certified bounds of projected noisy SGD whose record is used in each round with probability q,
-// independently of all other rounds, so that nobody knows when: for `best_sampled` and for a
-// trusted aggregator that draws a batch afresh every round.
+// Certified bounds of projected noisy SGD where chance decides when the record is used: in each
+// round with probability q, independently of all other rounds. Nobody sees which rounds these are.
+// `best_sampled` asks for them, and so does a trusted aggregator that draws a batch every round.
 //
 //   shifted                 shifted interpolation for the worst pattern, use in every round
 //   participation_patterns  the mean over all patterns (hidden_state/participation_patterns.hpp)
@@ -11,9 +11,8 @@
 //
 //   sampled_mechanisms      the last K rounds as K sampled Gaussian mechanisms, and a Gaussian one.
 //
-// docs/core/hidden_state.md has the proofs. A record in one of two batches counts as two gradients
-// of norm at most L, so the sensitivity is 2L, whether the record is added or takes another's
-// place.
+// docs/core/hidden_state.md has the proofs. The sensitivity is 2L, whether a record is added or
+// takes the place of another one: two sums differ by at most two gradients of norm at most L.
 #pragma once
 
 #include <algorithm>

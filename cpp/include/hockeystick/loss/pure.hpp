@@ -1,8 +1,9 @@
-// The privacy loss of the pair that dominates every epsilon-DP mechanism (Kairouz, Oh and Viswanath
-// 2015). The losses epsilon and -epsilon have the probabilities 1/(1 + e^-epsilon) and
-// e^-epsilon/(1 + e^-epsilon) under P. Both are the double that was given, without an error.
+// One pair of distributions dominates every epsilon-DP mechanism (Kairouz, Oh and Viswanath 2015).
+// This is its privacy loss. Under P the loss is epsilon with probability 1/(1 + e^-epsilon), and
+// -epsilon with probability e^-epsilon/(1 + e^-epsilon). The losses are the doubles that were given
+// and have no error.
 //
-// Errors of masses as in loss/privacy_loss.hpp. Cost: an exponential a call.
+// The masses have errors, stated as in loss/privacy_loss.hpp. A call costs one exponential.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// The pair that dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and Viswanath 2015).
-// With probability delta it reveals the data set; otherwise it is the pair of epsilon-DP
-// mechanisms, whose losses are exactly epsilon and -epsilon (loss/pure.hpp).
+// One pair of distributions dominates every (epsilon, delta)-DP mechanism (Kairouz, Oh and
+// Viswanath 2015). With probability delta it reveals the data set. Else it is the pair for
+// epsilon-DP, which has the losses epsilon and -epsilon and no others (loss/pure.hpp).
 #pragma once
 
 #include <cmath>

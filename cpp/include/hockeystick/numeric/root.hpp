@@ -3,8 +3,8 @@
 //
 // f is monotone and smooth. A step that leaves the bracket, or is not finite, is replaced by
 // bisection, or by a growing stride while one end is still infinite. All callers choose f concave
-// and a start from which Newton converges monotonically, so the safeguard is there for rounding and
-// bad luck.
+// and a start from which Newton converges monotonically. Only rounding can make a step leave the
+// bracket.
 #pragma once
 
 #include <cmath>

@@ -1,9 +1,9 @@
-// A positive double as a mantissa in [1, 2) and a power of two, for products and quotients whose
-// intermediate results leave the doubles while the whole does not: the mantissas are multiplied,
-// the exponents added.
+// A positive double as a mantissa in [1, 2) and a power of two. A product may be a double while a
+// step on the way to it is too large or too small for one. Here the mantissas are multiplied and
+// the exponents are added, so no such step does harm. The same holds for quotients.
 //
-// Splitting and joining are exact where no double is subnormal or overflows, so that a formula
-// keeps its last digits; a subnormal result is rounded once. Without branches.
+// Splitting and joining are exact where no double is subnormal or overflows, so a formula keeps its
+// last digits. A subnormal result is rounded once. The code has no branches.
 #pragma once
 
 #include <cstdint>

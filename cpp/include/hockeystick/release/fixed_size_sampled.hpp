@@ -1,13 +1,13 @@
-// Steps on a batch of fixed size, drawn uniformly with or without replacement, from their pairs for
-// replacing a record.
+// Steps on a batch of fixed size. The batch is drawn uniformly, with or without replacement. What
+// is known of a step is its pair for replacing a record.
 //
 // Without replacement the record is in the batch with probability q = batch_size/dataset_size. With
 // replacement it is there m times with a binomial probability (release/copies_in_batch.hpp).
 //
 // A record replaced: loss/fixed_size_sampled.hpp dominates. The lower end is that of a data set
 // whose other records are all alike, which is the pair of a Poisson sample. A record added or
-// removed: the Poisson sample of the pair for replacing dominates, and is attained. The sources are
-// in docs/accounting/sampling.md.
+// removed: the Poisson sample of the pair for replacing dominates, and some data sets attain it.
+// The sources are in docs/accounting/sampling.md.
 #pragma once
 
 #include <hockeystick/release/composed.hpp>

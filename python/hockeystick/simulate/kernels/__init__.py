@@ -12,7 +12,7 @@ try:
     import numba
     import numba.extending
 except ImportError as error:
-    message = "the simulator needs numba: pip install 'hockeystick[simulate]'"
+    message = 'the simulator needs numba: pip install ".[simulate]" in a clone'
     raise ImportError(message) from error
 
 __all__ = ["contracted", "inlined", "intrinsic", "kernel", "reassociated"]

@@ -208,7 +208,7 @@ def load(
     try:
         from sklearn import datasets  # noqa: PLC0415 - asked for when needed
     except ImportError as error:
-        message = "data sets need scikit-learn: pip install 'hockeystick[data]'"
+        message = 'data sets need scikit-learn: pip install ".[data]" in a clone'
         raise ImportError(message) from error
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Ca
         if progress is None:
             yield lambda _: None
             return
-        message = "a progress bar needs tqdm: pip install 'hockeystick[simulate]'"
+        message = 'a progress bar needs tqdm: pip install ".[simulate]" in a clone'
         raise ImportError(message) from error
     with tqdm(
         total=rounds,

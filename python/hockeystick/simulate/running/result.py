@@ -210,7 +210,7 @@ class Result:
             import pyarrow as pa  # noqa: PLC0415 - asked for when needed
             import pyarrow.parquet as pq  # noqa: PLC0415
         except ImportError as error:
-            message = "writing Parquet needs pyarrow: pip install 'hockeystick[sweep]'"
+            message = 'writing Parquet needs pyarrow: pip install ".[sweep]" in a clone'
             raise ImportError(message) from error
         loss, correct = self._evaluate(test)
         columns: dict[str, Any] = {

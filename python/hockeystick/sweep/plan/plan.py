@@ -105,7 +105,7 @@ def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
         try:
             import tomli as tomllib  # noqa: PLC0415
         except ImportError as error:
-            message = "a plan in a file needs tomli on Python 3.10: pip install 'hockeystick[sweep]'"
+            message = 'a plan in a file needs tomli on Python 3.10: pip install ".[sweep]" in a clone'
             raise ImportError(message) from error
     try:
         content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))

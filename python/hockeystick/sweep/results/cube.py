@@ -17,7 +17,7 @@ from hockeystick.sweep.store.store import changes, manifest
 try:
     import xarray
 except ImportError as missing:
-    need = "a table by its axes needs xarray: pip install 'hockeystick[xarray]'"
+    need = 'a table by its axes needs xarray: pip install ".[xarray]" in a clone'
     raise ImportError(need) from missing
 
 STATED = ("plan_sha256", "version", "instruction_set", "pyarrow")  # of the manifest, in the attributes

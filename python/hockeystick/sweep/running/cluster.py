@@ -31,7 +31,7 @@ try:
 
     from hockeystick.sweep.running.worker import Errand, Outcome, compute, pack
 except ImportError as missing:
-    need = "a sweep on a cluster needs Dask: pip install 'hockeystick[dask]'"
+    need = 'a sweep on a cluster needs Dask: pip install ".[dask]" in a clone'
     raise ImportError(need) from missing
 
 GREETING_SECONDS = 5.0

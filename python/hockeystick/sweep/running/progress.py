@@ -23,7 +23,7 @@ def bar() -> Iterator[Progress]:
     try:
         from tqdm import tqdm  # noqa: PLC0415 - needed on a terminal only
     except ImportError as error:
-        message = "a progress bar needs tqdm: pip install 'hockeystick[sweep]'"
+        message = 'a progress bar needs tqdm: pip install ".[sweep]" in a clone'
         raise ImportError(message) from error
     drawn: Any = None
 

@@ -40,7 +40,7 @@ try:
     import pyarrow as pa
     import pyarrow.parquet as pq
 except ImportError as missing:
-    need = "a sweep needs pyarrow: pip install 'hockeystick[sweep]'"
+    need = 'a sweep needs pyarrow: pip install ".[sweep]" in a clone'
     raise ImportError(need) from missing
 
 PYARROW_VERSION: str = pa.__version__

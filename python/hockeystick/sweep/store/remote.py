@@ -17,7 +17,7 @@ from hockeystick.sweep.store.names import temporary
 try:
     import fsspec
 except ImportError as missing:
-    need = "a sweep to a URL needs fsspec: pip install 'hockeystick[remote]'"
+    need = 'a sweep to a URL needs fsspec: pip install ".[remote]" in a clone'
     raise ImportError(need) from missing
 
 # They show an object when its upload is complete, and would carry out a rename as a copy.
