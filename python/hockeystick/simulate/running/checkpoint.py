@@ -21,7 +21,6 @@ import numpy as np
 from hockeystick._core import __version__
 from hockeystick._files import unfinished, write_whole
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -30,33 +29,18 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "identity"]
 
 MAGIC = b"hockeystick run 1\n"
-ADDRESSES = ("value", "gradient", "predict")  # in the problem's data; of one process
-PROBES = 4  # models, and records, at which a loss of the user's own is evaluated
 SECONDS = 30.0  # between two writings
 MOST_SHARE = 0.05  # of the time that writing may take
 
 
 def identity(algorithm: Algorithm, problem: Problem, **settings: Any) -> dict[str, str]:
     """Return what two runs must share to have the same bits, as texts that a message can show."""
-    arrays = [value for name, value in problem.data._asdict().items() if name not in ADDRESSES]
-    if isinstance(problem.loss, Loss):
-        arrays += _values(problem.loss, problem)
     about = {
         "version": __version__,
         "algorithm": repr(algorithm),
-        "problem": f"{problem!r}, {_digest(arrays)}",
+        "problem": f"{problem!r}, {_digest(problem.content().values())}",
     }
     return about | {name: _text(value) for name, value in settings.items()}
-
-
-def _values(loss: Loss, problem: Problem) -> list[Any]:
-    """Return losses and gradients at some models and records: by these a loss of the user's own is known again, not by its code."""
-    rng = np.random.default_rng(0)
-    models = problem.initial() + rng.normal(size=(PROBES, problem.dimension))
-    records = range(0, problem.num_records, -(-problem.num_records // PROBES))
-    value, gradient, _ = loss.compiled
-    at = [(model, problem.data.features[i], problem.data.labels[i]) for model in models for i in records]
-    return [function(*one) for one in at for function in (value, gradient)]
 
 
 def _digest(arrays: Iterable[Any]) -> str:
