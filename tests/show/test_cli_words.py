@@ -142,6 +142,14 @@ def test_calibrate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_rate_is_of_poisson_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    """To name Poisson samples where their rate is asked for changes nothing."""
+    target = ["calibrate", "--target", "sampling-rate", "--noise-multiplier", "2", "--steps", "20", "--epsilon", "1"]
+    answer = asked(capsys, *target, "--delta", "1e-5")
+    assert asked(capsys, *target, "--delta", "1e-5", "--sampling", "poisson") == answer
+    assert answer["sampling"] == "poisson"
+
+
 @pytest.mark.parametrize("target", ["noise-multiplier", "steps"])
 def test_budget_that_nothing_meets(capsys: pytest.CaptureFixture[str], target: str) -> None:
     """Delta 0 is beyond Gaussian noise: exit code 4 and the reason, no answer."""

@@ -143,6 +143,8 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
     for name in clash.get(target, (target,)):
         if getattr(chosen, name) is not None:
             chosen.refuse(f"argument --{name.replace('_', '-')}: not allowed, since it is the target")
+    if target == "sampling_rate":
+        chosen.sampling = None  # a rate is that of Poisson samples
     samplings.settle(chosen)
     needed = [name for name in TARGETS if name not in (chosen.target, "sampling-rate")]
     missing = [name for name in needed if getattr(chosen, name.replace("-", "_")) is None]
