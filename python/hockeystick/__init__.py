@@ -73,6 +73,7 @@ from hockeystick.mechanisms import (
 from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
+from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
     from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, utility
@@ -146,6 +147,7 @@ __all__ = [
     "log_q",
     "log_theta",
     "nonlinear_contraction",
+    "privacy_statement",
     "published",
     "q",
     "q_inv",

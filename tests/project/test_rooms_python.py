@@ -20,12 +20,14 @@ LAYERS = {
     "_checks": "",
     "kernels": "",
     "_config": "_checks",
+    "_files": "",
     "_numeric": "_checks",
+    "_statements": "",
     "mechanisms": "_checks _numeric",
     "distortion": "_checks _numeric",
     "correlated_noise": "_checks _numeric mechanisms",
-    "accounting": "_checks _numeric kernels mechanisms",
-    "training": "_checks _numeric mechanisms accounting",
+    "accounting": "_checks _numeric _statements kernels mechanisms",
+    "training": "_checks _numeric _statements mechanisms accounting",
     "_hidden_states": "_checks _numeric mechanisms accounting",
     "audit": "_checks _numeric kernels accounting",
     "isrl": "_checks _numeric kernels mechanisms accounting",
@@ -34,13 +36,13 @@ LAYERS = {
     "federated": "_checks _numeric _hidden_states",
     "interop": "_checks _numeric kernels mechanisms correlated_noise accounting",
     "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
-    "simulate": "_checks _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
+    "simulate": "_checks _files _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
-    "sweep": "_checks _numeric accounting _hidden_states last_iterate federated",
-    "plot": "_checks _numeric utility sweep",
+    "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated",
+    "plot": "_checks _numeric simulate utility sweep",
     "report": "_numeric sweep plot",
     "figures": "_checks isrl last_iterate federated published simulate utility plot",
-    "cli": "_config _checks _numeric kernels mechanisms accounting last_iterate federated published utility sweep plot report figures",
+    "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published utility sweep plot report figures",
 }
 
 # The root: what `import hockeystick` runs, what describes the compiled module, and what C callers name.
@@ -55,7 +57,7 @@ LONG_FUNCTIONS = {
     "last_iterate/chain.py chain_delta": 48,
     "published/distortion/algorithm.py run_near_optimal_utility_fl": 43,
     "simulate/kernels/clients.py batch_gradient": 43,
-    "simulate/running/run.py run": 55,
+    "simulate/running/run.py run": 51,
 }
 
 

@@ -26,8 +26,10 @@ NO_ROOMS = {  # folders of tests that follow no room, and why
 }
 TESTED_IN = {  # rooms without a folder of tests, and the folder where they are tested
     "_checks": "mechanisms",
+    "_files": "sweep",
     "_hidden_states": "hidden_state",
     "_numeric": "numeric",
+    "_statements": "training",
     "cli": "show",
     "cumulant": "contour",
     "last_iterate": "hidden_state",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import plot
+from hockeystick import plot, simulate
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
 from hockeystick.sweep.plan.plan import parse
@@ -280,3 +280,29 @@ def test_iso_lines_show_their_level_whole():
     assert shown
     assert len(set(shown)) >= 3
     assert all(float(text) == round(float(text), 4) for text in shown)
+
+
+def test_training():
+    """A training has a panel for each thing that is asked for, the band of several runs, and a title with all that was set."""
+    pytest.importorskip("numba")
+    algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=0.5, noise_std=0.3)
+    problem = simulate.synthetic("logistic", sizes=[20, 30], num_features=3, seed=1)
+    result = simulate.run(algorithm, problem, rounds=6, seed=3, num_runs=4, record_every=2)
+    other = problem.replace_record(0, [0.0, 0.0, 0.1], 1.0)
+    gap = simulate.sensitivity(algorithm, problem, other, rounds=6, seed=3, record_every=3)
+    figure = plot.training(result, delta=1e-6, sensitivity=gap)
+    labels = [panel.get_ylabel() for panel in figure.axes]
+    assert labels == [
+        "mean loss of the training records",
+        "accuracy of the training records",
+        "certified ε at δ = 1e-06",
+        "distance of adjacent trainings",
+    ]
+    loss, _, epsilon, distance = figure.axes
+    assert np.array_equal(loss.lines[0].get_ydata(), result.loss().mean(axis=1))
+    assert np.array_equal(epsilon.lines[0].get_ydata(), result.epsilon(1e-6))
+    assert (len(loss.collections), len(epsilon.collections), len(distance.lines)) == (1, 0, 3)
+    text = figure.get_suptitle()
+    for part in ("NoisyFedAvg", "local_steps = 2", "clip_norm = 0.5", "noise_std = 0.3", "seed 3", "4 runs"):
+        assert part in text.replace("\n", " "), part
+    figure.canvas.draw()

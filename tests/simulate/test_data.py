@@ -26,6 +26,10 @@ def test_table_has_what_the_result_has(tmp_path):
     assert table["loss"].to_numpy() == pytest.approx(result.loss().ravel())
     assert table["epsilon"].to_numpy() == pytest.approx(np.repeat(result.epsilon(1e-5), 2))
     assert table.schema.metadata[b"algorithm"].decode() == repr(SGD)
+    result.to_parquet(tmp_path / "run.parquet", models=True)
+    models = parquet.read_table(tmp_path / "run.parquet")["model"].to_pylist()
+    assert np.array_equal(np.array(models).reshape(result.models.shape), result.models)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.parquet"]
 
 
 def test_loss_and_accuracy_are_means():

@@ -15,14 +15,17 @@ from hockeystick._checks import (
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
     Result,
+    choice,
     count_scalar,
     scalar,
 )
 from hockeystick._numeric.search import last_whole
+from hockeystick._statements import FORMATS, Format, written
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
 from hockeystick.accounting.questions import Questions, each
+from hockeystick.accounting.statement import statement_of
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
@@ -103,6 +106,56 @@ class Accountant(Questions):
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
         ledger = self._counts()
         return each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
+
+    def statement(
+        self,
+        delta: float,
+        *,
+        format: Format = "text",
+        released: str = "all outputs of the mechanisms below, to anyone",
+        unit: str = "one record",
+    ) -> str:
+        """Return a privacy statement: text to paste into a model card, a paper or a registry.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        format : {"text", "markdown", "latex", "json"}
+            How it is written; "json" is an entry of a registry of deployments.
+        released : str
+            What is released and to whom, in your words. The numbers hold for all outputs.
+        unit : str
+            What is added, removed or replaced in adjacent data sets, in your words: "one record", "one user". The noise must have been
+            scaled to what one of these can change.
+
+        Returns
+        -------
+        str
+            What is promised, to whom, under which assumptions, what is not covered, and the code that gives it again. Upper ends of
+            epsilon are rounded up, lower ends down.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or a number is only an estimate.
+        TypeError
+            If an argument is of the wrong type.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> rounds = hs.Accountant("replace").compose(hs.Gaussian(10.0), 20)
+        >>> print(rounds.statement(1e-6, unit="one patient").splitlines()[3])
+        What is released is (ε, δ)-differentially private with ε = 4.264 at δ = 1e-06, with
+        """
+        delta = scalar("delta", delta, *DELTA)
+        choice("format", format, FORMATS)
+        for name, text in (("released", released), ("unit", unit)):
+            if not isinstance(text, str) or not text.strip():
+                msg = f"{name} must be a text that is not empty, not {text!r}"
+                raise TypeError(msg) if not isinstance(text, str) else ValueError(msg)
+        return written(statement_of(self, delta, released=released, unit=unit), format)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.

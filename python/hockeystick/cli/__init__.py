@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import budget, figures, plan, sweep_functions, sweep_results, sweep_run
+from hockeystick.cli import budget, figures, plan, statement, sweep_functions, sweep_results, sweep_run
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_query(commands.add_parser, "epsilon")
     budget.add_query(commands.add_parser, "delta")
     budget.add_calibrate(commands.add_parser)
+    statement.add_statement(commands.add_parser)
     plan.add_plan(commands.add_parser)
     figures.add_figures(commands.add_parser)
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))

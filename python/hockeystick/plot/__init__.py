@@ -1,4 +1,4 @@
-"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies; and of all analyses of a training."""
+"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies; of all analyses of a training, and of a simulated one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hockeystick._checks import choice
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.analysis_lines import analyses
 from hockeystick.plot.scales import Scale, is_geometric
+from hockeystick.plot.training import training
 from hockeystick.sweep.plan import units
 from hockeystick.sweep.plan.functions import UNSOUND, printer
 from hockeystick.sweep.store.names import VIEWS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from hockeystick.sweep.view.slices import Drawn, View
 
-__all__ = ["analyses", "heat_map", "line_plot", "plot_sweep"]
+__all__ = ["analyses", "heat_map", "line_plot", "plot_sweep", "training"]
 
 DOTS_PER_INCH = 150
 

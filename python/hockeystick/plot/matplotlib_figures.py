@@ -68,7 +68,7 @@ def heat_maps(
     x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str, printed: Printer
 ) -> Figure:
     """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
-    figure, panels = _figure(len(values), title)
+    figure, panels = figure_of(len(values), title)
     colours = Colours.of(values)
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
         mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title, printed=printed)
@@ -97,7 +97,7 @@ def heat_map(
 
 def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str], title: str) -> Figure:
     """Draw (panels, x) values of several outputs."""
-    figure, panels = _figure(len(panel_titles), title)
+    figure, panels = figure_of(len(panel_titles), title)
     everything = np.concatenate([values.ravel() for values in series.values()])
     log = is_wide(everything)
     ends = value_ends(everything, log)
@@ -120,7 +120,7 @@ def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str
 
 def epsilon_lines(rounds: Array, lines: Sequence[Line], *, title: str) -> Figure:
     """Draw epsilon over the rounds, both in logarithms; a line that is only printed is dashed."""
-    figure, (panel,) = _figure(1, title)
+    figure, (panel,) = figure_of(1, title)
     figure.set_size_inches(8.6, 5.0)
     colours = (*CURVES, "#000000", "#808080")
     for number, line in enumerate(lines):
@@ -152,7 +152,8 @@ def iso_levels(least: float, greatest: float, log: bool) -> Array:
     return levels[(levels > least) & (levels < greatest)]
 
 
-def _figure(count: int, title: str) -> tuple[Figure, list[Axes]]:
+def figure_of(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    """Return a figure with so many panels, and these."""
     columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     figure = Figure(figsize=(1.6 + 4.4 * columns, 0.9 + 3.7 * rows), layout="constrained")

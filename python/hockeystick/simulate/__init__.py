@@ -20,6 +20,7 @@ from hockeystick.simulate.algorithms.shuffled import BinomialNoise, ShuffledMini
 from hockeystick.simulate.algorithms.trusted_aggregator import TrustedAggregator
 from hockeystick.simulate.problem.data import dirichlet_silos, load, synthetic
 from hockeystick.simulate.problem.files import read
+from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import (
@@ -44,6 +45,7 @@ __all__ = [
     "FixedSize",
     "Guarantee",
     "LocalSGD",
+    "Loss",
     "MultistageMinibatchSGD",
     "NoGuaranteeError",
     "NoisyFedAvg",

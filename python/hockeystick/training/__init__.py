@@ -5,6 +5,7 @@ from __future__ import annotations
 from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
+from hockeystick.training.privacy_statement import privacy_statement
 
 __all__ = [
     "DpsgdParameters",
@@ -13,4 +14,5 @@ __all__ = [
     "draw_batches",
     "draw_participants",
     "federated_parameters",
+    "privacy_statement",
 ]

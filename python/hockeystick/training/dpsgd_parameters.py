@@ -110,7 +110,7 @@ def dpsgd_parameters(
     noise_std = positive_scalar("noise_std", noise_std)
     of_sum = noise_std * batch_size if noise_on == "mean" else noise_std
     multiplier = scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE)
-    steps = _steps(epochs, dataset_size, batch_size)
+    steps = steps_of(epochs, dataset_size, batch_size)
     if noise_on == "mean":
         implausible.warn(
             implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), dataset_size),
@@ -118,7 +118,7 @@ def dpsgd_parameters(
     return DpsgdParameters(multiplier, batch_size / dataset_size, steps)
 
 
-def _steps(epochs: float, dataset_size: int, batch_size: int) -> int:
+def steps_of(epochs: float, dataset_size: int, batch_size: int) -> int:
     """Return the number of optimiser steps, a pass being a whole number of them."""
     passes = math.floor(epochs)
     part = (epochs - passes) * (dataset_size / batch_size)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick.mechanisms import Gaussian
+from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import EveryRound, Participation, WithReplacement
@@ -144,7 +145,8 @@ class Algorithm:
         refusal = self._refusal(problem)
         if refusal:
             raise NoGuaranteeError(refusal)
-        return self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
+        found = self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
+        return as_stated(found, problem)
 
     def _refusal(self, problem: Problem) -> str | None:
         """Return why nothing is certified whatever the rounds, or None."""
@@ -182,6 +184,12 @@ class Algorithm:
             "every message of every client, and so all models",
             f"Accountant; {samplers[0]!r} in each silo, which is charged for all rounds",
         )
+
+
+def as_stated(found: Guarantee, problem: Problem) -> Guarantee:
+    """Return a guarantee whose source says what is only stated about a loss of the user's own."""
+    stated = problem.loss.stated if isinstance(problem.loss, Loss) else ""
+    return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
 
 
 def _after(local_steps: int, uses: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
@@ -125,6 +127,21 @@ def evaluate(data, models, loss, correct):
     count = data.labels.size
     for i in range(models.shape[0]):
         for row in range(count):
-            loss[i] += losses.gradient(data, models[i], row, units, unused) / count
+            loss[i] += losses.value(data, models[i], row, units, unused) / count
             if correct.size and losses.predict(data, models[i], row, units) == data.labels[row]:
                 correct[i] += 1.0 / count
+
+
+@kernel
+def first_refused(data, model, longest):
+    """Return the first record whose loss or gradient at a model is not finite, or whose gradient is longer; -1 if there is none."""
+    out, units = np.empty(model.size), np.empty(data.hidden + data.outputs)
+    for row in range(data.labels.size):
+        loss = losses.value(data, model, row, units, out)
+        losses.gradient(data, model, row, units, out)
+        norm = 0.0
+        for j in range(model.size):
+            norm += out[j] * out[j]
+        if not (math.isfinite(loss) and math.isfinite(norm) and math.sqrt(norm) <= longest):
+            return row
+    return -1

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 from hockeystick.simulate.kernels import inlined, kernel, reassociated
+from hockeystick.simulate.kernels.own import call
 
-LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE = range(8)
+LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE, OWN = range(9)
 LINEAR_IN_RECORD = LOGISTIC  # the last kind that is
 
 
@@ -147,8 +148,10 @@ def _smoothed(data, score, label):
 
 @kernel
 def gradient(data, w, row, units, out):
-    """Write the gradient of a record's loss, and return the loss; `units` has room for hidden units and outputs."""
+    """Write the gradient of a record's loss, and return the loss, or 0 for one of the user's own; `units` has room for hidden units and outputs."""
     x, label = data.features[row], data.labels[row]
+    if data.kind == OWN:
+        return call(data.gradient, w, x, label, out)
     if data.kind <= LINEAR_IN_RECORD:
         score = dot(x, w)
         factor = slope(data.kind, score, label)
@@ -173,9 +176,19 @@ def gradient(data, w, row, units, out):
 
 
 @kernel
+def value(data, w, row, units, unused):
+    """Return the loss of a record; what the gradient writes on the way is not used."""
+    if data.kind == OWN:
+        return call(data.value, w, data.features[row], data.labels[row], unused)
+    return gradient(data, w, row, units, unused)
+
+
+@kernel
 def predict(data, w, row, units):
-    """Return the class that a model gives a record."""
+    """Return the class that a model gives a record, as a float; NaN where a function of the user's own raises."""
     x = data.features[row]
+    if data.kind == OWN:
+        return call(data.predict, w, x, 0.0, units)
     if data.kind <= LINEAR_IN_RECORD or data.kind == HINGE:
         return 1 if dot(x, w) > 0.0 else 0
     _forward(data, w, x, units)

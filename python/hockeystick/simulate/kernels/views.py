@@ -38,6 +38,9 @@ def borrow_data(data):
         borrow(data.norms),
         borrow(data.offsets),
         borrow(data.factors),
+        data.value,
+        data.gradient,
+        data.predict,
     )
 
 

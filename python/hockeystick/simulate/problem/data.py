@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real, scalar
-from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, Loss, Problem
+from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, LossName, Problem
 
 __all__ = ["dirichlet_silos", "load", "synthetic"]
 
@@ -19,7 +19,7 @@ DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine")
 
 
 def synthetic(
-    loss: Loss,
+    loss: LossName,
     *,
     sizes: Sequence[int],
     num_features: int,
@@ -89,7 +89,7 @@ def synthetic(
     )
 
 
-def _labels(loss: Loss, scores: Array, rng: np.random.Generator) -> Array:
+def _labels(loss: LossName, scores: Array, rng: np.random.Generator) -> Array:
     """Draw labels from the model; of those that have classes, by Gumbel's trick."""
     if loss in TWO_CLASSES:
         return np.asarray(rng.random(len(scores)) < 1 / (1 + np.exp(-scores[:, 0])), dtype=np.float64)

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array, real
-from hockeystick.simulate.problem.problem import Loss, Problem
+from hockeystick.simulate.problem.problem import LossName, Problem
 
 __all__ = ["read"]
 
 
 def read(
     path: str | Path,
-    loss: Loss,
+    loss: LossName,
     *,
     label: str = "label",
     silo: str | None = "silo",

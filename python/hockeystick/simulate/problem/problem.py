@@ -6,18 +6,23 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, real, vector
+from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, vector
+from hockeystick.simulate.problem.loss import Loss, remade, starting_model
+from hockeystick.simulate.problem.probes import check_loss
+from hockeystick.simulate.problem.records import count_classes, finite, labels_of, offsets_of
 from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
 
-Loss: TypeAlias = Literal["linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"]
-LOSSES: tuple[Loss, ...] = get_args(Loss)  # in the order of kernels/losses.py
+LossName: TypeAlias = Literal[
+    "linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"
+]
+LOSSES: tuple[LossName, ...] = get_args(LossName)  # in the order of kernels/losses.py, where own losses follow
 CONVEX = ("linear", "least_squares", "logistic", "quadratic", "softmax", "hinge", "absolute")
 CLASSIFIERS = ("logistic", "softmax", "network", "hinge")
 TWO_CLASSES = ("logistic", "hinge")
@@ -30,15 +35,16 @@ class Problem:
 
     Parameters
     ----------
-    loss : {"linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"}
+    loss : {"linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"} or Loss
         With features x, label y and model w: :math:`\langle x, w\rangle`; :math:`\frac12(\langle x, w\rangle - y)^2`; logistic
         regression, y in {0, 1}; :math:`\frac\beta2\|w - x\|^2`; multinomial logistic regression; a network with one layer of
         tanh units and softmax outputs; :math:`\max(0, 1 - (2y - 1)\langle x, w\rangle)`, y in {0, 1}; :math:`|\langle x, w\rangle - y|`. The last two
         are not smooth: gradients are those of a Moreau envelope, losses their own.
+        A `Loss` is one of your own, and is tried at a few models and records.
     features : array_like
         Shape (records, features), finite: the records of the first silo, then those of the second, ...
     labels : array_like, optional
-        Shape (records,), finite; classes are integers 0, 1, ... Not used by "linear" and "quadratic".
+        Shape (records,), finite; classes are integers 0, 1, ..., and False and True are 0 and 1. Not used by "linear" and "quadratic".
     sizes : sequence of int, optional
         Records in each silo, positive, their sum the number of records; one silo by default.
     num_classes : int, optional
@@ -57,7 +63,7 @@ class Problem:
     Raises
     ------
     ValueError
-        If a silo is empty, a number is not finite, a label is not a class, or shapes do not match.
+        If a silo is empty, a number is not finite, a label is not a class, shapes do not match, or a `Loss` is refuted.
     TypeError
         If an argument is of the wrong type.
 
@@ -75,7 +81,7 @@ class Problem:
     2 2 0.36
     """
 
-    loss: Loss
+    loss: LossName | Loss
     features: ArrayLike = field(repr=False)
     labels: ArrayLike | None = field(default=None, repr=False)
     sizes: Sequence[int] | None = None
@@ -88,16 +94,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        choice("loss", self.loss, LOSSES)
-        features = _finite("features", self.features, 2)
-        labels = _finite("labels", np.zeros(len(features)) if self.labels is None else self.labels, 1)
-        if len(labels) != len(features):
-            msg = f"Length of labels ({len(labels)}) must match number of records ({len(features)})"
-            raise ValueError(msg)
+        if not isinstance(self.loss, Loss):
+            choice("loss", self.loss, LOSSES)
+        features = finite("features", self.features, 2)
+        labels = labels_of(self.labels, len(features))
         if self.labels is None and self.loss in ("least_squares", "absolute", *CLASSIFIERS):
             msg = f"labels must be given for loss={self.loss!r}"
             raise ValueError(msg)
-        offsets = _offsets(self.sizes, len(features))
+        offsets = offsets_of(self.sizes, len(features))
         outputs = self._outputs(labels)
         hidden = count_scalar("hidden", self.hidden, 1) if self.loss == "network" else 0
         curvature = positive_scalar("curvature", self.curvature)
@@ -117,8 +121,16 @@ class Problem:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
         factors = self._factors(offsets.size - 1)
-        data = Data(LOSSES.index(self.loss), outputs, hidden, curvature, features, labels, norms, offsets, factors)
+        own = isinstance(self.loss, Loss)
+        kind, addresses = (len(LOSSES), self.loss.addresses) if own else (LOSSES.index(self.loss), (0, 0, 0))
+        data = Data(kind, outputs, hidden, curvature, features, labels, norms, offsets, factors, *addresses)
         object.__setattr__(self, "data", data)
+        if isinstance(self.loss, Loss):
+            check_loss(self.loss, data, self.initial(), self.loss.constants(self.feature_bound))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the settings; another process makes the rest, in which a `Loss` has other addresses."""
+        return remade(self)
 
     def _factors(self, silos: int) -> Array:
         """Return by what the losses of each silo are multiplied."""
@@ -133,16 +145,9 @@ class Problem:
     def _outputs(self, labels: Array) -> int:
         if self.loss not in CLASSIFIERS:
             return 1
-        largest = 2 if self.loss in TWO_CLASSES else self.num_classes
-        if largest is None:
-            largest = max(2, int(labels.max()) + 1)
-        largest = count_scalar("num_classes", largest, 2)
-        good = (labels >= 0) & (labels < largest) & (labels == np.floor(labels))
-        if not good.all():
-            index = int(np.argmin(good))
-            msg = f"labels[{index}] must be an integer in [0, {largest - 1}], not {labels[index]}"
-            raise ValueError(msg)
-        return 1 if self.loss in TWO_CLASSES else largest
+        if self.loss in TWO_CLASSES:
+            return count_classes(labels, 2) - 1
+        return count_classes(labels, self.num_classes)
 
     @property
     def num_silos(self) -> int:
@@ -158,6 +163,8 @@ class Problem:
     def dimension(self) -> int:
         """How many numbers a model is."""
         width, outputs, hidden = int(self.data.features.shape[1]), self.data.outputs, self.data.hidden
+        if isinstance(self.loss, Loss):
+            return width if self.loss.dimension is None else self.loss.dimension
         if self.loss == "network":
             return hidden * (width + 1) + outputs * (hidden + 1)
         return width * outputs
@@ -165,12 +172,19 @@ class Problem:
     @property
     def convex(self) -> bool:
         """Whether the loss of every record is convex."""
-        return self.loss in CONVEX
+        return self.loss.convex if isinstance(self.loss, Loss) else self.loss in CONVEX
+
+    @property
+    def classifies(self) -> bool:
+        """Whether models predict classes, so that there is an accuracy."""
+        return self.loss.predict is not None if isinstance(self.loss, Loss) else self.loss in CLASSIFIERS
 
     @property
     def smoothness(self) -> float | None:
-        """Lipschitz constant of every record's gradient by `feature_bound`, or None where none is known."""
+        """Lipschitz constant of every record's gradient by `feature_bound`, or as a `Loss` states it; None where none is known."""
         largest = float(self.data.factors.max())
+        if isinstance(self.loss, Loss):
+            return self.loss.constants(self.feature_bound, largest)["smoothness"]
         if self.loss in ("quadratic", *SMOOTHED):
             return largest * float(self.curvature)
         if self.loss == "linear":
@@ -183,11 +197,15 @@ class Problem:
     @property
     def strong_convexity(self) -> float:
         """Strong convexity of every record's loss."""
+        if isinstance(self.loss, Loss):
+            return float(self.data.factors.min()) * self.loss.strong_convexity
         return float(self.data.factors.min()) * self.data.curvature if self.loss == "quadratic" else 0.0
 
     @property
     def lipschitz(self) -> float | None:
-        """Bound of every record's gradient everywhere by `feature_bound`, or None where none is known."""
+        """Bound of every record's gradient everywhere by `feature_bound`, or as a `Loss` states it; None where none is known."""
+        if isinstance(self.loss, Loss):
+            return self.loss.constants(self.feature_bound, float(self.data.factors.max()))["lipschitz"]
         factor = {"softmax": math.sqrt(2.0)} | dict.fromkeys(("linear", "logistic", *SMOOTHED), 1.0)
         if self.feature_bound is None or self.loss not in factor:
             return None
@@ -201,6 +219,8 @@ class Problem:
         ndarray
             Shape (dimension,).
         """
+        if isinstance(self.loss, Loss):
+            return starting_model(self.loss, self.dimension)
         model = np.zeros(self.dimension)
         if self.loss == "network":
             width, outputs, hidden = self.data.features.shape[1], self.data.outputs, self.data.hidden
@@ -237,7 +257,7 @@ class Problem:
             msg = f"index must be below the number of records, {self.num_records}, not {index}"
             raise ValueError(msg)
         every, labels = self.data.features.copy(), self.data.labels.copy()
-        every[index], labels[index] = _finite("features", features, 1), label
+        every[index], labels[index] = finite("features", features, 1), label
         return self._with(every, labels, self.sizes, self.weights)
 
     def pooled(self) -> Problem:
@@ -273,27 +293,3 @@ class Problem:
             num_classes=self.data.outputs if self.loss in ("softmax", "network") else None,
             weights=weights,
         )
-
-
-def _finite(name: str, value: ArrayLike, dimensions: int) -> Array:
-    """Return a contiguous array without infinities and NaN, as a copy that nobody else can change."""
-    array = np.array(real(name, value), order="C", copy=True)
-    if array.ndim != dimensions or array.size == 0:
-        msg = f"{name} must have {dimensions} axes and not be empty, not the shape {array.shape}"
-        raise ValueError(msg)
-    if not np.isfinite(array).all():
-        index = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
-        msg = f"{name}[{', '.join(map(str, index))}] must be finite, not {array[index]}"
-        raise ValueError(msg)
-    array.flags.writeable = False
-    return array
-
-
-def _offsets(sizes: Sequence[int] | None, records: int) -> NDArray[np.int64]:
-    if sizes is None:
-        return np.array([0, records])
-    counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
-    if sum(counts) != records:
-        msg = f"sizes must sum to the number of records, {records}, not {sum(counts)}"
-        raise ValueError(msg)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

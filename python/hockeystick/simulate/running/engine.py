@@ -26,6 +26,7 @@ class Engine:
         self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.shape[-1]))
         self.states[:, [MODEL, RELEASED, HELPER, BASE]] = np.atleast_2d(initial)[:, np.newaxis]
         self.failed = np.zeros(num_runs, np.int64)  # the round, from 1, in which a run became non-finite
+        self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last); threads share the runs."""
@@ -80,12 +81,13 @@ class Engine:
             slow = slow or seconds > ROUND_SECONDS * length
             piece = max(1, min(16 * length, int(length * PIECE_SECONDS / max(seconds, 1e-9))))
             first += length
+            self.finished = first
             done(length)
 
     def copy(self) -> Engine:
         """Return an engine in the same state."""
         other = Engine(self.rule, int(self.seed), self.first_run, self.states[0, 0], len(self.states))
-        other.states, other.failed = self.states.copy(), self.failed.copy()
+        other.states, other.failed, other.finished = self.states.copy(), self.failed.copy(), self.finished
         return other
 
 

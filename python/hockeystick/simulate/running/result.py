@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
+from hockeystick._files import unfinished, write_whole
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.problem.problem import CLASSIFIERS, Problem
+from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 
 __all__ = ["Result"]
@@ -28,8 +29,8 @@ class Result:
         What was run.
     completed : int
         Rounds that at least one run finished.
-    stopped : {"rounds", "budget", "diverged"}
-        Why there are no more: all planned rounds are done, the next would exceed the budget, or no run is finite.
+    stopped : {"rounds", "budget", "diverged", "interrupted"}
+        Why there are no more: all planned rounds are done, the next would exceed the budget, no run is finite, or Ctrl-C.
     recorded : ndarray
         Numbers of the recorded rounds, from 1; shape (records,).
     models : ndarray
@@ -39,17 +40,20 @@ class Result:
         random stop do not cover it.
     diverged : ndarray
         The round in which a run became non-finite, 0 if it did not; shape (num_runs,).
+    planned : int
+        Rounds that were to be run. Guarantees are those of a run of so many that was stopped: schedules and random stops depend on it.
     """
 
     algorithm: Algorithm
     problem: Problem
     seed: int
     completed: int
-    stopped: Literal["rounds", "budget", "diverged"]
+    stopped: Literal["rounds", "budget", "diverged", "interrupted"]
     recorded: NDArray[np.int64] = field(repr=False)
     models: Array = field(repr=False)
     last_iterates: Array = field(repr=False)
     diverged: NDArray[np.int64] = field(repr=False)
+    planned: int
 
     @property
     def num_runs(self) -> int:
@@ -94,7 +98,7 @@ class Result:
         ValueError
             If the loss has no classes, or the problem's models have another dimension.
         """
-        if self.problem.loss not in CLASSIFIERS:
+        if not self.problem.classifies:
             msg = f"accuracy is for classes, not for loss={self.problem.loss!r}"
             raise ValueError(msg)
         return self._evaluate(problem)[1]
@@ -107,7 +111,7 @@ class Result:
             msg = f"problem must have the loss {self.problem.loss!r} and the dimension {self.problem.dimension}, not {other.loss!r}, {other.dimension}"
             raise ValueError(msg)
         flat = self.models.reshape(-1, self.problem.dimension)
-        loss, correct = evaluate(other.data, flat, classes=self.problem.loss in CLASSIFIERS)
+        loss, correct = evaluate(other.data, flat, classes=self.problem.classifies)
         shape = self.models.shape[:2]
         return loss.reshape(shape), correct.reshape(shape) if correct.size else correct
 
@@ -129,7 +133,7 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        return self.algorithm.guarantee(self.problem, rounds=max(self.completed, 1), index=index)
+        return self.algorithm.guarantee(self.problem, rounds=self.planned, index=index)
 
     def epsilon(self, delta: float, *, index: int | None = None) -> Array:
         """Return the certified epsilon of one run after every recorded round.
@@ -174,8 +178,10 @@ class Result:
         """
         return self.guarantee().accountant(self.completed, delta)
 
-    def to_parquet(self, path: str | Path, *, delta: float | None = None, test: Problem | None = None) -> None:
-        """Write one row for every recorded round and run: run, round, loss, accuracy, epsilon.
+    def to_parquet(
+        self, path: str | Path, *, delta: float | None = None, test: Problem | None = None, models: bool = False
+    ) -> None:
+        """Write one row for every recorded round and run: run, round, loss, accuracy, epsilon, model. The file appears as a whole.
 
         Parameters
         ----------
@@ -185,6 +191,8 @@ class Result:
             If given, epsilon at this delta is written.
         test : Problem, optional
             If given, loss and accuracy are those on its records.
+        models : bool
+            Write the models, too: a column of lists of fixed size.
 
         Raises
         ------
@@ -209,5 +217,8 @@ class Result:
             columns["accuracy"] = correct.ravel()
         if delta is not None:
             columns["epsilon"] = np.repeat(self.epsilon(delta), self.num_runs)
+        if models:
+            columns["model"] = pa.FixedSizeListArray.from_arrays(pa.array(self.models.ravel()), self.problem.dimension)
         about = {"algorithm": repr(self.algorithm), "seed": str(self.seed), "stopped": self.stopped}
-        pq.write_table(pa.table(columns).replace_schema_metadata(about), path)
+        table = pa.table(columns).replace_schema_metadata(about)
+        write_whole(Path(path), unfinished(Path(path)), lambda file: pq.write_table(table, file))

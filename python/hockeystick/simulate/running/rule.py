@@ -33,6 +33,9 @@ class Data(NamedTuple):
     norms: NDArray[np.float64]  # (records,), of the features
     offsets: NDArray[np.int64]  # (silos + 1,)
     factors: NDArray[np.float64]  # (silos,), of every loss of a silo: its weight times the number of silos
+    value: int = 0  # addresses of a loss of the user's own, of this process; else 0
+    gradient: int = 0
+    predict: int = 0
 
 
 class UpdateRule(NamedTuple):

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
+import os
 import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, count_scalar, scalar, thread_count
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, scalar, thread_count
 from hockeystick._numeric.printing import format_upper
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.checkpoint import Checkpoint, identity
+from hockeystick.simulate.running.interrupts import Interrupted, noted
+from hockeystick.simulate.running.progress import bar
+from hockeystick.simulate.running.recording import Recording
 from hockeystick.simulate.running.result import Result
-from hockeystick.simulate.running.rule import RELEASED
 from hockeystick.simulate.running.starts import Start, starting_models
-
-if TYPE_CHECKING:
-    from hockeystick.simulate.running.engine import Engine
 
 __all__ = ["run"]
 
@@ -41,7 +38,8 @@ def run(
     record_every: int | None = None,
     budget: tuple[float, float] | None = None,
     num_threads: int | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run an algorithm once, or many times with independent noise.
 
@@ -68,8 +66,11 @@ def run(
         (epsilon, delta): stop before the round that would exceed it by the algorithm's guarantee.
     num_threads : int, optional
         Threads to use; all cores by default. They share the runs or, of a single run, the clients.
-    progress : bool
-        Draw a progress bar.
+    progress : bool, optional
+        Draw a progress bar; by default on a terminal, if the run takes longer than three seconds and tqdm is installed.
+    checkpoint : str or path, optional
+        A file from which the same call goes on after a kill, with the same bits. It is written about every 30 seconds, at the end, and on
+        Ctrl-C; of a run that is complete, the result is read from it.
 
     Returns
     -------
@@ -80,19 +81,28 @@ def run(
     ------
     ValueError
         If an argument is outside its domain, settings and problem do not fit, the budget does not allow one round or no
-        guarantee covers it, or the recorded models would need more than 4 GiB.
+        guarantee covers it, the recorded models would need more than 4 GiB, or the checkpoint is damaged or of another run.
+    OSError
+        If the checkpoint cannot be read or written.
     TypeError
         If an argument is of the wrong type.
 
     Warns
     -----
     RuntimeWarning
-        If a run becomes non-finite. What it recorded before is kept; its round is in `Result.diverged`.
+        If a run becomes non-finite. What it recorded before is kept; its round is in `Result.diverged`. Also if Ctrl-C ends the call: it
+        returns what there is, with the released model as it is then and `Result.stopped` equal to "interrupted".
 
     Notes
     -----
     Noise that is independent of this run's needs another seed (or other runs). Adjacent problems with the *same* seed share
     noise, batches and participants: see `sensitivity`.
+
+    Ctrl-C is heard after the round that is being computed; pressed twice it raises KeyboardInterrupt at once. In other threads than the
+    main one, and where a program handles Ctrl-C by itself, it is left to the program.
+
+    A checkpoint goes on only with the algorithm, the problem, the arguments (but threads and progress) and the version of hockeystick
+    that it was made with. Another machine may differ in the last bits of exponentials and inner products.
 
     Examples
     --------
@@ -105,12 +115,7 @@ def run(
     >>> print(result.recorded, result.models.shape, *(format_upper(epsilon, ".2f") for epsilon in result.epsilon(1e-5)))
     [10 20 30] (3, 1, 5) 6.12 8.42 10.33
     """
-    if not isinstance(algorithm, Algorithm):
-        msg = f"algorithm must be one of the simulator's algorithms, not {algorithm!r}"
-        raise TypeError(msg)
-    if not isinstance(problem, Problem):
-        msg = f"problem must be a Problem, not {problem!r}"
-        raise TypeError(msg)
+    _check_kinds(algorithm, problem)
     rounds = planned = count_scalar("rounds", rounds)
     seed = check_seed(seed)
     num_runs = count_scalar("num_runs", num_runs)
@@ -124,43 +129,80 @@ def run(
 
     from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is asked for when needed
 
-    threads = thread_count(num_threads)
     engine = Engine(rule, seed, first_run, start, num_runs)
-    with ThreadPoolExecutor(threads) as pool, bar(rounds, progress) as done:
-        advance = partial(engine.advance, problem.data, pool=pool, threads=threads, done=done)
-        models = _recorded(engine, advance, recorded)
+    recording = Recording(engine, recorded)
+    file = None
+    if checkpoint is not None:
+        settings = {"seed": seed, "first_run": first_run, "num_runs": num_runs, "rounds": rounds, "record_every": every}
+        file = Checkpoint(checkpoint, identity(algorithm, problem, **settings, initial=start))
+        file.open(recording)
+    interrupted = _complete(recording, problem, file, thread_count(num_threads), progress)
     lost = engine.failed > 0
-    if lost.any():
-        msg = f"{lost.sum()} of {num_runs} runs became non-finite, the first in round {engine.failed[lost].min()}"
-        warnings.warn(msg, RuntimeWarning, stacklevel=2)
-    completed = int(engine.failed.max()) - 1 if lost.all() else rounds
-    kept = recorded[recorded <= completed]
-    stopped = "diverged" if lost.all() else "budget" if rounds < planned else "rounds"
+    _warn(recording, rounds, interrupted=interrupted, resumes=file is not None)
+    stopped = "diverged" if lost.all() else "interrupted" if interrupted else "budget" if rounds < planned else "rounds"
+    kept, models = recording.close()
     return Result(
         algorithm,
         problem,
         seed,
-        completed,
+        recording.completed,
         stopped,  # type: ignore[arg-type]
         kept,
-        models[: len(kept)],
-        engine.states[:, 0].copy(),
+        models,
+        recording.last_iterates,
         engine.failed,
+        rounds,
     )
 
 
-def _recorded(engine: Engine, advance: Callable[[int, int], object], recorded: NDArray[np.int64]) -> Array:
-    """Advance from record to record; return the released models, NaN from the round on in which a run has diverged."""
-    models = np.full((len(recorded), len(engine.states), engine.states.shape[2]), np.nan)
-    first = 0
-    for model, last in zip(models, recorded.tolist(), strict=True):
-        advance(first, last)
-        alive = engine.failed == 0
-        model[alive] = engine.states[alive, RELEASED]
-        if not alive.any():
-            break
-        first = last
-    return models
+def _check_kinds(algorithm: Algorithm, problem: Problem) -> None:
+    if not isinstance(algorithm, Algorithm):
+        msg = f"algorithm must be one of the simulator's algorithms, not {algorithm!r}"
+        raise TypeError(msg)
+    if not isinstance(problem, Problem):
+        msg = f"problem must be a Problem, not {problem!r}"
+        raise TypeError(msg)
+
+
+def _complete(
+    recording: Recording, problem: Problem, file: Checkpoint | None, threads: int, progress: bool | None
+) -> bool:
+    """Run to the end, and say whether Ctrl-C came before it."""
+    engine, rounds = recording.engine, int(recording.rounds[-1])
+    with (
+        noted() as pressed,
+        ThreadPoolExecutor(threads) as pool,
+        bar(rounds, progress, finished=engine.finished) as draw,
+    ):
+
+        def done(length: int) -> None:
+            draw(length)
+            if pressed() and engine.finished < rounds:
+                raise Interrupted
+            if file is not None:
+                file.write_if_due(recording)
+
+        interrupted = False
+        try:
+            recording.run(partial(engine.advance, problem.data, pool=pool, threads=threads, done=done))
+        except Interrupted:
+            interrupted = True
+        if file is not None:
+            file.write(recording)
+    return interrupted
+
+
+def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool) -> None:
+    """Warn of what ended runs before their last round."""
+    failed = recording.engine.failed
+    lost = failed > 0
+    if lost.any():
+        msg = f"{lost.sum()} of {lost.size} runs became non-finite, the first in round {failed[lost].min()}"
+        warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    if interrupted:
+        rest = "; the same call goes on from there" if resumes else ""
+        msg = f"interrupted after {recording.completed} of {rounds} rounds{rest}"
+        warnings.warn(msg, RuntimeWarning, stacklevel=3)
 
 
 def _affordable(algorithm: Algorithm, problem: Problem, rounds: int, budget: tuple[float, float]) -> int:
@@ -203,23 +245,3 @@ def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[n
         )
         raise ValueError(msg)
     return np.minimum(np.arange(1, records + 1) * every, rounds)
-
-
-@contextlib.contextmanager
-def bar(rounds: int, progress: bool) -> Iterator[Callable[[int], object]]:
-    """Give a callback for finished rounds that draws a bar, if asked."""
-    if not isinstance(progress, bool):
-        msg = f"progress must be True or False, not {progress!r}"
-        raise TypeError(msg)
-    if not progress:
-        yield lambda _: None
-        return
-    try:
-        from tqdm import tqdm  # noqa: PLC0415 - only for a bar
-    except ImportError as error:
-        message = 'a progress bar needs tqdm: pip install ".[simulate]" in a clone'
-        raise ImportError(message) from error
-    with tqdm(
-        total=rounds, unit="round", unit_scale=rounds > 10**4, miniters=max(1, math.ceil(rounds / 1000))
-    ) as drawn:
-        yield drawn.update

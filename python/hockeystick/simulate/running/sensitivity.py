@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import Array, count_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.progress import bar
 from hockeystick.simulate.running.rule import MODEL
-from hockeystick.simulate.running.run import bar, check_seed, record_rounds
+from hockeystick.simulate.running.run import check_seed, record_rounds
 from hockeystick.simulate.running.starts import check_initial
 
 __all__ = ["Sensitivity", "sensitivity"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from hockeystick._files import write_whole
 from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.store.names import temporary
 
@@ -113,27 +114,9 @@ class LocalFolder:
 
     def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
         """Write a file if `still` holds just before its rename, which replaces a file of that name in one step."""
-        path, unfinished = self.root / name, self.root / temporary(name)
+        path = self.root / name
         path.parent.mkdir(exist_ok=True)
-        try:
-            with unfinished.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if not still():
-                unfinished.unlink(missing_ok=True)
-                return False
-            unfinished.replace(path)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
-        if os.name == "posix":
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)  # the rename itself
-            finally:
-                os.close(folder)
-        return True
+        return write_whole(path, self.root / temporary(name), lambda file: file.write(content), still)
 
     def write_new(self, name: str, content: bytes) -> None:
         """Write a file. A lock or a claim keeps others from writing it at the same moment."""

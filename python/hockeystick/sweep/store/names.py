@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
+from pathlib import PurePosixPath
+
+from hockeystick._files import unfinished
 
 MANIFEST = "_manifest.json"
 FORMER_MANIFEST = "manifest.json"  # of the formats 1 and 2, which are refused
@@ -12,12 +14,8 @@ MARK = "_run-"  # see the module `marks`
 
 
 def temporary(name: str) -> str:
-    """Return the name of a file that is not whole yet: hidden, so that readers of the folder skip it, and one writer's own.
-
-    Two writers of one part would otherwise write into one file, which the first of them publishes.
-    """
-    folder, slash, file = name.rpartition("/")
-    return f"{folder}{slash}.{file}.{uuid.uuid4().hex}.tmp"
+    """Return the name of a file that is not whole yet: readers of the folder skip it."""
+    return unfinished(PurePosixPath(name)).as_posix()
 
 
 def is_temporary(name: str) -> bool:

@@ -1,0 +1,56 @@
+"""Write a file so that whoever looks, even after a power cut, sees all of it or what was there before."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import IO, TypeVar
+
+AnyPath = TypeVar("AnyPath", bound=PurePath)
+
+
+def unfinished(path: AnyPath) -> AnyPath:
+    """Return another name in the same folder: hidden, and one writer's own, since two would otherwise write into one file."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+
+
+def write_whole(
+    path: Path, partial: Path, write: Callable[[IO[bytes]], object], still: Callable[[], bool] = lambda: True
+) -> bool:
+    """Write a file under another name in the same folder, and rename it when its content has reached the disk.
+
+    Parameters
+    ----------
+    path, partial : Path
+        Of the file, and of what is written first; that is removed where anything fails.
+    write : callable
+        Given the open file, writes its content.
+    still : callable
+        Asked just before the rename; if it says no, nothing is changed.
+
+    Returns
+    -------
+    bool
+        What `still` said.
+    """
+    try:
+        with partial.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if not still():
+            partial.unlink(missing_ok=True)
+            return False
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the rename itself
+        finally:
+            os.close(folder)
+    return True

@@ -1,0 +1,8 @@
+"""What a privacy statement is made of, and how it is written: as text, Markdown, LaTeX or JSON."""
+
+from __future__ import annotations
+
+from hockeystick._statements.formats import FORMATS, Format, written
+from hockeystick._statements.parts import Part, Statement
+
+__all__ = ["FORMATS", "Format", "Part", "Statement", "written"]

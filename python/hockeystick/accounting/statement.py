@@ -1,0 +1,136 @@
+"""What can be said of an accountant's ledger in a privacy statement."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hockeystick._core import __version__
+from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick._statements import Part, Statement
+from hockeystick.accounting.group import group_epsilon
+from hockeystick.accounting.questions import Questions, num_records
+
+if TYPE_CHECKING:
+    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.mechanisms.base import Adjacency
+
+ADJACENCY: dict[Adjacency, str] = {"add_or_remove": "adding or removing", "replace": "replacing"}
+GROUPS = (2, 10)  # records of one person
+FALSE_POSITIVE_RATE = 0.01
+WEAK = 20.0  # epsilons above it promise next to nothing
+NOT_COVERED = (
+    "settings, models or check points chosen by looking at results on the same data (tuning, early stopping): each look is one more release",
+    "other releases from the same data: their ε and δ add up with these",
+    "the code that runs: a sampler or a generator that can be predicted, gaps between floating-point numbers, side channels such as time",
+    "what clipping and noise do to the result: this is about privacy, not about accuracy",
+)
+SCHEMA = "groups as in the registry of Nanayakkara, Ghazi and Vadhan 2025 (arXiv:2509.13509); null: to be filled in"
+
+
+def statement_of(accountant: Questions, delta: float, *, released: str, unit: str) -> Statement:
+    """Return the statement of what was composed."""
+    bracket = accountant.epsilon_bracket(delta)
+    if bracket.status != "certified":
+        msg = f"a statement needs certified numbers, and epsilon at delta = {delta} is only an estimate: a mechanism of the ledger is estimated"
+        raise ValueError(msg)
+    steps = [f"{count} times {mechanism!r}" for mechanism, count in accountant.ledger.items()]
+    change = f"{ADJACENCY[accountant.adjacency]} {unit}"
+    parts = (
+        Part("ε", (interval(bracket, delta),)),
+        Part("Released", (released,)),
+        Part("Unit of privacy", (f"{unit}; data sets are adjacent if they differ by {change}",)),
+        Part("Mechanisms", tuple(steps) or ("none",)),
+        Part("What an attacker can do", attack(accountant)),
+        *user_level(accountant, delta),
+        Part("Check that", accountant.explain(delta=delta).assumptions),
+        Part("Not covered", NOT_COVERED),
+        Part("Made by", (f"hockeystick {__version__}; method: {bracket.method}; certified",)),
+        Part("Again", again(accountant, delta), code=True),
+    )
+    sentence = headline("What is released", bracket.upper, delta, change)
+    return Statement(sentence, parts, entry(accountant.adjacency, bracket, delta, unit, parts))
+
+
+def headline(subject: str, epsilon: float, delta: float, change: str) -> str:
+    """Return the sentence to quote."""
+    if math.isinf(epsilon):
+        return f"{subject} has no differential privacy at δ = {delta!r}: no finite ε holds with respect to {change}."
+    weak = (
+        ""
+        if epsilon <= WEAK
+        else f" An ε above {WEAK:g} promises next to nothing: some outputs may be e^ε times as likely with the record as without it."
+    )
+    return f"{subject} is (ε, δ)-differentially private with ε = {format_upper(epsilon, '.4g')} at δ = {delta!r}, with respect to {change}.{weak}"
+
+
+def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:
+    """Return both ends in words; `attained` if they are of one algorithm, not of all of a kind."""
+    low, high = format_lower(bracket.lower, ".6g"), format_upper(bracket.upper, ".6g")
+    if attained:
+        return (
+            f"the smallest ε at δ = {delta!r} lies between {low} and {high}; both ends are certified, rounding included"
+        )
+    return f"at δ = {delta!r} no training of this kind has an ε above {high}, and one has at least {low}; both ends are certified, rounding included"
+
+
+def attack(accountant: Questions) -> tuple[str, ...]:
+    """Return what delta and epsilon mean for tests of membership."""
+    miss = float(accountant.trade_off(FALSE_POSITIVE_RATE))
+    hit = format_upper(1.0 - miss if miss < 1.0 else 0.0, ".3%")
+    advantage = format_upper(accountant.advantage(), ".3%")
+    wrong = f"{FALSE_POSITIVE_RATE:.0%}"
+    return (
+        f"whoever guesses whether a record was used, and is wrong about {wrong} of those that were not, finds at most {hit} of those that were",
+        f"the rate of right accusations less that of wrong ones is at most {advantage} for every test",
+    )
+
+
+def user_level(accountant: Questions, delta: float) -> tuple[Part, ...]:
+    """Return the guarantee of several records of one person, where a chain of adjacent data sets has one accountant."""
+    if delta == 0.0 or (accountant.adjacency == "add_or_remove" and num_records(accountant.ledger) is not None):
+        return ()
+    lines = []
+    for size in GROUPS:
+        epsilon = group_epsilon(partial(_log_delta, accountant), size, delta)
+        shown = "no finite ε is known" if math.isinf(epsilon) else f"ε = {format_upper(epsilon, '.4g')}"
+        lines.append(f"{size} records: {shown} at δ = {delta!r} (upper bound, by group privacy)")
+    return (Part("A person who has several records", tuple(lines)),)
+
+
+def _log_delta(accountant: Questions, eps: float) -> float:
+    return float(accountant.log_delta(eps))
+
+
+def again(accountant: Questions, delta: float) -> tuple[str, ...]:
+    """Return the code that gives the statement again."""
+    steps = "".join(f".compose({mechanism!r}, {count})" for mechanism, count in accountant.ledger.items())
+    made = f"Accountant({accountant.adjacency!r})"
+    return ("from hockeystick import *", f"print({made}{steps}.statement({delta!r}))")
+
+
+def entry(
+    adjacency: Adjacency, bracket: Bracket, delta: float, unit: str, parts: tuple[Part, ...], **more: Any
+) -> dict[str, Any]:
+    """Return the statement as an entry of a registry of deployments."""
+    said = {part.heading: list(part.lines) for part in parts}
+    return {
+        "schema": SCHEMA,
+        "deployment": {"name": None, "data_curator": None, "intended_use": None, "data_product": None, "date": None},
+        "dp_flavor": {
+            "name": "approximate differential privacy",
+            "unit_of_privacy": unit,
+            "adjacency": adjacency,
+            "epsilon": bracket.upper,
+            "epsilon_lower_end": bracket.lower,
+            "delta": delta,
+        },
+        "model": {"name": "central", "released": said["Released"][0], "access": None},
+        "accounting": {"status": bracket.status, "method": bracket.method, "assumptions": said["Check that"]},
+        "implementation": {"mechanisms": said["Mechanisms"], "not_covered": said["Not covered"]},
+        "user_level": said.get("A person who has several records"),
+        "attack": said["What an attacker can do"],
+        **more,
+        "software": {"name": "hockeystick", "version": __version__, "again": said["Again"]},
+    }

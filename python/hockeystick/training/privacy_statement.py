@@ -1,0 +1,252 @@
+"""The privacy statement of DP-SGD, from what its author knows of the training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from hockeystick._checks import choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._core import __version__
+from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick._statements import FORMATS, Format, Part, Statement, written
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.shuffled_batches import shuffled_batches_epsilon
+from hockeystick.accounting.statement import NOT_COVERED, attack, entry, headline, interval, user_level
+from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency
+from hockeystick.mechanisms.random_allocation import MOST_STEPS
+from hockeystick.training.dpsgd_parameters import steps_of
+
+__all__ = ["privacy_statement"]
+
+Sampling: TypeAlias = Literal["poisson", "shuffled", "fixed", "unknown"]
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+RELEASED = "the models after all steps, to anyone; so also the last model alone, and whatever is computed from it"
+CHANGE: dict[str, str] = {
+    "poisson": "adding or removing one record",
+    "fixed": "replacing one record",
+    "shuffled": "emptying the place of one record (adding or removing it, its batch keeping its other records)",
+}
+WORDS: dict[str, str] = {
+    "poisson": "each record is in each batch with probability batch size/records, independently of all else (Poisson)",
+    "fixed": "each batch is a uniform sample of exactly so many different records, drawn afresh for every step (fixed size)",
+    "shuffled": "the records are shuffled once an epoch and cut into batches, as ordinary data loaders do (shuffled)",
+}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is known of a training; `change` names what adjacent data sets differ by."""
+
+    records: int
+    batch_size: int
+    steps: int
+    noise_multiplier: float
+    clip_norm: float | None
+    delta: float
+
+    @property
+    def accountants(self) -> dict[str, Accountant]:
+        """One for each sampling; for shuffled batches that of the upper end, which takes the order of the records as known."""
+        step = Gaussian(self.noise_multiplier)
+        fixed = FixedSizeSampled(step, self.records, self.batch_size, replacement=False)
+        return {
+            "poisson": Accountant().compose(PoissonSampled(step, self.batch_size / self.records), self.steps),
+            "fixed": Accountant("replace").compose(fixed, self.steps),
+            "shuffled": Accountant().compose(step, self.epochs),
+        }
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of an epoch, the last one perhaps smaller."""
+        return -(-self.records // self.batch_size)
+
+    @property
+    def epochs(self) -> int:
+        """Epochs, a part of one counting whole: so often is a record used at most."""
+        return -(-self.steps // self.num_batches)
+
+    def brackets(self) -> dict[str, Bracket]:
+        """Return the ends of epsilon for each sampling."""
+        found = {name: accountant.epsilon_bracket(self.delta) for name, accountant in self.accountants.items()}
+        whole = self.steps // self.num_batches
+        lower = 0.0  # where not one epoch is whole, or more batches than `shuffled_batches_epsilon` takes
+        if whole > 0 and self.num_batches <= MOST_STEPS:
+            shuffles = {"noise_multiplier": self.noise_multiplier, "num_batches": self.num_batches, "epochs": whole}
+            lower = shuffled_batches_epsilon(self.delta, **shuffles).lower
+        found["shuffled"] = found["shuffled"]._replace(lower=lower, method="without amplification by the shuffle")
+        return found
+
+
+def privacy_statement(
+    *,
+    records: int,
+    batch_size: int,
+    epochs: float | None = None,
+    steps: int | None = None,
+    noise_multiplier: float,
+    clip_norm: float | None = None,
+    delta: float,
+    sampling: Sampling = "poisson",
+    format: Format = "text",
+) -> str:
+    r"""Return a privacy statement of a training by DP-SGD: text to paste into a model card, a paper or a registry.
+
+    Parameters
+    ----------
+    records : int
+        Records of the training data, at least 1.
+    batch_size : int
+        Records in the batch of one optimiser step, all workers and accumulated micro-batches together, on average or exactly; in
+        [1, records].
+    epochs : float, optional
+        Passes over the data, positive; a pass is records/batch_size steps, rounded up.
+    steps : int, optional
+        Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
+    noise_multiplier : float
+        Standard deviation of the noise on the sum of the clipped gradients over the clip norm; positive and finite.
+    clip_norm : float, optional
+        Largest norm of a record's gradient, positive and finite; named in the statement, and of no influence on ε.
+    delta : float
+        In (0, 1); usually below 1/records.
+    sampling : {"poisson", "shuffled", "fixed", "unknown"}
+        How batches are made: each record by its own coin; by cutting a shuffled order, as data loaders do; by drawing so many
+        different records afresh for each step; or one of these, it is not known which.
+    format : {"text", "markdown", "latex", "json"}
+        How it is written; "json" is an entry of a registry of deployments.
+
+    Returns
+    -------
+    str
+        The statement. Upper ends of ε are rounded up, lower ends down. The ε of "shuffled" is the upper end of
+        `shuffled_batches_epsilon`, and that of "unknown" the largest of all.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or not exactly one of `epochs` and `steps` is given.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    The ε of several records of one person is by group privacy (Vadhan 2017, Lemma 2.2); what an attacker can do is by the trade-off
+    function (Dong, Roth and Su 2022).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> training = {"records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
+    >>> print(hs.privacy_statement(**training, delta=1e-5).split("\n\n")[1])
+    The trained model is (ε, δ)-differentially private with ε = 1.136 at δ = 1e-05, with
+    respect to adding or removing one record, if each record is in each batch with
+    probability batch size/records, independently of all else (Poisson).
+    """
+    records = count_scalar("records", records)
+    batch_size = count_scalar("batch_size", batch_size)
+    if batch_size > records:
+        msg = f"batch_size must be at most the number of records ({records}), not {batch_size}"
+        raise ValueError(msg)
+    if (epochs is None) == (steps is None):
+        msg = f"exactly one of epochs and steps must be given, not epochs={epochs} and steps={steps}"
+        raise ValueError(msg)
+    if epochs is not None:
+        number = steps_of(positive_scalar("epochs", epochs), records, batch_size)
+    else:
+        number = count_scalar("steps", steps)
+    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
+    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    choice("sampling", sampling, SAMPLINGS)
+    choice("format", format, FORMATS)
+    training = Training(records, batch_size, number, noise_multiplier, clip_norm, delta)
+    implausible.warn(implausible.large_delta(delta, records))
+    return written(_statement(training, sampling), format)
+
+
+def _statement(training: Training, sampling: Sampling) -> Statement:
+    brackets, accountants = training.brackets(), training.accountants
+    kind = max(brackets, key=lambda name: brackets[name].upper) if sampling == "unknown" else sampling
+    bracket, accountant = brackets[kind], accountants[kind]
+    adjacency: Adjacency = accountant.adjacency
+    parts = (
+        Part("ε", (interval(bracket, training.delta, attained=kind != "shuffled"),)),
+        Part("If the batches are made otherwise", tuple(_otherwise(brackets, kind))),
+        Part("Released", (RELEASED,)),
+        Part("Unit of privacy", (f"one record; data sets are adjacent if they differ by {CHANGE[kind]}",)),
+        Part("Mechanisms", (_mechanism(training),)),
+        Part("What an attacker can do", attack(accountant)),
+        *user_level(accountant, training.delta),
+        Part("Check that", _assumptions(training, kind)),
+        Part("Not covered", (*NOT_COVERED, *_delta_too_large(training))),
+        Part("Made by", (f"hockeystick {__version__}; method: {bracket.method}; certified",)),
+        Part("Again", (_command(training, sampling),), code=True),
+    )  # fmt: skip
+    sentence = _sentence(training, sampling, kind, bracket)
+    others = {
+        name: {"epsilon": other.upper, "epsilon_lower_end": other.lower, "adjacency": accountants[name].adjacency}
+        for name, other in brackets.items()
+    }
+    return Statement(
+        sentence, parts, entry(adjacency, bracket, training.delta, "one record", parts, sampling=sampling, by_sampling=others)
+    )  # fmt: skip
+
+
+def _sentence(training: Training, sampling: Sampling, kind: str, bracket: Bracket) -> str:
+    said = headline("The trained model", bracket.upper, training.delta, CHANGE[kind])
+    condition = f", if {WORDS[kind]}."
+    if sampling == "unknown":
+        condition = (
+            ". How batches are made is not known; this is the largest ε of Poisson, fixed-size and shuffled batches."
+        )
+    first, stop, rest = said.partition(f"{CHANGE[kind]}.")
+    return first + stop.removesuffix(".") + condition + rest if stop else said
+
+
+def _otherwise(brackets: dict[str, Bracket], kind: str) -> list[str]:
+    """Return epsilon for the other ways to make batches."""
+    lines = []
+    for name, bracket in brackets.items():
+        if name != kind:
+            low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
+            ends = (
+                f"ε = {high}" if low == high or bracket.upper <= bracket.lower * 1.001 else f"between {low} and {high}"
+            )
+            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}")
+    return lines
+
+
+def _mechanism(training: Training) -> str:
+    norm = "the clip norm" if training.clip_norm is None else f"the clip norm, {training.clip_norm!r}"
+    return (
+        f"DP-SGD: {training.steps} steps; batches of {training.batch_size} of {training.records} records; each record's gradient is clipped; "
+        f"Gaussian noise of {training.noise_multiplier!r} times {norm}, on the sum of the clipped gradients"
+    )
+
+
+def _assumptions(training: Training, kind: str) -> tuple[str, ...]:
+    return (
+        WORDS[kind] + "; nobody sees which" if kind != "shuffled" else WORDS[kind],
+        "each record's whole gradient is clipped, once, whatever the micro-batches, and the noise is added once a step",
+        "a mean of gradients divides by a public number, such as the batch size that was asked for, not by the number drawn",
+        f"the number of records ({training.records}) and all settings are public, and were fixed in advance",
+        "preprocessing (normalisation, vocabulary, selection of features) does not use the training data, or is accounted for separately",
+        "no layer mixes the records of a batch, as batch normalisation does",
+    )
+
+
+def _delta_too_large(training: Training) -> tuple[str, ...]:
+    if training.delta * training.records < 1.0:
+        return ()
+    return (
+        f"δ = {training.delta!r} is not below 1/records: with such a δ, publishing some records as they are would be allowed",
+    )
+
+
+def _command(training: Training, sampling: Sampling) -> str:
+    norm = "" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}"
+    return (
+        f"hockeystick statement --records {training.records} --batch-size {training.batch_size} --steps {training.steps} "
+        f"--noise-multiplier {training.noise_multiplier!r}{norm} --delta {training.delta!r} --sampling {sampling}"
+    )

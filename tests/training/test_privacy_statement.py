@@ -1,0 +1,196 @@
+"""Privacy statements: their numbers are those of the accountants, rounded outward, and every format says the same."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from decimal import Decimal
+
+import mpmath
+import pytest
+
+import hockeystick as hs
+from hockeystick import cli
+
+REVIEWED = {"records": 60_000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1, "delta": 1e-5}
+STEPS = 15 * 235  # the last batch of an epoch is smaller
+NUMBER = r"(\d+(?:\.\d+)?)"
+
+
+def line(text: str, start: str) -> str:
+    """Return what follows a heading, its lines joined."""
+    return re.sub(r"\s+", " ", text.split(f"\n{start}:")[1].split("\n\n", maxsplit=1)[0]).strip()
+
+
+@pytest.fixture(scope="module")
+def poisson():
+    """Return the statement of the reviewed training."""
+    return hs.privacy_statement(**REVIEWED)
+
+
+def test_headline_is_the_upper_end_rounded_up(poisson):
+    """The epsilon to quote is at least that of `dpsgd_epsilon`, and its last digit at most one more."""
+    truth = hs.dpsgd_epsilon(1.1, 256 / 60_000, STEPS, 1e-5)
+    shown = Decimal(re.search(rf"ε = {NUMBER}", poisson)[1])
+    assert Decimal(truth) <= shown <= Decimal(truth) + Decimal("0.001")
+    low, high = map(Decimal, re.search(rf"between {NUMBER} and {NUMBER}", line(poisson, "ε")).groups())
+    bracket = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 256 / 60_000), STEPS).epsilon_bracket(1e-5)
+    assert low <= Decimal(bracket.lower) <= Decimal(bracket.upper) <= high
+
+
+def test_peer_agrees():
+    """dp_accounting's epsilon, a little loose, is at least the lower end and close to the quoted number."""
+    dp_accounting = pytest.importorskip("dp_accounting")
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.5)), 500
+    )
+    theirs = dp_accounting.pld.PLDAccountant().compose(event).get_epsilon(1e-6)
+    text = hs.privacy_statement(records=10_000, batch_size=100, steps=500, noise_multiplier=1.5, delta=1e-6)
+    assert float(re.search(rf"ε = {NUMBER}", text)[1]) == pytest.approx(theirs, rel=2e-3)
+
+
+def test_other_samplings_are_told(poisson):
+    """Shuffled and fixed-size batches have both ends, of the functions that bound them, rounded outward."""
+    others = line(poisson, "If the batches are made otherwise")
+    (fixed, shuffled) = re.findall(rf"between {NUMBER} and {NUMBER}", others)
+    bracket = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
+    assert Decimal(shuffled[0]) <= Decimal(bracket.lower)
+    assert Decimal(shuffled[1]) >= Decimal(bracket.upper)
+    assert float(shuffled[0]) == pytest.approx(bracket.lower, rel=1e-3)
+    assert float(shuffled[1]) == pytest.approx(20.56, abs=0.011)
+    sample = hs.FixedSizeSampled(hs.Gaussian(1.1), 60_000, 256, replacement=False)
+    bracket = hs.Accountant("replace").compose(sample, STEPS).epsilon_bracket(1e-5)
+    assert Decimal(fixed[0]) <= Decimal(bracket.lower) <= Decimal(bracket.upper) <= Decimal(fixed[1])
+
+
+def test_unknown_is_the_worst():
+    """Where it is not known how batches are made, the largest epsilon counts, and the text says so."""
+    text = hs.privacy_statement(**REVIEWED, sampling="unknown")
+    shuffled = hs.privacy_statement(**REVIEWED, sampling="shuffled")
+    assert re.search(rf"ε = {NUMBER}", text)[1] == re.search(rf"ε = {NUMBER}", shuffled)[1] == "20.57"
+    flat = " ".join(text.split())
+    assert "How batches are made is not known" in flat
+    assert "promises next to nothing" in flat
+
+
+def test_part_of_an_epoch_has_no_lower_end():
+    """Of shuffled batches that fill no epoch nothing is claimed from below, and one use is charged."""
+    text = hs.privacy_statement(
+        records=1000, batch_size=10, steps=99, noise_multiplier=1.0, delta=1e-6, sampling="shuffled"
+    )
+    assert "at least 0;" in line(text, "ε")
+    assert float(re.search(rf"ε = {NUMBER}", text)[1]) == pytest.approx(hs.gaussian_epsilon(1.0, 1e-6), rel=1e-3)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2, 10])
+def test_group_of_gaussian_steps(size):
+    """The epsilon of k records is at least the truth for a Gaussian, whose sensitivity is k times as large, and satisfies the lemma."""
+    text = hs.Accountant().compose(hs.Gaussian(20.0), 4).statement(1e-6)
+    said = re.search(rf"{size} records: ε = {NUMBER}", text)
+    shown = float(said[1])
+    assert shown >= hs.gdp_epsilon(size * 2 / 20.0, 1e-6)
+    with mpmath.workdps(40):
+        one = mpmath.mpf(said[1]) / size
+        mu = mpmath.mpf(2) / 20
+        delta = mpmath.ncdf(-one / mu + mu / 2) - mpmath.exp(one) * mpmath.ncdf(-one / mu - mu / 2)
+        assert delta * mpmath.expm1(size * one) / mpmath.expm1(one) <= mpmath.mpf("1e-6")
+
+
+def test_attack_is_the_trade_off(poisson):
+    """The true-positive rate and the advantage are upper bounds by delta and epsilon."""
+    accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 256 / 60_000), STEPS)
+    rate, advantage = map(float, re.findall(rf"at most {NUMBER}%", line(poisson, "What an attacker can do")))
+    assert rate / 100 >= 1 - accountant.trade_off(0.01)
+    assert rate / 100 <= min(0.01 + accountant.advantage(), math.exp(accountant.epsilon(1e-5)) * 0.01 + 1e-5)
+    assert advantage / 100 >= accountant.advantage()
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+def test_formats_say_the_same(form):
+    """Every format has the numbers, the assumptions and what is not covered."""
+    made = " ".join(hs.privacy_statement(**REVIEWED, clip_norm=0.5, format=form).split())
+    for part in (
+        "1.1353",
+        "20.5",
+        "60000",
+        "0.5",
+        "batch normalisation",
+        "tuning",
+        hs.__version__,
+        "statement --records",
+    ):
+        assert part in made, part
+
+
+def test_json_is_an_entry():
+    """The entry reads back, with the very doubles; what only the deployer knows is null, and so is an infinite epsilon."""
+    entry = json.loads(hs.privacy_statement(**REVIEWED, format="json"))
+    assert entry["dp_flavor"]["epsilon"] == hs.dpsgd_epsilon(1.1, 256 / 60_000, STEPS, 1e-5)
+    assert entry["dp_flavor"]["delta"] == 1e-5
+    assert entry["deployment"]["data_curator"] is None
+    assert set(entry["by_sampling"]) == {"poisson", "fixed", "shuffled"}
+    blatant = json.loads(hs.Accountant().compose(hs.ApproximateDP(1.0, 0.1)).statement(1e-6, format="json"))
+    assert blatant["dp_flavor"]["epsilon"] is None
+
+
+def test_latex_has_no_bare_special_character():
+    """What LaTeX would read as a command is escaped, but in the verbatim command."""
+    text = (
+        hs.Accountant()
+        .compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.1), 5)
+        .statement(1e-6, format="latex", released="100 % of a_b & c#d {e} ~f ^g $h \\i")
+    )
+    plain = re.sub(r"\\begin\{verbatim\}.*?\\end\{verbatim\}", "", text, flags=re.DOTALL)
+    plain = re.sub(r"\$\\(varepsilon|delta|le)\$|\\textbackslash\{\}|\\[\^~]\{\}|\\[%&#{}_$]", "", plain)
+    plain = re.sub(r"\\(section\*|paragraph|begin|end)\{([^{}]*)\}|\\item", r"\2", plain)
+    assert not re.search(r"[%&#{}_$^~\\]", plain), plain
+
+
+def test_the_command_gives_it_again(poisson, capsys):
+    """The command at the end prints the same statement, byte for byte."""
+    command = poisson.split("Again:\n")[1].strip()
+    assert cli.main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out == poisson + "\n"
+
+
+def test_the_code_gives_it_again(capsys):
+    """The code at the end of an accountant's statement prints the same statement."""
+    accountant = (
+        hs.Accountant("replace").compose(hs.Laplace(3.0), 2).compose(hs.PoissonSampled(hs.Gaussian(2.0), 0.1), 7)
+    )
+    text = accountant.statement(1e-6)
+    exec("\n".join(row.strip() for row in text.split("Again:\n")[1].splitlines()), {})  # noqa: S102
+    assert capsys.readouterr().out == text + "\n"
+
+
+def test_no_group_where_the_number_of_records_is_told():
+    """A chain of added records changes the number that a sampler is told: no epsilon of several is claimed."""
+    truncated = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), sampling_rate=0.1, dataset_size=100, max_batch_size=20)
+    assert "several records" not in hs.Accountant().compose(truncated, 2).statement(1e-4)
+
+
+REFUSED = {
+    "batch": ({"batch_size": 60_001}, "batch_size must be at most the number of records (60000), not 60001"),
+    "both": ({"steps": 3}, "exactly one of epochs and steps must be given, not epochs=15 and steps=3"),
+    "neither": ({"epochs": None}, "exactly one of epochs and steps must be given, not epochs=None and steps=None"),
+    "sampling": ({"sampling": "bernoulli"}, "sampling must be one of"),
+    "format": ({"format": "html"}, "format must be one of"),
+    "delta": ({"delta": 0.0}, "delta must lie in (0, 1), not 0.0"),
+    "noise": ({"noise_multiplier": 0.0}, "noise_multiplier must be positive and finite, not 0.0"),
+}
+
+
+@pytest.mark.parametrize(("changes", "told"), REFUSED.values(), ids=REFUSED)
+def test_refused(changes, told):
+    """Bad input is named, with its value and its domain."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        hs.privacy_statement(**(REVIEWED | changes))
+
+
+def test_estimates_have_no_statement():
+    """A statement asked of an estimate is refused."""
+    estimate = hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate")
+    with pytest.raises(ValueError, match="a statement needs certified numbers"):
+        hs.Accountant().compose(estimate, 2).statement(0.1)
