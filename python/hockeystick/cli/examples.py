@@ -22,6 +22,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan": (
         "plan --silos 25 --records 99 --dimension 50 --lipschitz 1 --diameter 2 --smoothness 1 --epsilon 2 --delta 1e-6 --rounds 500",
     ),
+    "simulate": ("simulate examples/trajectories.toml -o rounds.parquet",),
     "figures": ("figures 002/2 -o figures",),
     "demo": ("demo -o demo.svg",),
     "completion": ("completion bash > ~/.local/share/bash-completion/completions/hockeystick",),
