@@ -38,14 +38,6 @@ def add(factor, source, target):
 
 
 @inlined
-def add_four(factors, a, b, c, d, target):
-    """Add multiples of four vectors, reading and writing the target once."""
-    fa, fb, fc, fd = factors[0], factors[1], factors[2], factors[3]
-    for j in range(target.size):
-        target[j] += (fa * a[j] + fb * b[j]) + (fc * c[j] + fd * d[j])
-
-
-@inlined
 def scale(factor, target):
     """Multiply by a number."""
     for j in range(target.size):
