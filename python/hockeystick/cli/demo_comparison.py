@@ -57,7 +57,7 @@ def compare_fedavg() -> Comparison:
     deviation = np.sqrt(ROUNDS / CLIENTS) * NOISE_STD
     return Comparison(
         ROUNDS,
-        gaussian_epsilon(printed, DELTA),
+        np.asarray(gaussian_epsilon(printed, DELTA)),
         np.asarray(fedavg_epsilon(DELTA, **setting)),
         np.asarray(gaussian_epsilon(distance / deviation, DELTA)),
     )

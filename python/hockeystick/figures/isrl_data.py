@@ -13,7 +13,7 @@ from hockeystick.simulate.problem.data import standardised
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hockeystick.simulate.problem.problem import Loss
+    from hockeystick.simulate.problem.problem import LossName
 
 PAIRS = [(even, odd) for even in range(0, 10, 2) for odd in range(1, 10, 2)]
 TEST_SHARE = 5  # one in so many records of each silo is kept for testing
@@ -99,7 +99,7 @@ def _load(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
     return features, labels
 
 
-def _problems(loss: Loss, features: Any, labels: Any, silos: Silos) -> Split:
+def _problems(loss: LossName, features: Any, labels: Any, silos: Silos) -> Split:
     """Return training silos, of equal size as the paper's, and pooled test records, with features scaled by the former."""
     kept = min(len(silo) for silo in silos)
     kept -= kept // TEST_SHARE

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, types
 from numba.core.registry import CPUDispatcher
+from numba.np.numpy_support import carray
 
 from hockeystick.simulate.kernels import intrinsic
 
@@ -61,7 +62,7 @@ def compiled(name: str, function: Callable[..., Any], *, labelled: bool = True) 
         if function.targetoptions.get("parallel"):
             msg = f"{name} must not be compiled with parallel=True: many threads call it at once"
             raise ValueError(msg)
-        dispatcher = function
+        dispatcher: Any = function
     elif inspect.isfunction(function):
         dispatcher = njit(error_model="numpy", boundscheck=True, nogil=True)(function)
     else:

@@ -85,7 +85,7 @@ def _where(builder: Any, new: Any, vector: Any) -> Any:
     return vector if new is None else builder.select(new, vector, ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES))
 
 
-def _sum_lanes(builder: Any, vectors: list[Any]) -> list[Any]:
+def _sum_lanes(builder: Any, vectors: list[Any]) -> Any:
     """Return the sums of the lanes of eight vectors, as one vector: neighbours first, then pairs, then halves."""
     for half, low, high in (
         (4, [0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15]),
