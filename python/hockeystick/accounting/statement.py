@@ -72,7 +72,7 @@ def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:
         return (
             f"the smallest ε at δ = {delta!r} lies between {low} and {high}; both ends are certified, rounding included"
         )
-    return f"at δ = {delta!r} no training of this kind has an ε above {high}, and one has at least {low}; both ends are certified, rounding included"
+    return f"at δ = {delta!r} no training of this kind has an ε above {high}, and one whose batches have one size has at least {low}; both ends are certified, rounding included"
 
 
 def attack(accountant: Questions) -> tuple[str, ...]:

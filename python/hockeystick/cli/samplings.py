@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
+from hockeystick.training.batches import SAMPLINGS
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.bracket import Bracket
+    from hockeystick.training.batches import Batches
 
-SAMPLINGS = ("poisson", "shuffled", "fixed", "unknown")
 MEANT = "one record is added or removed"
 MEANT_OF = {
     "none": MEANT,
@@ -115,38 +116,26 @@ def worst(found: dict[str, Bracket]) -> tuple[str, Bracket]:
 
 
 def _bracket(chosen: argparse.Namespace, asked: Asked, sampling: str) -> Bracket:
-    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415
-    from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled  # noqa: PLC0415
+    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415 - imports are paid for when needed
+    from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
 
     step = Gaussian(chosen.noise_multiplier)
     if sampling == "none":
         return asked.of(Accountant().compose(step, chosen.steps))
-    if sampling == "poisson":
+    if chosen.records is None:
         return asked.of(Accountant().compose(PoissonSampled(step, chosen.sampling_rate), chosen.steps))
-    if sampling == "fixed":
-        fixed = FixedSizeSampled(step, chosen.records, chosen.batch_size, replacement=False)
-        return asked.of(Accountant("replace").compose(fixed, chosen.steps))
-    return _shuffled(chosen, asked)
+    if sampling != "shuffled" or (asked.epsilon and asked.at == 1.0):
+        return asked.of(batches(chosen).accountant(sampling))
+    return batches(chosen).epsilon(sampling, asked.at) if asked.epsilon else batches(chosen).delta(sampling, asked.at)
+
+
+def batches(chosen: argparse.Namespace) -> Batches:
+    """Return how batches are made."""
+    from hockeystick.training.batches import Batches  # noqa: PLC0415
+
+    return Batches(chosen.records, chosen.batch_size, chosen.steps, chosen.noise_multiplier or 1.0)
 
 
 def passes(chosen: argparse.Namespace) -> int:
-    """Return how often a record is used at most where batches are cut from shuffled records: a pass that has begun counts whole."""
-    return int(-(-chosen.steps // -(-chosen.records // chosen.batch_size)))
-
-
-def _shuffled(chosen: argparse.Namespace, asked: Asked) -> Bracket:
-    """Return the ends for shuffled batches: no amplification above, and below only where all passes and batches are whole."""
-    from hockeystick.accounting import shuffled_batches  # noqa: PLC0415
-    from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415
-    from hockeystick.mechanisms import Gaussian  # noqa: PLC0415
-    from hockeystick.mechanisms.random_allocation import MOST_STEPS  # noqa: PLC0415
-
-    bracket = asked.of(Accountant().compose(Gaussian(chosen.noise_multiplier), passes(chosen)))
-    batches, ragged = divmod(chosen.records, chosen.batch_size)
-    whole = 0 if ragged or batches > MOST_STEPS else chosen.steps // batches
-    lower = 0.0  # a smaller last batch is not what `shuffled_batches_epsilon` has a lower end for
-    if whole and not (asked.epsilon and asked.at == 1.0):
-        of = shuffled_batches.shuffled_batches_epsilon if asked.epsilon else shuffled_batches.shuffled_batches_delta
-        training = {"noise_multiplier": chosen.noise_multiplier, "num_batches": batches, "epochs": whole}
-        lower = of(asked.at, **training).lower
-    return bracket._replace(lower=min(lower, bracket.upper), method="without amplification by the shuffle")
+    """Return how often a record is used at most in shuffled batches."""
+    return batches(chosen).passes

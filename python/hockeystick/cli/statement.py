@@ -8,6 +8,7 @@ import sys
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments
 from hockeystick.cli.budget import AddParser
+from hockeystick.training.batches import SAMPLINGS
 
 EXAMPLE = """\
 example:
@@ -46,7 +47,7 @@ def add_statement(add: AddParser) -> None:
     parser.add_argument("--delta", type=arguments.probability, required=True, metavar="D", help="in (0, 1)")
     parser.add_argument(
         "--sampling",
-        choices=("poisson", "shuffled", "fixed", "unknown"),
+        choices=SAMPLINGS,
         default="poisson",
         help="how batches are made; poisson if not given",
     )

@@ -97,6 +97,8 @@ def title(result: Result) -> str:
         if (value := getattr(algorithm, field.name)) != field.default
     ]
     runs = f"mean of {result.num_runs} runs, band: 5th to 95th percentile" if result.num_runs > 1 else "one run"
+    lost = int((result.diverged > 0).sum())
+    runs += f"; {lost} of {result.num_runs} diverged, left out" if lost else ""
     problem = f"{result.problem.num_records} records of {result.problem.num_silos} clients"
     return f"{type(algorithm).__name__}: {', '.join(settings)}\n{problem}; seed {result.seed}; {runs}"
 

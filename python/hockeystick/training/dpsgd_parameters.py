@@ -6,9 +6,9 @@ import math
 from typing import Any, Literal, NamedTuple
 
 from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick.training.batches import SAMPLINGS
 
 __all__ = ["DpsgdParameters", "dpsgd_parameters"]
-SAMPLINGS = ("poisson", "shuffled", "fixed", "unknown")
 
 
 class DpsgdParameters(NamedTuple):

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
 from hockeystick._checks import choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, Format, Part, Statement, written
-from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.shuffled_batches import shuffled_batches_epsilon
 from hockeystick.accounting.statement import NOT_COVERED, attack, entry, headline, interval, user_level
-from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.mechanisms.random_allocation import MOST_STEPS
+from hockeystick.training.batches import SAMPLINGS, Batches, Sampling
 from hockeystick.training.dpsgd_parameters import steps_of
 
 __all__ = ["privacy_statement"]
 
-Sampling: TypeAlias = Literal["poisson", "shuffled", "fixed", "unknown"]
-SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 RELEASED = "the models after all steps, to anyone; so also the last model alone, and whatever is computed from it"
 CHANGE: dict[str, str] = {
     "poisson": "adding or removing one record",
@@ -37,47 +31,15 @@ WORDS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Training:
-    """What is known of a training; `change` names what adjacent data sets differ by."""
+    """What is known of a training."""
 
-    records: int
-    batch_size: int
-    steps: int
-    noise_multiplier: float
+    batches: Batches
     clip_norm: float | None
     delta: float
 
-    @property
-    def accountants(self) -> dict[str, Accountant]:
-        """One for each sampling; for shuffled batches that of the upper end, which takes the order of the records as known."""
-        step = Gaussian(self.noise_multiplier)
-        fixed = FixedSizeSampled(step, self.records, self.batch_size, replacement=False)
-        return {
-            "poisson": Accountant().compose(PoissonSampled(step, self.batch_size / self.records), self.steps),
-            "fixed": Accountant("replace").compose(fixed, self.steps),
-            "shuffled": Accountant().compose(step, self.epochs),
-        }
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of an epoch, the last one perhaps smaller."""
-        return -(-self.records // self.batch_size)
-
-    @property
-    def epochs(self) -> int:
-        """Epochs, a part of one counting whole: so often is a record used at most."""
-        return -(-self.steps // self.num_batches)
-
     def brackets(self) -> dict[str, Bracket]:
         """Return the ends of epsilon for each sampling."""
-        found = {name: accountant.epsilon_bracket(self.delta) for name, accountant in self.accountants.items()}
-        whole = self.steps // self.num_batches
-        lower = 0.0  # where not one epoch is whole, or more batches than `shuffled_batches_epsilon` takes
-        if whole > 0 and self.num_batches <= MOST_STEPS:
-            lower = shuffled_batches_epsilon(
-                self.delta, noise_multiplier=self.noise_multiplier, num_batches=self.num_batches, epochs=whole
-            ).lower
-        found["shuffled"] = found["shuffled"]._replace(lower=lower, method="without amplification by the shuffle")
-        return found
+        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in SAMPLINGS[:-1]}
 
 
 def privacy_statement(
@@ -161,19 +123,20 @@ def privacy_statement(
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
-    training = Training(records, batch_size, number, noise_multiplier, clip_norm, delta)
+    training = Training(Batches(records, batch_size, number, noise_multiplier), clip_norm, delta)
     implausible.warn(implausible.large_delta(delta, records))
     return written(_statement(training, sampling), format)
 
 
 def _statement(training: Training, sampling: Sampling) -> Statement:
-    brackets, accountants = training.brackets(), training.accountants
+    brackets = training.brackets()
+    accountants = {name: training.batches.accountant(name) for name in brackets}
     kind = max(brackets, key=lambda name: brackets[name].upper) if sampling == "unknown" else sampling
     bracket, accountant = brackets[kind], accountants[kind]
     adjacency: Adjacency = accountant.adjacency
     parts = (
         Part("ε", (interval(bracket, training.delta, attained=kind != "shuffled"),)),
-        Part("If the batches are made otherwise", tuple(_otherwise(brackets, kind))),
+        Part("If the batches are made otherwise", tuple(_otherwise(training, brackets, kind))),
         Part("Released", (RELEASED,)),
         Part("Unit of privacy", (f"one record; data sets are adjacent if they differ by {CHANGE[kind]}",)),
         Part("Mechanisms", (_mechanism(training),)),
@@ -205,7 +168,7 @@ def _sentence(training: Training, sampling: Sampling, kind: str, bracket: Bracke
     return first + stop.removesuffix(".") + condition + rest if stop else said
 
 
-def _otherwise(brackets: dict[str, Bracket], kind: str) -> list[str]:
+def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> list[str]:
     """Return epsilon for the other ways to make batches."""
     lines = []
     for name, bracket in brackets.items():
@@ -214,15 +177,21 @@ def _otherwise(brackets: dict[str, Bracket], kind: str) -> list[str]:
             ends = (
                 f"ε = {high}" if low == high or bracket.upper <= bracket.lower * 1.001 else f"between {low} and {high}"
             )
-            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}")
+            of = (
+                ""
+                if name != "shuffled" or training.batches.equal
+                else " (the lower end is that of batches of one size)"
+            )
+            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}{of}")
     return lines
 
 
 def _mechanism(training: Training) -> str:
+    known = training.batches
     norm = "the clip norm" if training.clip_norm is None else f"the clip norm, {training.clip_norm!r}"
     return (
-        f"DP-SGD: {training.steps} steps; batches of {training.batch_size} of {training.records} records; each record's gradient is clipped; "
-        f"Gaussian noise of {training.noise_multiplier!r} times {norm}, on the sum of the clipped gradients"
+        f"DP-SGD: {known.steps} steps; batches of {known.batch_size} of {known.records} records; each record's gradient is clipped; "
+        f"Gaussian noise of {known.noise_multiplier!r} times {norm}, on the sum of the clipped gradients"
     )
 
 
@@ -231,14 +200,14 @@ def _assumptions(training: Training, kind: str) -> tuple[str, ...]:
         WORDS[kind] + "; nobody sees which" if kind != "shuffled" else WORDS[kind],
         "each record's whole gradient is clipped, once, whatever the micro-batches, and the noise is added once a step",
         "a mean of gradients divides by a public number, such as the batch size that was asked for, not by the number drawn",
-        f"the number of records ({training.records}) and all settings are public, and were fixed in advance",
+        f"the number of records ({training.batches.records}) and all settings are public, and were fixed in advance",
         "preprocessing (normalisation, vocabulary, selection of features) does not use the training data, or is accounted for separately",
         "no layer mixes the records of a batch, as batch normalisation does",
     )
 
 
 def _delta_too_large(training: Training) -> tuple[str, ...]:
-    if training.delta * training.records < 1.0:
+    if training.delta * training.batches.records < 1.0:
         return ()
     return (
         f"δ = {training.delta!r} is not below 1/records: with such a δ, publishing some records as they are would be allowed",
@@ -246,8 +215,9 @@ def _delta_too_large(training: Training) -> tuple[str, ...]:
 
 
 def _command(training: Training, sampling: Sampling) -> str:
+    known = training.batches
     norm = "" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}"
     return (
-        f"hockeystick statement --records {training.records} --batch-size {training.batch_size} --steps {training.steps} "
-        f"--noise-multiplier {training.noise_multiplier!r}{norm} --delta {training.delta!r} --sampling {sampling}"
+        f"hockeystick statement --records {known.records} --batch-size {known.batch_size} --steps {known.steps} "
+        f"--noise-multiplier {known.noise_multiplier!r}{norm} --delta {training.delta!r} --sampling {sampling}"
     )

@@ -99,7 +99,9 @@ class AcceleratedMinibatchSGD(Algorithm):
 
     def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
         views = super()._views(problem, rounds, index)
-        return {"shuffled_messages": views["messages"]} if self.protocol else views
+        if self.protocol:
+            return {"shuffled_messages": views["messages"]}
+        return views | {"every_model": lambda: self._each_sum(problem, self.records, self.clients)}
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
-from hockeystick.simulate.running.participation import EveryRound, Participation, WithReplacement
+from hockeystick.simulate.running.participation import EveryRound, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, UpdateRule
-from hockeystick.simulate.running.views import VIEWS, View, view_from
+from hockeystick.simulate.running.views import VIEWS, WORDS, View, view_from
 
 __all__ = ["Algorithm"]
 
@@ -181,6 +182,20 @@ class Algorithm:
         del problem, rounds
         msg = f"{type(self).__name__} has one guarantee for all records, none for index={index}"
         raise NoGuaranteeError(msg)
+
+    def _each_sum(self, problem: Problem, records: Records, clients: Participation) -> Guarantee:
+        """Return the guarantee of every round's sum of noisy means, who takes part being known; docs/core/federated.md has the proof.
+
+        The noise of those who take part adds up: at least that of the quietest silos, and a Poisson sample may be one silo.
+        """
+        if isinstance(clients, Poisson):
+            msg = "a Poisson sample of silos may be one, whose message is the sum"
+            raise NoGuaranteeError(msg)
+        together = clients._numbers("clients", problem.num_silos)[1]
+        noise = math.sqrt(math.fsum(x * x for x in sorted(self._noises(problem))[:together])) / UP
+        alone = replace(self, noise_std=noise)._each_message(problem, records)
+        source = f"{alone.source}, hidden by the noise of {together} messages together"
+        return replace(alone, released=WORDS["every_model"], source=source)
 
     def _each_message(self, problem: Problem, records: Records, *, local_steps: int = 1) -> Guarantee:
         """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""

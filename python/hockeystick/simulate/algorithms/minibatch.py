@@ -105,7 +105,10 @@ class NoisyMinibatchSGD(Algorithm):
     def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
         if index is not None:
             self._of_record(problem, rounds, index)
-        views: dict[View, Callable[[], Guarantee]] = {"messages": lambda: self._each_message(problem, self.records)}
+        views: dict[View, Callable[[], Guarantee]] = {
+            "messages": lambda: self._each_message(problem, self.records),
+            "every_model": lambda: self._each_sum(problem, self.records, self.clients),
+        }
         if self.shuffled:
             views["shuffled_messages"] = lambda: self._guarantee(problem, rounds)
         return views

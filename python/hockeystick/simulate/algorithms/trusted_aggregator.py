@@ -157,6 +157,7 @@ class TrustedAggregator(Algorithm):
         step = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
 
         def epsilon(t: int, delta: float) -> float:
+            at_most("rounds", t, "those planned", rounds)
             share = t * self.batch_size / problem.num_silos
             return smallest_epsilon(lambda eps: share * float(step.delta(eps)), delta)
 

@@ -63,7 +63,7 @@ class Checkpoint:
         if not isinstance(path, (str, os.PathLike)):
             msg = f"checkpoint must be a path, not {path!r}"
             raise TypeError(msg)
-        self.path, self.about = Path(path).absolute(), about
+        self.path, self.about = Path(path).resolve(), about
         self.next = time.monotonic() + SECONDS
 
     def open(self, recording: Recording) -> None:

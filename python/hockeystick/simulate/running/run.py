@@ -169,6 +169,7 @@ def _complete(
 ) -> bool:
     """Run to the end, and say whether Ctrl-C came before it."""
     engine, rounds = recording.engine, int(recording.rounds[-1])
+    before = engine.finished
     with (
         noted() as pressed,
         ThreadPoolExecutor(threads) as pool,
@@ -187,7 +188,7 @@ def _complete(
             recording.run(partial(engine.advance, problem.data, pool=pool, threads=threads, done=done))
         except Interrupted:
             interrupted = True
-        if file is not None:
+        if file is not None and engine.finished > before:
             file.write(recording)
     return interrupted
 
