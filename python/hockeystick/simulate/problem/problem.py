@@ -121,10 +121,8 @@ class Problem:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
         factors = self._factors(offsets.size - 1)
-        if isinstance(self.loss, Loss):
-            kind, addresses = len(LOSSES), self.loss.addresses
-        else:
-            kind, addresses = LOSSES.index(self.loss), (0, 0, 0)
+        kind = len(LOSSES) if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
+        addresses = self.loss.addresses if isinstance(self.loss, Loss) else (0, 0, 0)
         data = Data(kind, outputs, hidden, curvature, features, labels, norms, offsets, factors, *addresses)
         object.__setattr__(self, "data", data)
         if isinstance(self.loss, Loss):
