@@ -18,6 +18,7 @@ Doubt: TypeAlias = "str | None"
 Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
+TRANSLATES = str(Path(__file__).with_name("peers_words.py"))
 NO_PRIVACY = 100.0  # an epsilon: e^100 is a likelihood ratio that excludes nothing
 LARGE_MULTIPLIER = 50.0  # trainings have 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds
 LOW_NOISE, HIGH_RATE = 0.2, 0.3  # no training has both; a rate in place of a multiplier and the converse have
@@ -61,6 +62,7 @@ def warn(*doubts: Doubt, skip: int = 0) -> None:
     if not any(doubts):
         return
     text = next(filter(None, doubts))
+    skip += sys._getframe(2 + skip).f_code.co_filename == TRANSLATES  # the user called that, and that our caller
     if not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 
