@@ -98,7 +98,7 @@ def test_best(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = captured.out.splitlines()
     assert lines[:3] == ["cell = 8", "noise_multiplier = 1.2", "steps = 2000"]
     assert f"epsilon = {hs.format_upper(value, '.6g')} (nats, certified)" in lines
-    assert any(line.startswith("published = ") and line.endswith("(standard deviations, unsound)") for line in lines)
+    assert any(line.startswith("published = ") and line.endswith("(μ, Gaussian DP, unsound)") for line in lines)
     assert captured.err == ""
     assert main(["sweep", "best", str(out), "--where", "published < 1e9", "--minimise", "epsilon"]) == 0
     assert "warning: published = published.fedavg_gdp: " in capsys.readouterr().err

@@ -21,6 +21,7 @@ pytest.importorskip("pyarrow")
 
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
+from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.store.store import read_manifest
 from hockeystick.sweep.view.slices import choose
 
@@ -111,11 +112,12 @@ def test_panels(tmp_path: Path) -> None:
 
 
 def test_too_many_panels() -> None:
-    """What does not fit into six panels is held at its first value, which the title tells."""
+    """Of an axis that does not fit into six panels some values are drawn, both ends among them; the title tells that."""
     axes = {"num_clients": [50, 100, 200, 400], "noise_std": [1.0, 0.1, 0.01, 0.5], "schedule": ["constant", "cyclic"]}
     view = choose(parse({**FEDERATION, "axes": axes}), x="noise_std", y="local_steps")
-    assert [panel.title for panel in view.panels] == ["schedule = constant", "schedule = cyclic"]
-    assert view.held == "num_clients = 50"
+    expected = [f"num_clients = {m}, schedule = {s}" for m in (50, 200, 400) for s in ("constant", "cyclic")]
+    assert [panel.title for panel in view.panels] == expected
+    assert (view.held, view.chosen) == ("", "panels for 3 of the 4 values of num_clients")
 
 
 def test_slices() -> None:
@@ -259,7 +261,7 @@ def test_what_a_budget_allows_is_rounded_down(tmp_path):
     }
     summary = run({"outputs": outputs, "axes": axes}, tmp_path)
     plan = parse(read_manifest(tmp_path)["plan"])
-    for name, figure in plot._figures(choose(plan, None, None, {}), tmp_path, ["steps", "epsilon"]).items():
+    for name, figure in figures_of(choose(plan, None, None, {}), tmp_path, ["steps", "epsilon"], None).items():
         noise, rates = np.array(axes["noise_multiplier"])[:, None], np.array(axes["sampling_rate"])
         steps = hs.dpsgd_steps(noise, rates, 2.0, 1e-5)
         values = steps if name == "steps" else hs.dpsgd_epsilon(noise, rates, 1000, 1e-5)

@@ -91,7 +91,8 @@ def test_sample_is_the_table(tmp_path: Path) -> None:
     choice = choose_cells(plan, "steps", "noise_multiplier", None)
     sample = read_sample(tmp_path, choice)
     rate, noise, steps = (axis.values[0] for axis in plan.axes)
-    expected = hs.dpsgd_epsilon(noise[:, None], rate[:, None, None], steps, 1e-5, on_error="nan")
+    with pytest.warns(hs.ImplausibleSettingWarning, match="no privacy"):
+        expected = hs.dpsgd_epsilon(noise[:, None], rate[:, None, None], steps, 1e-5, on_error="nan")
     np.testing.assert_array_equal(sample.outputs["again"], expected.ravel())
     assert sample.present.all()
     assert sample.errors == {
@@ -292,4 +293,4 @@ def test_units() -> None:
     assert units.labelled("clip_norm", units.of_argument("clip_norm")) == "clip_norm"
     assert {units.of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
     assert {units.of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
-    assert {units.of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"standard deviations"}
+    assert {units.of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}

@@ -131,6 +131,9 @@ def test_json_is_an_entry():
     assert entry["dp_flavor"]["delta"] == 1e-5
     assert entry["deployment"]["data_curator"] is None
     assert set(entry["by_sampling"]) == {"poisson", "fixed", "shuffled"}
+    assert entry["by_sampling"]["shuffled"]["epsilon_lower_end"] == 0.0  # the last batch is smaller: nothing is proven
+    equal = json.loads(hs.privacy_statement(**(REVIEWED | {"batch_size": 250}), format="json"))
+    assert equal["by_sampling"]["shuffled"]["epsilon_lower_end"] > 5.0
     blatant = json.loads(hs.Accountant().compose(hs.ApproximateDP(1.0, 0.1)).statement(1e-6, format="json"))
     assert blatant["dp_flavor"]["epsilon"] is None
 

@@ -53,16 +53,16 @@ def statement_of(accountant: Questions, delta: float, *, released: str, unit: st
     return Statement(sentence, parts, entry(accountant.adjacency, bracket, delta, unit, parts))
 
 
-def headline(subject: str, epsilon: float, delta: float, change: str) -> str:
-    """Return the sentence to quote."""
+def headline(subject: str, epsilon: float, delta: float, change: str, condition: str = "") -> str:
+    """Return the sentence to quote; a condition follows the change before the stop."""
     if math.isinf(epsilon):
-        return f"{subject} has no differential privacy at δ = {delta!r}: no finite ε holds with respect to {change}."
+        return f"{subject} has no differential privacy at δ = {delta!r}: no finite ε holds with respect to {change}{condition}."
     weak = (
         ""
         if epsilon <= WEAK
         else f" An ε above {WEAK:g} promises next to nothing: some outputs may be e^ε times as likely with the record as without it."
     )
-    return f"{subject} is (ε, δ)-differentially private with ε = {format_upper(epsilon, '.4g')} at δ = {delta!r}, with respect to {change}.{weak}"
+    return f"{subject} is (ε, δ)-differentially private with ε = {format_upper(epsilon, '.4g')} at δ = {delta!r}, with respect to {change}{condition}.{weak}"
 
 
 def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:

@@ -20,6 +20,7 @@ from hockeystick.cli import (
     examples,
     figures,
     plan,
+    plot,
     simulate,
     statement,
     sweep_functions,
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_query(commands.add_parser, "delta")
     budget.add_calibrate(commands.add_parser)
     statement.add_statement(commands.add_parser)
+    plot.add_plot(commands.add_parser)
     plan.add_plan(commands.add_parser)
     figures.add_figures(commands.add_parser)
     simulate.add_simulate(commands.add_parser)
@@ -112,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_plot(parser: argparse.ArgumentParser) -> None:
     _add_view(parser, "directory of a sweep")
     parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
+    parser.add_argument("--budget", type=float, metavar="B", help="draw the border of the cells that are at most B")
     parser.add_argument("--format", choices=("png", "svg"), default="png")
     parser.add_argument(
         "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT/_views if not given"
@@ -170,6 +173,7 @@ def _plot(chosen: argparse.Namespace) -> None:
         y=chosen.y,
         value=chosen.value,
         slices=dict(chosen.slice),
+        budget=chosen.budget,
         format=chosen.format,
         destination=chosen.destination,
     )

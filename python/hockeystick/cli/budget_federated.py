@@ -51,7 +51,7 @@ def calibrate(chosen: argparse.Namespace) -> int:
     else:
         found = last_whole(lambda count: spent(int(count)) - chosen.epsilon, MOST[target])
     if found == 0 or not math.isfinite(found):
-        words = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in given.items())
+        words = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in given.items())
         least = "not one step" if target == "local_steps" else "not one round" if target == "rounds" else "no noise"
         sys.stderr.write(
             f"hockeystick calibrate: {least} meets epsilon = {chosen.epsilon!r} at delta = {chosen.delta!r} for {words}; "
@@ -122,7 +122,7 @@ def _write(chosen: argparse.Namespace, target: str, settings: dict[str, float], 
         return
     # A printed noise is no smaller than what was computed: it spends no more.
     shown = format_upper(settings[target], DIGITS) if target == "noise_std" else f"{int(settings[target])}"
-    rest = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items() if name != target)
+    rest = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in settings.items() if name != target)
     sys.stdout.write(
         f"{target.replace('_', ' ')} = {shown}: epsilon = {format_upper(epsilon, DIGITS)} at delta = {chosen.delta!r} for federated "
         f"averaging, {rest}: a certified upper bound; one record is replaced, only the last model is seen\n"

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
-from hockeystick.training.batches import SAMPLINGS
+from hockeystick.training.batches import KNOWN, SAMPLINGS
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
@@ -105,7 +105,7 @@ def kind(chosen: argparse.Namespace) -> str:
 def brackets(chosen: argparse.Namespace, asked: Asked) -> dict[str, Bracket]:
     """Return what is asked for under each sampling that is possible."""
     chosen_kind = kind(chosen)
-    kinds = SAMPLINGS[:3] if chosen_kind == "unknown" else (chosen_kind,)
+    kinds = KNOWN if chosen_kind == "unknown" else (chosen_kind,)
     return {each: _bracket(chosen, asked, each) for each in kinds}
 
 
@@ -116,17 +116,22 @@ def worst(found: dict[str, Bracket]) -> tuple[str, Bracket]:
 
 
 def _bracket(chosen: argparse.Namespace, asked: Asked, sampling: str) -> Bracket:
+    if sampling != "shuffled" or (asked.epsilon and asked.at == 1.0):
+        return asked.of(accountant(chosen, sampling))
+    return batches(chosen).epsilon(sampling, asked.at) if asked.epsilon else batches(chosen).delta(sampling, asked.at)
+
+
+def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
+    """Return what the training leaks under a sampling."""
     from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415 - imports are paid for when needed
     from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
 
     step = Gaussian(chosen.noise_multiplier)
     if sampling == "none":
-        return asked.of(Accountant().compose(step, chosen.steps))
+        return Accountant().compose(step, chosen.steps)
     if chosen.records is None:
-        return asked.of(Accountant().compose(PoissonSampled(step, chosen.sampling_rate), chosen.steps))
-    if sampling != "shuffled" or (asked.epsilon and asked.at == 1.0):
-        return asked.of(batches(chosen).accountant(sampling))
-    return batches(chosen).epsilon(sampling, asked.at) if asked.epsilon else batches(chosen).delta(sampling, asked.at)
+        return Accountant().compose(PoissonSampled(step, chosen.sampling_rate), chosen.steps)
+    return batches(chosen).accountant(sampling)
 
 
 def batches(chosen: argparse.Namespace) -> Batches:

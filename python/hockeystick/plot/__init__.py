@@ -1,7 +1,8 @@
-"""Pictures of sweeps: heat maps with iso-lines, and lines where one argument varies; of all analyses of a training, and of a simulated one."""
+"""Pictures of accountants: epsilon over steps, delta over epsilon, attacks. Of sweeps: heat maps with iso-lines, and lines where one argument varies; of all analyses of a training, and of a simulated one."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +11,28 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import choice
+from hockeystick._checks import choice, scalar
 from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick.plot.accountants import epsilon_over_steps, privacy_profile, trade_off
 from hockeystick.plot.analysis_lines import analyses
 from hockeystick.plot.scales import Scale, is_geometric
 from hockeystick.plot.training import training
-from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import UNSOUND, printer
 from hockeystick.sweep.store.names import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hockeystick.sweep.view.slices import Drawn, View
 
-__all__ = ["analyses", "heat_map", "line_plot", "plot_sweep", "training"]
+__all__ = [
+    "analyses",
+    "epsilon_over_steps",
+    "heat_map",
+    "line_plot",
+    "plot_sweep",
+    "privacy_profile",
+    "trade_off",
+    "training",
+]
 
 DOTS_PER_INCH = 150
 
@@ -140,13 +148,15 @@ def plot_sweep(
     y: str | None = None,
     value: str | None = None,
     slices: Mapping[str, str] | None = None,
+    budget: float | None = None,
     format: str = "png",
     destination: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
     """Draw the table of a sweep: a heat map for each output, or all outputs as lines if one numeric axis is free.
 
-    Other axes become panels as long as these are at most six; the rest is held at its first value, which the title
-    tells. A run that is not finished is drawn as far as it is.
+    Other axes become panels, at most six in all; of a long axis these have some values, both ends among them. What is held is at its
+    first value. The title tells it, with every fixed argument. Outputs of one bound, certified and as published, have one
+    colour scale. A run that is not finished is drawn as far as it is.
 
     Parameters
     ----------
@@ -158,6 +168,8 @@ def plot_sweep(
         The output to draw; all if not given.
     slices : mapping of str to str, optional
         Arguments to hold, and at which value.
+    budget : float, optional
+        The most that an output may be: a line runs along the borders between the cells that keep it and those that do not.
     format : {"png", "svg"}
         Kind of picture.
     destination : path, optional
@@ -184,6 +196,7 @@ def plot_sweep(
     ...     [picture.name for picture in plot_sweep(out)]
     ['delta.png']
     """
+    from hockeystick.plot.sweep_figures import figures_of  # noqa: PLC0415 - matplotlib is asked for when first needed
     from hockeystick.sweep.plan.plan import parse  # noqa: PLC0415
     from hockeystick.sweep.store.store import read_manifest  # noqa: PLC0415
     from hockeystick.sweep.view.slices import choose  # noqa: PLC0415
@@ -197,8 +210,9 @@ def plot_sweep(
     if format not in ("png", "svg"):
         message = f"format must be png or svg, not {format}"
         raise ValueError(message)
-    view = choose(plan, x, y, slices)
-    figures = _figures(view, folder, [value] if value else outputs)
+    if budget is not None:
+        scalar("budget", budget, math.isfinite, "be finite")
+    figures = figures_of(choose(plan, x, y, slices), folder, [value] if value else outputs, budget)
     target = folder / VIEWS if destination is None else Path(destination)
     target.mkdir(parents=True, exist_ok=True)
     pictures = []
@@ -206,61 +220,6 @@ def plot_sweep(
         pictures.append(target / f"{name}.{format}")
         figure.savefig(pictures[-1], dpi=DOTS_PER_INCH, metadata={"Date": None} if format == "svg" else None)
     return pictures
-
-
-def _figures(view: View, folder: Path, outputs: list[str]) -> dict[str, Figure]:
-    """Return the pictures by the name of their file."""
-    from hockeystick.plot.matplotlib_figures import heat_maps, line_plots  # noqa: PLC0415
-
-    across = _drawn_scale(view, view.x)
-    titles = [panel.title for panel in view.panels]
-    tables = {name: view.values(folder, name) for name in outputs}
-    if view.y is None:
-        series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
-        name = outputs[0] if len(outputs) == 1 else "outputs"
-        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs))}
-    up = _drawn_scale(view, view.y)
-    return {
-        name: heat_maps(
-            across,
-            up,
-            values,
-            label=_output_label(view, name),
-            panel_titles=titles,
-            title=_title(view, [name]),
-            printed=printer(_function(view, name)),
-        )
-        for name, values in tables.items()
-    }
-
-
-def _title(view: View, outputs: list[str]) -> str:
-    """Return the plan's title, what the outputs are, and what is held."""
-    functions = {output.column: output.function.name for output in view.plan.outputs}
-    named = ", ".join(f"{output} = {functions[output]}{_remark(functions[output])}" for output in outputs)
-    return "\n".join(text for text in (view.plan.title, named, view.held) if text)
-
-
-def _remark(function: str) -> str:
-    return " (as printed: no privacy guarantee)" if function in UNSOUND else ""
-
-
-def _drawn_scale(view: View, drawn: Drawn) -> Scale:
-    """Return the scale of a drawn argument; its label names those that move with it."""
-    axis = view.plan.axes[drawn.axis]
-    zipped = ", ".join(name for name in axis.names if name != drawn.name)
-    label = units.labelled(drawn.name, units.of_argument(drawn.name))
-    return _scale(drawn.name, drawn.values, f"{label}, and with it {zipped}" if zipped else label)
-
-
-def _output_label(view: View, name: str) -> str:
-    """Return an output's name with the unit of what its function returns."""
-    return units.labelled(name, units.of_value(_function(view, name)))
-
-
-def _function(view: View, name: str) -> str:
-    """Return the name of the function that an output is computed by."""
-    return next(output.function.name for output in view.plan.outputs if output.column == name)
 
 
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:

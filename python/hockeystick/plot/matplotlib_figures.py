@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hockeystick._numeric.printing import format_upper
-from hockeystick.plot.scales import Array, Line, Scale, is_wide, value_ends
+from hockeystick.plot.scales import FEW, Array, Line, Scale, is_wide, value_ends
 
 try:
     from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
+    from matplotlib.collections import LineCollection, QuadMesh
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414, for _demo_picture
     from matplotlib.patheffects import withStroke
@@ -24,7 +24,7 @@ except ImportError as missing:
     raise ImportError(need) from missing
 
 COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same
-FEW = 8  # so many values along an axis get a tick each
+CATEGORIES = 4  # between so few values along an axis, lines of equal value would be invented
 # Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
@@ -65,13 +65,24 @@ class Colours:
 
 
 def heat_maps(
-    x: Scale, y: Scale, values: Array, *, label: str, panel_titles: Sequence[str], title: str, printed: Printer
+    x: Scale,
+    y: Scale,
+    values: Array,
+    *,
+    label: str,
+    panel_titles: Sequence[str],
+    title: str,
+    printed: Printer,
+    colours: Colours | None = None,
+    budget: float | None = None,
 ) -> Figure:
     """Draw (panels, y, x) values in one colour scale, with iso-lines, or with numbers on a coarse grid."""
     figure, panels = figure_of(len(values), title)
-    colours = Colours.of(values)
+    colours = colours or Colours.of(values)
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
         mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title, printed=printed)
+        if budget is not None:
+            _budget_line(panel, x, y, panel_values <= budget, f"at most {budget:.12g} on one side")
     colours.add_bar(figure, panels, mesh, label)
     return figure
 
@@ -85,9 +96,10 @@ def heat_map(
         shown = np.ma.maximum(shown, colours.least / 2)
     mesh = panel.pcolormesh(x.edges(), y.edges(), shown, norm=colours.norm, cmap=COLOURS, rasterized=True)
     panel.patch.set(facecolor="0.9", edgecolor="0.6", hatch="xx")  # seen where there is no finite value
-    if max(len(x.values), len(y.values)) <= FEW:
+    shape = sorted((len(x.values), len(y.values)))
+    if shape[1] <= FEW:
         _numbers(panel, (x, y), values, colours.norm, printed)
-    else:
+    elif shape[0] > CATEGORIES:
         _iso_lines(panel, x, y, values, colours.log)
     _dress(panel, x, title)
     _ticks(panel, y, "y")
@@ -95,7 +107,9 @@ def heat_map(
     return mesh
 
 
-def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str], title: str) -> Figure:
+def line_plots(
+    x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str], title: str, budget: float | None = None
+) -> Figure:
     """Draw (panels, x) values of several outputs."""
     figure, panels = figure_of(len(panel_titles), title)
     everything = np.concatenate([values.ravel() for values in series.values()])
@@ -106,6 +120,8 @@ def line_plots(x: Scale, series: dict[str, Array], *, panel_titles: Sequence[str
             marker = "o" if len(x.values) <= FEW else None
             colour, dash = CURVES[number % len(CURVES)], DASHES[number % len(DASHES)]
             panel.plot(x.values, values[index], dash, color=colour, marker=marker, label=name)
+        if budget is not None:
+            panel.axhline(budget, color="black", linestyle=":", label=f"budget {budget:.12g}")
         if log:
             panel.set_yscale("log")
             panel.set_ylim(ends[0] / 2, 2 * ends[1])
@@ -185,6 +201,18 @@ def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> Non
         text.set_clip_on(False)  # half a number at the border misleads
 
 
+def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any, label: str) -> None:
+    """Draw the borders between cells that keep a budget and those that do not: nothing is claimed between the values."""
+    across, up = x.edges(), y.edges()
+    rows, columns = np.nonzero(kept[:, 1:] != kept[:, :-1])
+    sides = [[(across[at + 1], up[row]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
+    rows, columns = np.nonzero(kept[1:] != kept[:-1])
+    sides += [[(across[at], up[row + 1]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
+    lines = LineCollection(sides, colors="#D55E00", linewidths=2.6, capstyle="round", label=label)
+    lines.set_path_effects([withStroke(linewidth=4.2, foreground="white")])
+    panel.add_collection(lines, autolim=False)
+
+
 def _numbers(panel: Axes, scales: tuple[Scale, Scale], values: Array, norm: Normalize, printed: Printer) -> None:
     """Write the values of a coarse grid into its cells; lines between so few points would be invented."""
     x, y = scales
@@ -206,5 +234,5 @@ def _ticks(panel: Axes, scale: Scale, which: str) -> None:
     axis = panel.xaxis if which == "x" else panel.yaxis
     (panel.set_xscale if which == "x" else panel.set_yscale)("log" if scale.log else "linear")
     if len(scale.values) <= FEW:
-        axis.set_ticks(scale.values, labels=[f"{value:g}" for value in scale.values])
+        axis.set_ticks(scale.values, labels=scale.ticks or [f"{value:g}" for value in scale.values])
         axis.set_minor_locator(NullLocator())

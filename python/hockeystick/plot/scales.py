@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-WIDE = 100.0  # a positive range wider than this ratio is drawn on a log scale
+FEW = 8  # so many values along an axis get a tick each
+WIDE = 30.0  # a positive range wider than this ratio is drawn on a log scale
 DEPTH = 1e-20  # a log scale goes down to this share of the greatest value: a delta of 1e-300 would flatten the rest
 
 
@@ -29,6 +30,7 @@ class Scale:
     values: Array  # increasing
     label: str
     log: bool
+    ticks: tuple[str, ...] = ()  # texts at the values, where these are few
 
     def edges(self) -> Array:
         """Return the borders of the cells, half-way between values as the eye sees them."""

@@ -72,7 +72,7 @@ def training(
     if result.problem.classifies:
         panels.append((f"accuracy {records}", {"": result.accuracy(test)}))
     if delta is not None:
-        panels.append((f"certified ε at δ = {delta:g}", {"": result.epsilon(delta)[:, np.newaxis]}))
+        panels.append((f"certified ε at δ = {delta!r}", {"": result.epsilon(delta)[:, np.newaxis]}))
     if sensitivity is not None:
         parts = {"in all": sensitivity.total, "of data": sensitivity.data, "of models": sensitivity.model}
         panels.append(("distance of adjacent trainings", parts))
@@ -92,7 +92,7 @@ def title(result: Result) -> str:
     """Return algorithm and settings, and how many runs there were."""
     algorithm = result.algorithm
     settings = [
-        f"{field.name} = {value:g}" if isinstance(value, float) else f"{field.name} = {value}"
+        f"{field.name} = {value}"
         for field in dataclasses.fields(algorithm)
         if (value := getattr(algorithm, field.name)) != field.default
     ]

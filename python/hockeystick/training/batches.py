@@ -11,20 +11,21 @@ from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuf
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.random_allocation import MOST_STEPS
 
-__all__ = ["SAMPLINGS", "Batches", "Sampling"]
+__all__ = ["KNOWN", "SAMPLINGS", "Batches", "Sampling"]
 
 Sampling: TypeAlias = Literal["poisson", "shuffled", "fixed", "unknown"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)  # the last stands for one of the others, it is not known which
+KNOWN = SAMPLINGS[:-1]
 
 
 @dataclass(frozen=True)
 class Batches:
     """Batches of DP-SGD: how many records there are, how many are in a batch, how many steps are taken, and their noise."""
 
-    records: int
-    batch_size: int
-    steps: int
-    noise_multiplier: float
+    records: int  # at least 1
+    batch_size: int  # in [1, records]
+    steps: int  # of the optimiser, at least 1
+    noise_multiplier: float  # noise on the sum over the clip norm, positive
 
     @property
     def num_batches(self) -> int:
@@ -60,7 +61,7 @@ class Batches:
         return self._shuffled(bracket, lower)
 
     def delta(self, sampling: str, eps: float) -> Bracket:
-        """Return the ends of delta."""
+        """Return the ends of delta at eps >= 0, in nats."""
         bracket = self.accountant(sampling).delta_bracket(eps)
         if sampling != "shuffled":
             return bracket

@@ -11,7 +11,7 @@ from hockeystick._statements import FORMATS, Format, Part, Statement, written
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.statement import NOT_COVERED, attack, entry, headline, interval, user_level
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.training.batches import SAMPLINGS, Batches, Sampling
+from hockeystick.training.batches import KNOWN, SAMPLINGS, Batches, Sampling
 from hockeystick.training.dpsgd_parameters import steps_of
 
 __all__ = ["privacy_statement"]
@@ -38,8 +38,8 @@ class Training:
     delta: float
 
     def brackets(self) -> dict[str, Bracket]:
-        """Return the ends of epsilon for each sampling."""
-        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in SAMPLINGS[:-1]}
+        """Return the ends of epsilon for each sampling, the lower one of shuffled batches as if all had one size."""
+        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in KNOWN}
 
 
 def privacy_statement(
@@ -148,24 +148,23 @@ def _statement(training: Training, sampling: Sampling) -> Statement:
         Part("Again", (_command(training, sampling),), code=True),
     )  # fmt: skip
     sentence = _sentence(training, sampling, kind, bracket)
+    proven = {name: training.batches.epsilon(name, training.delta) for name in brackets}
     others = {
         name: {"epsilon": other.upper, "epsilon_lower_end": other.lower, "adjacency": accountants[name].adjacency}
-        for name, other in brackets.items()
+        for name, other in proven.items()
     }
     return Statement(
-        sentence, parts, entry(adjacency, bracket, training.delta, "one record", parts, sampling=sampling, by_sampling=others)
+        sentence, parts, entry(adjacency, proven[kind], training.delta, "one record", parts, sampling=sampling, by_sampling=others)
     )  # fmt: skip
 
 
 def _sentence(training: Training, sampling: Sampling, kind: str, bracket: Bracket) -> str:
-    said = headline("The trained model", bracket.upper, training.delta, CHANGE[kind])
-    condition = f", if {WORDS[kind]}."
+    condition = f", if {WORDS[kind]}"
     if sampling == "unknown":
         condition = (
-            ". How batches are made is not known; this is the largest ε of Poisson, fixed-size and shuffled batches."
+            ". How batches are made is not known; this is the largest ε of Poisson, fixed-size and shuffled batches"
         )
-    first, stop, rest = said.partition(f"{CHANGE[kind]}.")
-    return first + stop.removesuffix(".") + condition + rest if stop else said
+    return headline("The trained model", bracket.upper, training.delta, CHANGE[kind], condition)
 
 
 def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> list[str]:
@@ -174,9 +173,8 @@ def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> l
     for name, bracket in brackets.items():
         if name != kind:
             low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
-            ends = (
-                f"ε = {high}" if low == high or bracket.upper <= bracket.lower * 1.001 else f"between {low} and {high}"
-            )
+            close = bracket.upper <= bracket.lower * 1.001
+            ends = f"ε at most {high}" if close else f"between {low} and {high}"
             of = (
                 ""
                 if name != "shuffled" or training.batches.equal

@@ -38,7 +38,7 @@ class Recording:
         }
 
     def restore(self, *, numbers: NDArray[np.int64], states: Array, failed: NDArray[np.int64], models: Array) -> None:
-        """Go on from there."""
+        """Set the recording and its engine to a saved state."""
         self.count, self.engine.finished = numbers.tolist()
         self.models[: self.count] = models
         self.engine.states[:], self.engine.failed[:] = states, failed
@@ -56,7 +56,7 @@ class Recording:
         self.count += 1
 
     def close(self) -> tuple[NDArray[np.int64], Array]:
-        """Return the recorded rounds and their models, of those that a run finished; where it stands now is recorded, too."""
+        """Record the present round, if it is not; return the recorded rounds that a run finished at least, and their models."""
         rounds = self.rounds[: self.count]
         if self.engine.finished > max(rounds, default=0):
             self._record()

@@ -19,7 +19,7 @@ WORDS: dict[View, str] = {
     "last_model": "the last model only",
     "random_model": "the model after a uniformly random round only",
 }
-# The views that a view can be computed from; the server's sums do not depend on the order of the messages.
+# For each view, the views from which it can be computed. A sum does not depend on the order of the messages.
 FROM: dict[View, tuple[View, ...]] = {
     "messages": ("messages",),
     "shuffled_messages": ("shuffled_messages", "messages"),

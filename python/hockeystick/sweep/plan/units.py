@@ -34,9 +34,12 @@ _VALUES = {
         *("log_q", "log_theta", "gaussian_epsilon", "gdp_epsilon", "gdp_rdp", "dpsgd_epsilon"),
         *("federated.fedavg_epsilon", "federated.fedprox_epsilon", "isrl.noisy_mb_sgd_epsilon", "training.epsilon"),
     ),
-    "standard deviations": (
-        *("q_inv", "theta_inverse", "federated.fedavg_gdp", "federated.fedprox_gdp"),
-        *("published.fedavg_gdp", "published.fedprox_gdp"),
+    "standard deviations": ("q_inv", "theta_inverse"),
+    "μ, Gaussian DP": (
+        "federated.fedavg_gdp",
+        "federated.fedprox_gdp",
+        "published.fedavg_gdp",
+        "published.fedprox_gdp",
     ),
     "noise / sensitivity": ("dpsgd_noise_multiplier",),
     "count": ("dpsgd_steps",),

@@ -16,7 +16,7 @@ CHUNK = 1024  # cells whose arguments are in memory together
 
 
 def check(plan: Plan) -> None:
-    """Refuse a plan of which a training cannot be: a setting outside its domain, missing or of no use, or too much memory."""
+    """Refuse a plan with a training that cannot run: a setting is missing, unused or outside its domain, or memory does not suffice."""
     outputs = [output for output in plan.outputs if output.function.name in TRAININGS]
     import hockeystick.simulate.running.engine  # noqa: F401, PLC0415 - numba is missed before anything is written
 

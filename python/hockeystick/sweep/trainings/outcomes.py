@@ -122,7 +122,7 @@ def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distanc
 
 
 def adjacent(problem: Problem) -> Problem:
-    """Return the problem whose first record has its features turned around and, if it has a label, another one."""
+    """Return the problem with its first record replaced: features negated, and another label if it has one."""
     label = float(problem.data.labels[0])
     other = (label + 1) % max(problem.data.outputs, 2) if problem.classifies else -label
     return problem.replace_record(0, -problem.data.features[0], other)

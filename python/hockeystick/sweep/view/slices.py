@@ -19,6 +19,7 @@ from hockeystick.sweep.store.store import Store, read_manifest
 
 MAX_POINTS = 1000  # more along an axis than a picture has pixels
 MAX_PANELS = 6
+SOME = 3  # panels of an axis that has more values than there is room for
 SLICE_TOLERANCE = 0.01  # relative: the values of a logspace are not typed in full
 
 
@@ -49,6 +50,7 @@ class View:
     y: Drawn | None  # None for a plan with one numeric axis
     panels: list[Panel]
     held: str  # the arguments that are the same in all panels, in words
+    chosen: str = ""  # which axes have panels for some of their values only, in words
 
     def values(self, out: Path, column: str) -> NDArray[np.float64]:
         """Return (panels, y, x) values of an output, (panels, 1, x) without y; NaN where the run has not been yet."""
@@ -65,8 +67,9 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
     """Return what to draw: the two longest numeric axes unless told otherwise."""
     first, second, held = choose_drawn(plan, x, y, slices)
     drawn_axes = {first.axis, second.axis if second else first.axis}
-    panels, text = _panels(plan, drawn_axes, held)
-    return View(plan, first, second, panels, text)
+    spread, fixed = _spread(plan, drawn_axes, held)
+    text = ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
+    return View(plan, first, second, _panels(plan, spread, fixed), text, _chosen(plan, spread))
 
 
 def choose_drawn(
@@ -181,27 +184,39 @@ def _position(name: str, values: Values, text: str) -> int:
     return int(matches[0])
 
 
-def _panels(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[list[Panel], str]:
-    """Spread short axes over panels as long as these are few; hold the rest at their first value."""
-    spread: list[int] = []
+def _spread(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[dict[int, NDArray[np.intp]], dict[int, int]]:
+    """Spread short axes over panels, of a long one some values; return their positions, and those of what is held."""
+    spread: dict[int, NDArray[np.intp]] = {}
     fixed = dict(held)
     others = [index for index in range(len(plan.axes)) if index not in drawn and index not in held]
     for index in sorted(others, key=lambda index: len(plan.axes[index])):
-        count = math.prod(len(plan.axes[other]) for other in [*spread, index])
-        if len(plan.axes[index]) > 1 and count <= MAX_PANELS:
-            spread.append(index)
+        room = MAX_PANELS // math.prod(map(len, spread.values()))
+        length = len(plan.axes[index])
+        if length > 1 and room > 1:
+            spread[index] = evenly(length, length if length <= room else min(room, SOME))
         else:
             fixed[index] = 0
-    spread.sort()
-    combinations = itertools.product(*(range(len(plan.axes[index])) for index in spread))
-    panels = [
+    return dict(sorted(spread.items())), fixed
+
+
+def _panels(plan: Plan, spread: Mapping[int, NDArray[np.intp]], fixed: Mapping[int, int]) -> list[Panel]:
+    """Return a panel for each combination of the positions."""
+    return [
         Panel(
             ", ".join(point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
             {**fixed, **dict(zip(spread, combination, strict=True))},
         )
-        for combination in combinations
+        for combination in itertools.product(*(positions.tolist() for positions in spread.values()))
     ]
-    return panels, ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
+
+
+def _chosen(plan: Plan, spread: Mapping[int, NDArray[np.intp]]) -> str:
+    """Return in words which axes are not drawn in full."""
+    return "; ".join(
+        f"panels for {len(positions)} of the {len(plan.axes[index])} values of {plan.axes[index].names[0]}"
+        for index, positions in spread.items()
+        if len(positions) < len(plan.axes[index])
+    )
 
 
 def point(axis: Axis, at: int) -> str:

@@ -1,0 +1,95 @@
+"""The pictures of a sweep: which tables, in which colours, under which title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
+from hockeystick.plot.scales import FEW, Array, Scale, is_geometric
+from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import UNSOUND, printer
+from hockeystick.sweep.plan.plan import Output
+from hockeystick.sweep.view.slices import Drawn, View
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def figures_of(view: View, folder: Path, outputs: list[str], budget: float | None) -> dict[str, Figure]:
+    """Return the pictures by the name of their file."""
+    across = _drawn_scale(view, view.x)
+    titles = [panel.title for panel in view.panels]
+    tables = {name: view.values(folder, name) for name in outputs}
+    if view.y is None:
+        series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
+        name = outputs[0] if len(outputs) == 1 else "outputs"
+        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs), budget=budget)}
+    up = _drawn_scale(view, view.y)
+    return {
+        name: heat_maps(
+            across,
+            up,
+            values,
+            label=_output_label(view, name),
+            panel_titles=titles,
+            title=_title(view, [name]),
+            printed=printer(_output(view, name).function.name),
+            colours=Colours.of(_same_bound(view, name, tables)),
+            budget=budget,
+        )
+        for name, values in tables.items()
+    }
+
+
+def _same_bound(view: View, name: str, tables: dict[str, Array]) -> Array:
+    """Return all values of one bound: certified and as published it has one scale, which shows how far these are apart."""
+    last = _output(view, name).function.name.rpartition(".")[2]
+    same = [values for other, values in tables.items() if _output(view, other).function.name.rpartition(".")[2] == last]
+    return np.concatenate([values.ravel() for values in same])
+
+
+def _title(view: View, outputs: list[str]) -> str:
+    """Return the plan's title, what the outputs are with their arguments, and what is held or fixed."""
+    named = "; ".join(_named(_output(view, name)) for name in outputs)
+    fixed = ", ".join(f"{name} = {_text(value)}" for name, value in view.plan.fixed.items())
+    held = ", ".join(text for text in (view.held, fixed) if text)
+    return "\n".join(text for text in (view.plan.title, named, held, view.chosen) if text)
+
+
+def _named(output: Output) -> str:
+    arguments = "".join(f", {name} = {_text(value)}" for name, value in output.arguments.items())
+    function = output.function.name
+    remark = " (as printed: no privacy guarantee)" if function in UNSOUND else ""
+    return f"{output.column} = {function}{arguments}{remark}"
+
+
+def _text(value: Any) -> str:
+    return format(value, "g") if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def _drawn_scale(view: View, drawn: Drawn) -> Scale:
+    """Return the scale of a drawn argument; what moves with it stands beside it at each tick, or in the label."""
+    axis = view.plan.axes[drawn.axis]
+    zipped = [name for name in axis.names if name != drawn.name]
+    label, ticks = units.labelled(drawn.name, units.of_argument(drawn.name)), tuple[str, ...]()
+    if zipped and len(drawn.values) <= FEW:
+        label = " / ".join([drawn.name, *zipped])
+        columns = [axis.values[axis.names.index(name)][drawn.points] for name in (drawn.name, *zipped)]
+        ticks = tuple(
+            "/".join(_text(value) for value in values) for values in zip(*(c.tolist() for c in columns), strict=True)
+        )
+    elif zipped:
+        label += f", and with it {', '.join(zipped)}"
+    return Scale(drawn.values, label, is_geometric(drawn.values), ticks)
+
+
+def _output_label(view: View, name: str) -> str:
+    """Return an output's name with the unit of what its function returns."""
+    return units.labelled(name, units.of_value(_output(view, name).function.name))
+
+
+def _output(view: View, name: str) -> Output:
+    return next(output for output in view.plan.outputs if output.column == name)
