@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.training.adaptive_clipping import adaptive_clipping_noise
 from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
@@ -10,6 +11,7 @@ from hockeystick.training.privacy_statement import privacy_statement
 __all__ = [
     "DpsgdParameters",
     "FederatedParameters",
+    "adaptive_clipping_noise",
     "dpsgd_parameters",
     "draw_batches",
     "draw_participants",
