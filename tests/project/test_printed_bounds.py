@@ -40,8 +40,9 @@ def is_missing(library: str) -> bool:
         for name in [page.relative_to(ROOT).as_posix()]
     ],
 )
-def test_pages(page, monkeypatch):
+def test_pages(page, monkeypatch, tmp_path):
     """Every block of a page runs, in order and in one namespace, and prints no bound on its wrong side."""
+    monkeypatch.chdir(tmp_path)  # pages write tables
     printed = printed_bounds.watch(monkeypatch)
     space = {"__name__": "__main__"}
     for library, code in BLOCK.findall(page.read_text(encoding="utf-8")):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import processes
 from hockeystick.cli import main
 
 pytest.importorskip("numba", reason="needs numba")
@@ -152,14 +153,16 @@ def test_picture_and_checkpoint(plan: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_killed_and_resumed(plan: Path) -> None:
     """A run that was interrupted by Ctrl-C ends with exit code 130 and goes on with the same bits."""
-    plan.write_text(PLAN.replace("rounds = 40", "rounds = 40000").replace("num_runs = 4", "num_runs = 40"))
+    plan.write_text(PLAN.replace("rounds = 40", "rounds = 200000").replace("num_runs = 4", "num_runs = 40"))
     command = [sys.executable, "-m", "hockeystick", "simulate", str(plan), "-o"]
     subprocess.run([*command, "whole.parquet"], cwd=plan.parent, check=True, capture_output=True)
     resumed = [*command, "resumed.parquet", "--checkpoint", "run.npz"]
     process = subprocess.Popen(resumed, cwd=plan.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(3.5)
+    while not (plan.parent / "run.npz").exists():  # it is made before the first round
+        time.sleep(0.01)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=processes.seconds(60))
     assert process.returncode == 130
     assert (plan.parent / "run.npz").exists()
     subprocess.run(resumed, cwd=plan.parent, check=True, capture_output=True)

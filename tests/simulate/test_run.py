@@ -136,16 +136,17 @@ def test_divergence_keeps_what_was_computed():
 
 
 @pytest.mark.slow
-def test_page_runs(capsys):
+def test_page_runs(capsys, tmp_path, monkeypatch):
     """The examples of docs/simulate/simulate.md run, and the budget stops the first of them."""
     pytest.importorskip("sklearn")
     page = Path(__file__).parents[2] / "docs" / "simulate" / "simulate.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) >= 2
+    monkeypatch.chdir(tmp_path)  # a block writes a table
     exec(compile("\n".join(blocks), "simulate.md", "exec"), {})  # noqa: S102, the text is ours
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].endswith("budget")
-    assert printed[-1] == "True"
+    assert "True" in printed
 
 
 LONG = """
