@@ -24,6 +24,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("bokeh")
 
 from hockeystick.cli import main
+from hockeystick.report import controls
 from hockeystick.sweep.view.sample import MAX_NUMBERS, choose_cells, read_sample
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -252,7 +253,10 @@ def test_choice_of_a_slice(probed: dict[str, Any]) -> None:
 def test_hover(probed: dict[str, Any]) -> None:
     """Pointing at a cell shows its arguments and its value, with all their digits."""
     value = float(hs.dpsgd_epsilon(0.5, 0.01, 100, 1e-5))
-    assert re.sub(r"\s", "", probed["tooltip"]) == f"noise_multiplier:0.5steps:100epsilon:{value!r}"
+    assert (
+        re.sub(r"\s", "", probed["tooltip"])
+        == f"noise_multiplier:0.5steps:100sampling_rate:0.01delta:1e-05epsilon:{value!r}"
+    )
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,3 +298,19 @@ def test_units() -> None:
     assert {units.of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
     assert {units.of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
     assert {units.of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
+
+
+def test_controls(tmp_path: Path) -> None:
+    """A budget is on a slider, rounded up; a long axis too; captions do not say a word twice; a phone is told its width."""
+    axes = {"noise_multiplier": [1.0, 2.0], "sampling_rate": [0.01, 0.02], "steps": list(range(100, 2100, 100))}
+    plan = {"outputs": {"certified": "dpsgd_epsilon"}, "axes": axes, "fixed": {"delta": 1e-5}}
+    run(plan, tmp_path)
+    page = report_sweep(tmp_path, x="noise_multiplier", y="sampling_rate").read_text(encoding="utf-8")
+    assert '<meta name="viewport"' in page
+    assert "<figcaption>certified.</figcaption>" in page
+    sample = read_sample(tmp_path, choose_cells(parse(plan), "noise_multiplier", "sampling_rate", None))
+    budget = controls.budget("certified", sample.outputs["certified"])
+    assert budget.categories[-1] == budget.value == "any"
+    assert float(budget.categories[-2]) >= sample.outputs["certified"].max()
+    chosen = controls.select(sample.choice, 2)
+    assert chosen.categories == [str(steps) for steps in axes["steps"]]

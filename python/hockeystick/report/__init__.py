@@ -119,7 +119,8 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "meanings": {label: meaning for label, meaning in MEANING.items() if label in labels},
         "warnings": list(sample.counts.warnings),
         "shown": _shown(choice),
-        "choice": choice.num_slices > 1,
+        "controls": choice.num_slices > 1 or choice.y is not None,
+        "budgets": choice.y is not None,
         "pictures": _pictures(sample),
         "axes": _axis_rows(choice),
         "fixed": plan.fixed,
@@ -159,15 +160,20 @@ def _pictures(sample: Sample) -> list[dict[str, str]]:
         return [
             {
                 "name": "picture-0",
-                "caption": ", ".join(f"{name}: {label}" for name, label in labels.items()) + f".{cut}",
+                "caption": ", ".join(_said(name, label) for name, label in labels.items()) + f".{cut}",
             }
         ]
     rows = []
     for number, (name, label) in enumerate(labels.items()):
         least = floor(sample.outputs[name])
         darkest = "" if least is None else f" All values below {format_lower(least, '.3g')} have the darkest colour."
-        rows.append({"name": f"picture-{number}", "caption": f"{name}: {label}.{darkest}"})
+        rows.append({"name": f"picture-{number}", "caption": f"{_said(name, label)}.{darkest}"})
     return rows
+
+
+def _said(name: str, label: str) -> str:
+    """Return a column's name and what it is worth, once if they are the same."""
+    return name if name == label else f"{name}: {label}"
 
 
 def _shown(choice: Choice) -> str:

@@ -6,12 +6,14 @@ come from the page's style sheet, so that one page serves light and dark screens
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from hockeystick.plot.scales import Array, Scale, is_geometric, is_wide, value_ends
 from hockeystick.sweep.plan import units
+from hockeystick.sweep.plan.functions import printer
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.view.sample import Choice, Sample
 from hockeystick.sweep.view.slices import Drawn
@@ -29,7 +31,6 @@ try:
         HoverTool,
         LinearColorMapper,
         LogColorMapper,
-        Select,
     )
     from bokeh.plotting import figure
     from bokeh.resources import INLINE
@@ -38,16 +39,21 @@ except ImportError as missing:
     need = 'a report needs bokeh: pip install ".[report]" in a clone'
     raise ImportError(need) from missing
 
+from hockeystick.report import controls
+
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
 LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")
 FEW = 8  # so many values along an axis get a tick each, and along a line a mark
 DASHES = ("solid", "dashed", "dotdash", "dotted")
-WIDTH, HEIGHT = 600, 420
+HEIGHT = 420
 TOOLS = "pan,box_zoom,wheel_zoom,save,reset"
 
 # Copy the chosen slice of all cells into what is drawn. Numbers are shown with all their digits: a rounded bound may be none.
 SHOW_SLICE = """
-const at = selects.reduce((at, select) => at * select.options.length + Number(select.value), 0)
+const length = (chosen) => (chosen.categories ?? chosen.options).length
+const place = (chosen) => chosen.categories ? chosen.categories.indexOf(chosen.value) : Number(chosen.value)
+const words = (chosen) => chosen.categories ? chosen.value : chosen.options[Number(chosen.value)][1]
+const at = selects.reduce((at, chosen) => at * length(chosen) + place(chosen), 0)
 const [from, to] = [at * plane, (at + 1) * plane]
 const present = all.data.present.slice(from, to)
 const pick = (value, k, absent, refused, number) => present[k] ? (isNaN(value) ? refused : number) : absent
@@ -56,8 +62,11 @@ for (const name of names) {
   const text = (value, k) => pick(value, k, "not computed yet", "refused", String(value))
   shown.data[name] = values
   shown.data[name + " text"] = Array.from(values, text)
-  shown.data[name + " hatch"] = Array.from(values, (value, k) => pick(value, k, ".", "x", " "))
+  const most = budgets[name] === undefined || budgets[name].value === "any" ? Infinity : Number(budgets[name].value)
+  shown.data[name + " hatch"] = Array.from(values, (value, k) => pick(value, k, ".", "x", value > most ? "/" : " "))
+  if (all.data[name + " short"]) shown.data[name + " short"] = all.data[name + " short"].slice(from, to)
 }
+for (const chosen of selects) shown.data[chosen.name] = Array(plane).fill(words(chosen))
 shown.change.emit()
 """
 # The style sheet does not reach into colour bars and legends.
@@ -66,7 +75,6 @@ const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink")
 for (const bar of bars) bar.setv({title_text_color: ink, major_label_text_color: ink, major_tick_line_color: ink})
 for (const legend of legends) legend.setv({label_text_color: ink})
 """
-SELECT_STYLE = "select.bk-input { background-color: var(--paper); color: var(--ink); border-color: var(--faint); }"
 
 
 def page(sample: Sample, template: str, variables: dict[str, Any]) -> str:
@@ -76,15 +84,19 @@ def page(sample: Sample, template: str, variables: dict[str, Any]) -> str:
 
 
 def document(sample: Sample) -> Document:
-    """Return a document with the roots `slices`, the choice of what is seen, and `picture-0` and so on."""
+    """Return a document with the roots `controls`, what is seen and which budget is kept, and `picture-0` and so on."""
     choice, names = sample.choice, list(sample.outputs)
-    shown = ColumnDataSource(_grid(choice) | _blank(choice, names))
-    everything = ColumnDataSource({**sample.outputs, "present": sample.present})
-    selects = [_select(choice, axis) for axis, points in choice.slices.items() if len(points) > 1]
+    short = _short(sample)
+    shown = ColumnDataSource(_grid(choice) | _blank(choice, names) | {name: [""] * choice.plane for name in short})
+    everything = ColumnDataSource({**sample.outputs, **short, "present": sample.present})
+    selects = [controls.select(choice, axis) for axis, points in choice.slices.items() if len(points) > 1]
+    budgets = {} if choice.y is None else {name: controls.budget(name, sample.outputs[name]) for name in names}
     arguments = {"selects": selects, "all": everything, "shown": shown, "names": names, "plane": choice.plane}
-    callback = CustomJS(args=arguments, code=SHOW_SLICE)
-    for select in selects:
-        select.js_on_change("value", callback)
+    callback = CustomJS(args=arguments | {"budgets": budgets}, code=SHOW_SLICE)
+    chosen = [*selects, *budgets.values()]
+    for control in chosen:
+        shown.data[control.name] = [""] * choice.plane
+        control.js_on_change("value", callback)
     if choice.y is None:
         pictures = [_lines(sample, shown)]
     else:
@@ -93,8 +105,8 @@ def document(sample: Sample) -> Document:
     bars = [bar for picture in pictures for bar in picture.select(ColorBar)]
     legends = [legend for picture in pictures for legend in picture.legend]
     result.js_on_event(DocumentReady, callback, CustomJS(args={"bars": bars, "legends": legends}, code=INK))
-    if selects:
-        result.add_root(row(*selects, name="slices", sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}))
+    if chosen:
+        result.add_root(row(*chosen, name="controls", sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}))
     for number, picture in enumerate(pictures):
         picture.name = f"picture-{number}"
         result.add_root(picture)
@@ -124,14 +136,24 @@ def floor(values: Array) -> float | None:
 def _grid(choice: Choice) -> dict[str, Any]:
     """Return the values and the borders of the cells of a slice."""
     x, height = scale(choice, choice.x), len(choice.y.points) if choice.y else 1
-    columns = {"x": np.tile(x.values, height)}
+    columns: dict[str, Any] = {"x": np.tile(x.values, height)}
+    columns |= {name: np.tile(values, height) for name, values in _moved(choice, choice.x)}
     if choice.y:
         y = scale(choice, choice.y)
         columns["y"] = np.repeat(y.values, len(x.values))
+        columns |= {name: np.repeat(values, len(x.values)) for name, values in _moved(choice, choice.y)}
         for low, high, edges in (("left", "right", x.edges()), ("bottom", "top", y.edges())):
             for name, ends in ((low, edges[:-1]), (high, edges[1:])):
                 columns[name] = np.tile(ends, height) if low == "left" else np.repeat(ends, len(x.values))
     return columns
+
+
+def _moved(choice: Choice, drawn: Drawn) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of the arguments that move with a drawn one."""
+    axis = choice.plan.axes[drawn.axis]
+    for name, values in zip(axis.names, axis.values, strict=True):
+        if name != drawn.name:
+            yield f"with {name}", np.asarray([str(values[at]) for at in drawn.points])
 
 
 def _blank(choice: Choice, names: list[str]) -> dict[str, Any]:
@@ -140,19 +162,24 @@ def _blank(choice: Choice, names: list[str]) -> dict[str, Any]:
     return {**dict.fromkeys(names, np.full(choice.plane, np.nan)), **texts}
 
 
-def _select(choice: Choice, axis: int) -> Select:
-    names, values = choice.plan.axes[axis].names, choice.plan.axes[axis].values
-    options = [
-        (str(number), ", ".join(str(column[at]) for column in values)) for number, at in enumerate(choice.slices[axis])
-    ]
-    title = ", ".join(units.labelled(name, units.of_argument(name)) for name in names)
-    return Select(title=title, options=options, value="0", name=f"select {names[0]}", stylesheets=[SELECT_STYLE])
+def _short(sample: Sample) -> dict[str, list[str]]:
+    """Return what is written into the cells of a coarse picture: three digits, rounded so that a bound stays one."""
+    choice = sample.choice
+    if choice.y is None or max(len(choice.x.points), len(choice.y.points)) > FEW:
+        return {}
+    texts = {}
+    for output in choice.plan.outputs:
+        printed = printer(output.function.name)
+        values = sample.outputs[output.column].tolist()
+        texts[f"{output.column} short"] = [printed(value, ".3g") if np.isfinite(value) else "" for value in values]
+    return texts
 
 
 def _figure(choice: Choice, **options: Any) -> Any:
     x = scale(choice, choice.x)
     picture = figure(
-        width=WIDTH,
+        min_width=280,
+        sizing_mode="stretch_width",
         height=HEIGHT,
         tools=TOOLS,
         x_axis_type="log" if x.log else "linear",
@@ -171,18 +198,19 @@ def _mark(axis: Any, values: Scale) -> None:
         axis.major_label_overrides = {value: f"{value:g}" for value in values.values.tolist()}
 
 
-def _hover(rows: list[tuple[str, str]], **options: Any) -> HoverTool:
+def _hover(rows: list[tuple[str, str, str]], **options: Any) -> HoverTool:
+    """Return a tooltip with a row for each name: of the values of a column, or of a text."""
     digits = CustomJSHover(code="return String(value)")
     return HoverTool(
-        tooltips=[(name, f"@{{{column}}}{{custom}}") for name, column in rows],
-        formatters={f"@{{{column}}}": digits for _, column in rows},
+        tooltips=[(name, f"@{{{column}}}{{custom}}" if column else text) for name, column, text in rows],
+        formatters={f"@{{{column}}}": digits for _, column, _ in rows if column},
         **options,
     )
 
 
 def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) -> Any:
     """Draw one output over two arguments; the colours are those of all slices."""
-    choice, values = sample.choice, sample.outputs[name]
+    choice, values = sample.choice, _same_bound(sample, name)
     y, log = scale(choice, drawn), is_wide(values)
     least, greatest = value_ends(values, log)
     if least == greatest:
@@ -204,9 +232,36 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
     picture.x_range.range_padding = picture.y_range.range_padding = 0
     output = next(output for output in choice.plan.outputs if output.column == name)
     title = units.labelled(name, units.of_value(output.function.name))
-    picture.add_layout(ColorBar(color_mapper=mapper, title=title, background_fill_color=None), "right")
-    picture.add_tools(_hover([(choice.x.name, "x"), (drawn.name, "y"), (name, f"{name} text")]))
+    bar = ColorBar(color_mapper=mapper, title=title, title_text_font_style="normal", background_fill_color=None)
+    picture.add_layout(bar, "right")
+    if f"{name} short" in shown.data:
+        style: dict[str, Any] = {"text_align": "center", "text_baseline": "middle", "text_font_size": "11px"}
+        style |= {"text_color": "white", "background_fill_color": "black", "background_fill_alpha": 0.45, "padding": 2}
+        picture.text("x", "y", f"{name} short", source=shown, **style)
+    picture.add_tools(_hover([*_where(choice), (name, f"{name} text", "")], renderers=[picture.renderers[0]]))
     return picture
+
+
+def _same_bound(sample: Sample, name: str) -> Array:
+    """Return all values of one bound, certified and as published: they have one scale, which shows how far they are apart."""
+    functions = {output.column: output.function.name.rpartition(".")[2] for output in sample.choice.plan.outputs}
+    return np.concatenate([values for other, values in sample.outputs.items() if functions[other] == functions[name]])
+
+
+def _where(choice: Choice) -> Iterator[tuple[str, str, str]]:
+    """Yield a row of the tooltip for every argument of a cell: drawn, moved with it, chosen by a control, held or fixed."""
+    plan = choice.plan
+    for column, drawn in (("x", choice.x), ("y", choice.y)):
+        if drawn is not None:
+            yield drawn.name, column, ""
+            yield from ((name, f"with {name}", "") for name in plan.axes[drawn.axis].names if name != drawn.name)
+    for axis, points in choice.slices.items():
+        names, values = plan.axes[axis].names, plan.axes[axis].values
+        if len(points) > 1:
+            yield ", ".join(names), f"select {names[0]}", ""
+        else:
+            yield from ((name, "", str(column[points[0]])) for name, column in zip(names, values, strict=True))
+    yield from ((name, "", str(value)) for name, value in plan.fixed.items())
 
 
 def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
@@ -227,7 +282,7 @@ def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
             picture.scatter("x", output.column, size=6, **style)
     picture.legend.update(background_fill_color=None, orientation="horizontal")
     picture.add_layout(picture.legend[0], "below")
-    texts = [(output.column, f"{output.column} text") for output in outputs]
+    texts = [(output.column, f"{output.column} text", "") for output in outputs]
     first = [picture.renderers[0]]  # one tooltip for all lines
-    picture.add_tools(_hover([(choice.x.name, "x"), *texts], mode="vline", renderers=first))
+    picture.add_tools(_hover([*_where(choice), *texts], mode="vline", renderers=first))
     return picture
