@@ -308,3 +308,26 @@ def test_training():
     for part in ("NoisyFedAvg", "local_steps = 2", "clip_norm = 0.5", "noise_std = 0.3", "seed 3", "4 runs"):
         assert part in text.replace("\n", " "), part
     figure.canvas.draw()
+
+
+def test_budget_runs_along_cells(tmp_path: Path) -> None:
+    """The line of a budget runs along the borders of the cells that keep it, and the title says what it is."""
+    run(
+        {
+            "outputs": {"epsilon": "dpsgd_epsilon"},
+            "axes": {"noise_multiplier": [0.9, 1.3], "steps": [100, 400]},
+            "fixed": {"sampling_rate": 0.02, "delta": 1e-5},
+        },
+        tmp_path,
+    )
+    plan = parse(read_manifest(tmp_path)["plan"])
+    values = hs.dpsgd_epsilon([0.9, 1.3], 0.02, [[100], [400]], 1e-5)
+    budget = float(values[1, 1]) + 1e-9
+    (figure,) = figures_of(choose(plan, "noise_multiplier", "steps", {}), tmp_path, ["epsilon"], budget).values()
+    lines = [
+        lines for lines in figure.axes[0].collections if hasattr(lines, "get_segments") and len(lines.get_segments())
+    ]
+    assert len(lines) == 1
+    kept = values <= budget
+    assert len(lines[0].get_segments()) == (kept[:, 1:] != kept[:, :-1]).sum() + (kept[1:] != kept[:-1]).sum()
+    assert f"at most {budget:.12g} on one side" in figure.get_suptitle().replace("\n", " ")

@@ -82,7 +82,7 @@ def heat_maps(
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
         mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title, printed=printed)
         if budget is not None:
-            _budget_line(panel, x, y, panel_values <= budget, f"at most {budget:.12g} on one side")
+            _budget_line(panel, x, y, panel_values <= budget)
     colours.add_bar(figure, panels, mesh, label)
     return figure
 
@@ -201,14 +201,14 @@ def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> Non
         text.set_clip_on(False)  # half a number at the border misleads
 
 
-def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any, label: str) -> None:
+def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any) -> None:
     """Draw the borders between cells that keep a budget and those that do not: nothing is claimed between the values."""
     across, up = x.edges(), y.edges()
     rows, columns = np.nonzero(kept[:, 1:] != kept[:, :-1])
     sides = [[(across[at + 1], up[row]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
     rows, columns = np.nonzero(kept[1:] != kept[:-1])
     sides += [[(across[at], up[row + 1]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
-    lines = LineCollection(sides, colors="#D55E00", linewidths=2.6, capstyle="round", label=label)
+    lines = LineCollection(sides, colors="#D55E00", linewidths=2.6, capstyle="round")
     lines.set_path_effects([withStroke(linewidth=4.2, foreground="white")])
     panel.add_collection(lines, autolim=False)
 

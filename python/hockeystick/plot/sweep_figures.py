@@ -26,7 +26,9 @@ def figures_of(view: View, folder: Path, outputs: list[str], budget: float | Non
     if view.y is None:
         series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
         name = outputs[0] if len(outputs) == 1 else "outputs"
-        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs), budget=budget)}
+        return {
+            name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs, budget), budget=budget)
+        }
     up = _drawn_scale(view, view.y)
     return {
         name: heat_maps(
@@ -35,7 +37,7 @@ def figures_of(view: View, folder: Path, outputs: list[str], budget: float | Non
             values,
             label=_output_label(view, name),
             panel_titles=titles,
-            title=_title(view, [name]),
+            title=_title(view, [name], budget),
             printed=printer(_output(view, name).function.name),
             colours=Colours.of(_same_bound(view, name, tables)),
             budget=budget,
@@ -51,12 +53,13 @@ def _same_bound(view: View, name: str, tables: dict[str, Array]) -> Array:
     return np.concatenate([values.ravel() for values in same])
 
 
-def _title(view: View, outputs: list[str]) -> str:
-    """Return the plan's title, what the outputs are with their arguments, and what is held or fixed."""
+def _title(view: View, outputs: list[str], budget: float | None) -> str:
+    """Return the plan's title, what the outputs are with their arguments, what is held or fixed, and the budget."""
     named = "; ".join(_named(_output(view, name)) for name in outputs)
     fixed = ", ".join(f"{name} = {_text(value)}" for name, value in view.plan.fixed.items())
     held = ", ".join(text for text in (view.held, fixed) if text)
-    return "\n".join(text for text in (view.plan.title, named, held, view.chosen) if text)
+    border = "" if budget is None else f"thick border: at most {budget:.12g} on one side, more on the other"
+    return "\n".join(text for text in (view.plan.title, named, held, view.chosen, border) if text)
 
 
 def _named(output: Output) -> str:
