@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import hockeystick._core as core
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import LARGEST_BELOW_ONE, UNIT
-from hockeystick.kernels import log_q
+from hockeystick.kernels import log_q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["LargestOutput", "SumOfOutputs"]
@@ -70,9 +70,7 @@ class SumOfOutputs(Mechanism):
 
 @lru_cache(maxsize=16)
 def _pair_of_sums(r: float, num_batches: int) -> core.Pair:
-    from scipy.special import ndtri  # noqa: PLC0415 - needed here only
-
-    cap = -float(ndtri(CAPPED / num_batches))
+    cap = float(q_inv(CAPPED / num_batches))
     above = np.linspace(cap, cap + 2.0 * r + REACH, CAPPED_CELLS + 1)
     low, high = _ends(_largest(above, r, num_batches))
     sums, error = _sums(r, num_batches, cap)
