@@ -157,12 +157,12 @@ def test_killed_and_resumed(plan: Path) -> None:
     command = [sys.executable, "-m", "hockeystick", "simulate", str(plan), "-o"]
     subprocess.run([*command, "whole.parquet"], cwd=plan.parent, check=True, capture_output=True)
     resumed = [*command, "resumed.parquet", "--checkpoint", "run.npz"]
-    process = subprocess.Popen(resumed, cwd=plan.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not (plan.parent / "run.npz").exists():  # it is made before the first round
-        time.sleep(0.01)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=processes.seconds(60))
+    with processes.child(resumed, cwd=plan.parent) as process:
+        while not (plan.parent / "run.npz").exists():  # it is made before the first round
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=processes.seconds(60))
     assert process.returncode == 130
     assert (plan.parent / "run.npz").exists()
     subprocess.run(resumed, cwd=plan.parent, check=True, capture_output=True)
