@@ -167,3 +167,11 @@ def test_killed_and_resumed(plan: Path) -> None:
     assert (plan.parent / "run.npz").exists()
     subprocess.run(resumed, cwd=plan.parent, check=True, capture_output=True)
     assert (plan.parent / "whole.parquet").read_bytes() == (plan.parent / "resumed.parquet").read_bytes()
+
+
+def test_the_example_of_the_help_runs(tmp_path: Path) -> None:
+    """The plan that the help names is a training, and is certified."""
+    pytest.importorskip("sklearn")
+    example = Path(__file__).parents[2] / "examples" / "training" / "digits.toml"
+    assert main(["simulate", str(example), "-o", str(tmp_path / "rounds.parquet")]) == 0
+    assert (tmp_path / "rounds.parquet").stat().st_size > 0

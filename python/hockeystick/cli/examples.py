@@ -22,7 +22,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan": (
         "plan --silos 25 --records 99 --dimension 50 --lipschitz 1 --diameter 2 --smoothness 1 --epsilon 2 --delta 1e-6 --rounds 500",
     ),
-    "simulate": ("simulate examples/trajectories.toml -o rounds.parquet",),
+    "simulate": ("simulate examples/training/digits.toml -o rounds.parquet",),
     "plot": (
         "plot epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --budget 2 -o epsilon.png",
         "plot trade-off --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 -o attacks.svg",

@@ -175,12 +175,9 @@ def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> l
             low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
             close = bracket.upper <= bracket.lower * 1.001
             ends = f"ε at most {high}" if close else f"between {low} and {high}"
-            of = (
-                ""
-                if name != "shuffled" or training.batches.equal
-                else " (the lower end is that of batches of one size)"
-            )
-            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}{of}")
+            if name == "shuffled" and not training.batches.equal:
+                ends = f"at most {high} (at least {low} if all batches had one size)"
+            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}")
     return lines
 
 

@@ -150,6 +150,8 @@ def half_width(values: Array) -> float:
     if values.size < 2:
         msg = f"num_runs must be at least 2 for an interval, not {values.size}"
         raise ValueError(msg)
+    if values.min() == values.max():  # the deviation of equal numbers is not 0 but for rounding
+        return 0.0
     quantile = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2))
     return quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
 
