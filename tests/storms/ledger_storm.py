@@ -123,7 +123,9 @@ def fork(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, _rng: random.Random)
     if child:
         os.waitpid(child, 0)
         return
-    signal.alarm(20)  # what another thread had locked at the fork stays locked in it for ever
+    # What another thread had locked at the fork stays locked in it for ever: it is ended then, by no handler that Python would have to run.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(20)
     calls = [lambda: ledgers.charge(10**6, STEPS[2]), lambda: ledgers.enrol(["of a fork"]), ledgers.close]
     for call in [*calls, lambda: hs.ClientLedgers(path, **BUDGETS[path.stem])]:
         try:
