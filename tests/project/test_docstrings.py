@@ -26,6 +26,7 @@ MODULES = (
     hs.isrl,
     hs.last_iterate,
     hs.published,
+    hs.risk,
     hs.utility,
     simulate,
     *ADAPTERS,

@@ -105,4 +105,4 @@ class PrivacyAccountant:
 
     def _search(self) -> float:
         ends = (self.min_bound_noise_parameter or SEARCHED[0], self.max_bound_noise_parameter or SEARCHED[1])
-        return float(calibrate(self._with_noise, epsilon=self.epsilon, delta=self.delta, bracket=ends))  # type: ignore[arg-type]
+        return float(calibrate(self._with_noise, epsilon=self.epsilon, delta=self.delta, bracket=ends))
