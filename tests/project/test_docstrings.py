@@ -15,7 +15,7 @@ from hockeystick import correlated_noise, simulate
 
 ADAPTERS = [
     importlib.import_module(f"hockeystick.interop.{name}")
-    for name in ("dp_accounting", "events", "flower", "opacus", "pfl", "prv", "riskcal")
+    for name in ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
 ]
 MODULES = (
     hs,
