@@ -77,7 +77,7 @@ from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
-    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, utility
+    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, utility
 
 __all__ = [
     "Accountant",
@@ -152,6 +152,7 @@ __all__ = [
     "published",
     "q",
     "q_inv",
+    "risk",
     "shifted_interpolation",
     "show_config",
     "shuffled_batches_delta",
@@ -185,6 +186,7 @@ _SUBMODULES = frozenset(
         "last_iterate",
         "plot",
         "published",
+        "risk",
         "simulate",
         "sweep",
         "utility",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import hockeystick as hs
 from hockeystick._numeric.search import Probe, last_whole, narrow
@@ -59,7 +60,7 @@ def test_an_end_that_just_fits():
 
 def test_no_end_feasible():
     """If neither end keeps the budget, the message has both epsilons."""
-    with pytest.raises(ValueError, match=r"bracket must have an end .* at most 0.1, not epsilons .* at 1 and .* at 2"):
+    with pytest.raises(ValueError, match=r"bracket must have an end .* at most 0.1, not .* at 1 and .* at 2"):
         hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))
 
 
@@ -117,3 +118,47 @@ def test_last_whole(limit, power):
     assert len(calls) < 110
     assert last_whole(lambda x: -1.0, 1000) == 1000  # noqa: ARG005
     assert np.all(np.array(calls) == np.round(calls))
+
+
+@given(st.floats(0.01, 0.99))
+def test_advantage(advantage):
+    """The advantage of 100 Gaussian steps is 2 Phi(5/noise) - 1."""
+    noise = hs.calibrate(gaussian, advantage=advantage, bracket=(0.1, 1e5))
+    truth = 5.0 / norm.isf(0.5 * (1.0 - advantage))
+    assert truth * (1.0 - 1e-11) <= noise <= truth * (1.0 + 3e-9)
+
+
+@given(st.floats(-12.0, -1.0).map(lambda x: 10.0**x), st.floats(1.1, 1e4))
+def test_rates(fpr, times):
+    """The true-positive rate of 100 Gaussian steps is Phi(Phi^-1(fpr) + 10/noise)."""
+    tpr = min(times * fpr, 0.999)
+    noise = hs.calibrate(gaussian, tpr=tpr, fpr=fpr, bracket=(0.1, 1e6))
+    truth = 10.0 / (norm.isf(fpr) - norm.isf(tpr))
+    assert truth * (1.0 - 1e-9) <= noise <= truth * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {},
+        {"epsilon": 1.0},
+        {"delta": 0.1},
+        {"tpr": 0.5},
+        {"fpr": 0.1},
+        {"advantage": 0.1, "epsilon": 1.0, "delta": 0.1},
+    ],
+)
+def test_one_budget(budget):
+    """Half a budget, two or none are refused."""
+    with pytest.raises(ValueError, match="one budget must be given"):
+        hs.calibrate(gaussian, **budget, bracket=(1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [({"tpr": 0.1, "fpr": 0.2}, "tpr"), ({"tpr": 1.0, "fpr": -1.0}, "fpr"), ({"advantage": 2.0}, "advantage")],
+)
+def test_budgets_outside_their_domains(budget, words):
+    """The argument is named."""
+    with pytest.raises(ValueError, match=words):
+        hs.calibrate(gaussian, **budget, bracket=(1.0, 2.0))

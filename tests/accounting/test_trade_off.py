@@ -19,7 +19,7 @@ def test_trade_off_of_gaussians(mu):
     bound = composed((hs.Gaussian(10 / mu), 100)).trade_off(fpr)
     truth = hs.gdp_trade_off(mu, fpr)
     assert np.all(bound <= truth * (1 + 1e-12))
-    np.testing.assert_allclose(bound, truth, rtol=2e-3)
+    np.testing.assert_allclose(bound, truth, rtol=1e-7)
 
 
 def test_trade_off_of_approximate_dp():
@@ -29,7 +29,7 @@ def test_trade_off_of_approximate_dp():
     truth = np.maximum(0, np.maximum(1 - delta - np.exp(epsilon) * fpr, np.exp(-epsilon) * (1 - delta - fpr)))
     bound = composed((hs.ApproximateDP(epsilon, delta), 1)).trade_off(fpr)
     assert np.all(bound <= truth * (1 + 1e-12) + 1e-16)
-    np.testing.assert_allclose(bound, truth, rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(bound, truth, rtol=1e-7, atol=1e-12)
 
 
 def test_advantage():

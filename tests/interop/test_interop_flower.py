@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick.interop.flower import Accountant, GaussianPrivacyEvent, PrivacyConfig
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "flower_budget.py"
 POISSON = PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson", max_epsilon=2.0)
 ROUND = GaussianPrivacyEvent(1.0, 10, 1000)
 
@@ -154,3 +158,30 @@ def test_refused_configurations(fields, match):
     """A configuration that is incomplete, unknown or unproven is refused."""
     with pytest.raises(ValueError, match=match):
         Accountant(PrivacyConfig(*fields))
+
+
+def test_the_configuration_is_flowers_own_where_it_is_loaded():
+    """Strategies of Flower ask for its enumerations: our configuration has them then; a combination that is ours alone stays ours."""
+    flower = pytest.importorskip("flwr.serverapp")
+    strategies = pytest.importorskip("flwr.serverapp.strategy")
+    accountant = Accountant(PrivacyConfig(1e-5, 20, "add-or-remove-one", "no-amplification", 8.0))
+    assert accountant.config == flower.PrivacyConfig(
+        1e-5, 20, flower.NeighboringRelation.ADD_OR_REMOVE_ONE, flower.SamplingMethod.NO_AMPLIFICATION, 8.0
+    )
+    for side in ("Server", "Client"):
+        strategy = getattr(strategies, f"DifferentialPrivacy{side}SideFixedClipping")
+        made = strategy(strategies.FedAvg(), 2.0, 1.0, 10, accountant=accountant)
+        assert made.privacy_spent() == (0.0, 1e-5, 0, "hockeystick", None)
+    ours = PrivacyConfig(1e-5, 20, "replace-one", "poisson")
+    assert Accountant(ours).config is ours
+
+
+@pytest.mark.slow
+def test_a_training_stops_on_its_budget():
+    """The example's simulation, with real clients, ends at the round that theta allows."""
+    pytest.importorskip("flwr.simulation")
+    pytest.importorskip("ray")
+    out = processes.run([sys.executable, EXAMPLE], limit=300).stdout
+    rounds = max(n for n in range(1, 13) if hs.Accountant().compose(hs.Gaussian(2.0), n).epsilon(1e-5) <= 8.0)
+    assert f"{rounds} of 12 rounds, epsilon 7.9553 at delta 1e-05" in out
+    assert "would exceed max_epsilon" in out

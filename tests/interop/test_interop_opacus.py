@@ -8,6 +8,7 @@ import math
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -133,6 +134,56 @@ def test_optimizer_hook():
     assert accountant.history == [(1.1, 0.04, 1)]
 
 
+def optimiser(batch_size):
+    """Return an optimiser as the hook sees it, after a batch of this size."""
+    return types.SimpleNamespace(
+        noise_multiplier=1.0, accumulated_iterations=1, grad_samples=[np.zeros((batch_size, 2))]
+    )
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5])
+def test_batches_of_one_size_are_no_poisson_samples(rate):
+    """After forty batches of one size the hook warns, once; the steps are recorded all the same."""
+    accountant = HockeyStickAccountant()
+    hook = accountant.get_optimizer_hook_fn(rate)
+    for _ in range(39):
+        hook(optimiser(32))
+    with pytest.warns(hs.ImplausibleSettingWarning, match=r"40 batches of 32 records each .*poisson_sampling=False"):
+        hook(optimiser(32))
+    hook(optimiser(32))
+    assert accountant.history == [(1.0, rate, 41)]
+
+
+@pytest.mark.parametrize("sizes", [[32] * 39 + [31], [0] * 60])
+def test_batches_that_may_be_poisson_samples(sizes):
+    """Sizes that vary, and batches that are empty or not shown, are taken as they are; and all records at once are."""
+    hook = HockeyStickAccountant().get_optimizer_hook_fn(0.01)
+    for size in sizes:
+        hook(optimiser(size))
+    everything = HockeyStickAccountant().get_optimizer_hook_fn(1.0)
+    for _ in range(50):
+        everything(optimiser(32))
+
+
+def test_a_history_is_carried_over():
+    """Another accountant's history, or that of a check point, goes on; what it means is the same."""
+    history = [(1.0, 0.01, 100), (2.0, 0.02, 50)]
+    whole = trained(*history).get_epsilon(1e-5)
+    for mechanism in ("rdp", "prv", "gdp", "hockeystick"):
+        assert HockeyStickAccountant.continuing({"history": history, "mechanism": mechanism}).get_epsilon(1e-5) == whole
+    other = types.SimpleNamespace(history=history, mechanism=lambda: "prv")
+    ours = HockeyStickAccountant.continuing(other)
+    ours.step(noise_multiplier=2.0, sample_rate=0.02)
+    assert ours.history[-1] == (2.0, 0.02, 51)
+    assert other.history == history
+    with pytest.raises(ValueError, match="state_dict must be of mechanism 'hockeystick', not 'renyi'"):
+        HockeyStickAccountant.continuing({"history": history, "mechanism": "renyi"})
+    with pytest.raises(ValueError, match="noise_multiplier must"):
+        HockeyStickAccountant.continuing({"history": [(-1.0, 0.1, 1)], "mechanism": "rdp"})
+    with pytest.raises(TypeError, match="source must be an accountant of Opacus"):
+        HockeyStickAccountant.continuing(3)
+
+
 def test_registry_and_calibration(opacus):
     """Registered in one line, it is found by name, and Opacus' own search finds the noise that our calibration does."""
     opacus.register_accountant("hockeystick", HockeyStickAccountant, force=True)
@@ -148,6 +199,30 @@ def test_interface_is_theirs(opacus):
     """Every public method of Opacus' IAccountant is there."""
     public = {name for name in vars(opacus.IAccountant) if not name.startswith("_")}
     assert public <= set(dir(HockeyStickAccountant))
+
+
+@pytest.mark.parametrize("poisson", [True, False])
+def test_the_engine_is_watched(opacus, poisson, recwarn):
+    """Batches of Opacus' own loaders: those of poisson_sampling=False are noticed, the others are not."""
+    torch = pytest.importorskip("torch")
+    opacus.register_accountant("hockeystick", HockeyStickAccountant, force=True)
+    data = torch.utils.data.TensorDataset(torch.randn(2000, 3), torch.randint(0, 2, (2000,)))
+    model = torch.nn.Linear(3, 2)
+    engine = pytest.importorskip("opacus").PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(data, batch_size=40, shuffle=True),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=poisson,
+    )
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    noticed = [warning for warning in recwarn if "no Poisson samples" in str(warning.message)]
+    assert len(noticed) == (0 if poisson else 1)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -175,6 +250,9 @@ def test_engine(opacus):
             torch.nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
     assert len(engine.accountant) == 2 * len(loader)
+    theirs = opacus.create_accountant("rdp")
+    theirs.history = list(engine.accountant.history)
+    assert HockeyStickAccountant.continuing(theirs).get_epsilon(1e-5) == engine.get_epsilon(1e-5)
     spent = engine.get_epsilon(1e-5)
     assert 1.3 <= spent <= 1.5
     assert spent == pytest.approx(float(hs.dpsgd_epsilon(optimizer.noise_multiplier, 0.1, 20, 1e-5)), rel=1e-6)

@@ -34,6 +34,16 @@ def test_triples_are_brackets():
     assert prv.PRVAccountant(hs.ApproximateDP(0.1, 1e-3)).compute_epsilon(1e-6) == (math.inf, math.inf, math.inf)
 
 
+def test_a_composition_is_asked_several_times():
+    """The composition has the triple of the accountant, and an estimate of delta between its ends."""
+    accountant = prv.PRVAccountant([STEP, hs.Laplace(10.0)])
+    composed = accountant.compute_composition([1000, 3])
+    assert composed.compute_epsilon(1e-6, 1e-9, 0.1) == accountant.compute_epsilon(1e-6, [1000, 3])
+    assert composed.compute_delta_estimate(1.0) == accountant.compute_delta(1.0, [1000, 3])[1]
+    with pytest.raises(ValueError, match="must have 2 counts"):
+        accountant.compute_composition([1])
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [

@@ -36,7 +36,6 @@ def test_numbers_of_a_training():
     assert riskcal.get_bayes_risk(training, 0.5) == pytest.approx((1 - advantage) / 2, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_noise_from_risk():
     """The noise found is feasible, and a thousandth less is not."""
     sigma = riskcal.find_noise_multiplier_for_advantage(0.1, 0.01, 300, grid_step=1e-4, noise_max=50.0)
@@ -48,6 +47,16 @@ def test_noise_from_risk():
     sigma = riskcal.find_noise_multiplier_for_err_rates(0.1, 0.8, 0.01, 300, beta_tol=1e-3)
     betas = [float(riskcal.get_beta_for_dpsgd(x, 0.01, 300, 0.1)) for x in (sigma, 0.999 * sigma)]
     assert betas[0] >= 0.8 > betas[1]
+
+
+def test_former_names():
+    """Names that riskcal will drop are taken, with its warning; the grid of its distributions is taken everywhere."""
+    with pytest.warns(DeprecationWarning, match="advantage_error is deprecated"):
+        sigma = riskcal.find_noise_multiplier_for_advantage(0.1, 0.01, 300, advantage_error=1e-2)
+    assert riskcal.get_advantage_for_dpsgd(sigma, 0.01, 300, grid_step=1e-2) <= 0.1
+    with pytest.warns(DeprecationWarning, match="mu_max is deprecated"):
+        sigma = riskcal.find_noise_multiplier_for_err_rates(0.1, 0.5, 0.01, 300, mu_max=40.0)
+    assert riskcal.get_beta_for_dpsgd(sigma, 0.01, 300, 0.1, grid_step=1e-2) >= 0.5
 
 
 def test_beside_riskcal():
@@ -68,7 +77,7 @@ def test_beside_riskcal():
     ("call", "match"),
     [
         (lambda: riskcal.get_bayes_risk(hs.Accountant(), 1.5), "prior must lie in"),
-        (lambda: riskcal.find_noise_multiplier_for_advantage(1.1, 0.01, 10), "delta must"),
+        (lambda: riskcal.find_noise_multiplier_for_advantage(1.1, 0.01, 10), "advantage must"),
         (lambda: riskcal.find_noise_multiplier_for_err_rates(0.0, 0.5, 0.01, 10), "alpha must lie in"),
         (lambda: riskcal.find_noise_multiplier_for_err_rates(0.5, 0.5, 0.01, 10), "beta must lie in"),
         (lambda: riskcal.get_beta_for_dpsgd(-1.0, 0.01, 10, 0.5), "noise_multiplier must be positive"),

@@ -18,6 +18,7 @@ PAGES = (
     "accounting/correlated_noise",
     "accounting/allocation",
     "accounting/mechanisms",
+    "accounting/risk",
     "accounting/sampling",
     "accounting/threads",
 )

@@ -15,7 +15,7 @@ from hockeystick import correlated_noise, simulate
 
 ADAPTERS = [
     importlib.import_module(f"hockeystick.interop.{name}")
-    for name in ("dp_accounting", "events", "flower", "opacus", "pfl", "prv", "riskcal")
+    for name in ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
 ]
 MODULES = (
     hs,
@@ -26,6 +26,7 @@ MODULES = (
     hs.isrl,
     hs.last_iterate,
     hs.published,
+    hs.risk,
     hs.utility,
     simulate,
     *ADAPTERS,

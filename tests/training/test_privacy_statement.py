@@ -103,8 +103,13 @@ def test_group_of_gaussian_steps(size):
 def test_attack_is_the_trade_off(poisson):
     """The true-positive rate and the advantage are upper bounds by delta and epsilon."""
     accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 256 / 60_000), STEPS)
-    rate, advantage = map(float, re.findall(rf"at most {NUMBER}%", line(poisson, "What an attacker can do")))
-    assert rate / 100 >= 1 - accountant.trade_off(0.01)
+    said = line(poisson, "What an attacker can do")
+    rate, advantage = map(float, re.findall(rf"at most {NUMBER}%", said))
+    guess, rare = map(float, re.findall(r"with (?:chance )?([\d.e-]+)%? at most", said))
+    exact = hs.risk.attribute_inference(accountant, [0.5, 1e-6])
+    assert exact[0] <= guess / 100 <= exact[0] + 1e-5
+    assert exact[1] <= rare <= exact[1] * 1.01
+    assert 1 - accountant.trade_off(0.01) <= rate / 100 <= 1 - accountant.trade_off(0.01) + 1e-5
     assert rate / 100 <= min(0.01 + accountant.advantage(), math.exp(accountant.epsilon(1e-5)) * 0.01 + 1e-5)
     assert advantage / 100 >= accountant.advantage()
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from hockeystick._checks import DELTA, LARGEST_COUNT, scalar
+import numpy as np
+
+from hockeystick._checks import DELTA, LARGEST_COUNT, probability_scalar, scalar
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.trade_off import true_positive_rates
 
 __all__ = ["calibrate"]
 
@@ -19,22 +23,33 @@ TOLERANCE = 1e-9
 def calibrate(
     make_accountant: Callable[[Any], Accountant],
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    advantage: float | None = None,
+    tpr: float | None = None,
+    fpr: float | None = None,
     bracket: tuple[float, float],
     integer: bool = False,
 ) -> float | int:
     """Return the value of one parameter that spends a budget, and never more.
 
+    The budget is an epsilon at a delta; or the advantage of a membership attack; or its true-positive rate at a false-positive rate.
+
     Parameters
     ----------
     make_accountant : callable
-        Takes the parameter (an int if `integer`) and returns an `Accountant`. Epsilon must rise or fall with it all the
+        Takes the parameter (an int if `integer`) and returns an `Accountant`. What is spent must rise or fall with it all the
         way; which of the two is found out at the ends of the bracket.
-    epsilon : float
-        Budget, non-negative and finite.
-    delta : float
+    epsilon : float, optional
+        Budget, non-negative and finite, together with `delta`.
+    delta : float, optional
         Budget, in [0, 1).
+    advantage : float, optional
+        Budget, in [0, 1]: the largest true-positive less false-positive rate of any membership attack, `Accountant.advantage`.
+    tpr : float, optional
+        Budget, in [0, 1], together with `fpr`: the largest true-positive rate of any membership attack, `hockeystick.risk.true_positive_rate`.
+    fpr : float, optional
+        Its false-positive rate, in [0, 1] and at most `tpr`.
     bracket : (float, float)
         Two different finite values between which to look; integers if `integer`.
     integer : bool
@@ -44,14 +59,14 @@ def calibrate(
     -------
     float or int
         The feasible value next to the infeasible ones, to 1e-9 of itself or exactly among integers. The certified
-        ``make_accountant(x).epsilon(delta)`` was computed there and is at most `epsilon`. If both ends are feasible, the
-        end that spends more.
+        ``make_accountant(x).epsilon(delta)``, or what else is the budget, was computed there and is within it. If both ends are
+        feasible, the end that spends more.
 
     Raises
     ------
     ValueError
-        If both ends of the bracket exceed the budget (the message has their epsilons), or an argument is outside its
-        domain.
+        If both ends of the bracket exceed the budget (the message has what they spend), not exactly one budget is given, or
+        an argument is outside its domain.
     TypeError
         If an argument is of the wrong type, or `make_accountant` returns something else.
 
@@ -63,12 +78,16 @@ def calibrate(
     >>> noise_multiplier = hs.calibrate(training, epsilon=1.0, delta=1e-5, bracket=(1.0, 100.0))
     >>> print(hs.format_upper(noise_multiplier, ".6f"), training(noise_multiplier).epsilon(1e-5) <= 1.0)
     37.306317 True
+
+    So that no attack that accuses one record in a thousand wrongly finds more than one in a hundred:
+
+    >>> print(hs.format_upper(hs.calibrate(training, tpr=0.01, fpr=0.001, bracket=(1.0, 1000.0)), ".4f"))
+    13.0910
     """
     if not callable(make_accountant):
         msg = f"make_accountant must be callable, not {make_accountant!r}"
         raise TypeError(msg)
-    epsilon = scalar("epsilon", epsilon, lambda x: 0 <= x < math.inf, "be non-negative and finite")
-    delta = scalar("delta", delta, *DELTA)
+    budget = _budget(epsilon=epsilon, delta=delta, advantage=advantage, tpr=tpr, fpr=fpr)
     ends = _ends(bracket, integer=integer)
 
     def spent(x: float) -> float:
@@ -76,24 +95,57 @@ def calibrate(
         if not isinstance(accountant, Accountant):
             msg = f"make_accountant must return an Accountant, not {accountant!r}"
             raise TypeError(msg)
-        return float(accountant.epsilon(delta))
+        return budget.spent(accountant)
 
     at_ends = [spent(x) for x in ends]
-    probes = [Probe(x, _excess(reached, epsilon)) for x, reached in zip(ends, at_ends, strict=True)]
+    probes = [Probe(x, _excess(reached, budget.allowed)) for x, reached in zip(ends, at_ends, strict=True)]
     feasible = [probe for probe in probes if probe.excess <= 0]
     if not feasible:
         first, second = (f"{format_upper(reached)} at {x:g}" for x, reached in zip(ends, at_ends, strict=True))
-        msg = (
-            f"bracket must have an end whose epsilon at delta={delta} is at most {epsilon}, "
-            f"not epsilons {first} and {second}; widen it"
-        )
+        msg = f"bracket must have an end whose {budget.name} is at most {budget.allowed}, not {first} and {second}; widen it"
         raise ValueError(msg)
     if len(feasible) == len(probes):
         best = max(feasible, key=lambda probe: probe.excess)
     else:
         bad = next(probe for probe in probes if probe.excess > 0)
-        best = narrow(lambda x: _excess(spent(x), epsilon), feasible[0], bad, tolerance=TOLERANCE, whole=integer)
+        best = narrow(lambda x: _excess(spent(x), budget.allowed), feasible[0], bad, tolerance=TOLERANCE, whole=integer)
     return round(best.x) if integer else best.x
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent, its name, and what an accountant spends of it."""
+
+    name: str
+    allowed: float
+    spent: Callable[[Accountant], float]
+
+
+def _budget(**given: float | None) -> Budget:
+    """Return the one budget that was given."""
+    names = {name for name, value in given.items() if value is not None}
+    if names == {"advantage"}:
+        return Budget(
+            "advantage", probability_scalar("advantage", cast(float, given["advantage"])), Accountant.advantage
+        )
+    if names == {"epsilon", "delta"}:
+        delta = scalar("delta", cast(float, given["delta"]), *DELTA)
+        epsilon = scalar(
+            "epsilon", cast(float, given["epsilon"]), lambda x: 0 <= x < math.inf, "be non-negative and finite"
+        )
+        return Budget(f"epsilon at delta={delta}", epsilon, lambda accountant: float(accountant.epsilon(delta)))
+    if names == {"tpr", "fpr"}:
+        fpr = probability_scalar("fpr", cast(float, given["fpr"]))
+        tpr = scalar("tpr", cast(float, given["tpr"]), lambda x: fpr <= x <= 1, f"lie in [fpr, 1] = [{fpr}, 1]")
+        at = np.array([fpr])
+        return Budget(
+            f"true-positive rate at fpr={fpr}",
+            tpr,
+            lambda accountant: float(true_positive_rates(accountant._curve(), at)[0]),
+        )
+    shown = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None) or "none"
+    msg = f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {shown}"
+    raise ValueError(msg)
 
 
 def _ends(bracket: tuple[float, float], *, integer: bool) -> list[float]:

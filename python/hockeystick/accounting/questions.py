@@ -15,6 +15,7 @@ from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.explanation import Explanation, explanation
 from hockeystick.accounting.ledger import Ledger
+from hockeystick.accounting.tangents import Curve
 from hockeystick.accounting.trade_off import false_negative_rates
 from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism
@@ -206,9 +207,7 @@ class Questions(Ledger):
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
         rates = Grid(None, "raise").probability("fpr", fpr)
-        composed = self._composition()
-        upper_delta, upper_epsilon = partial(self._upper_delta, composed), partial(self._upper_epsilon, composed)
-        return false_negative_rates(upper_delta, upper_epsilon, rates)[()]
+        return false_negative_rates(self._curve(), rates)[()]
 
     def advantage(self) -> float:
         """Return a certified upper bound on the membership advantage, true-positive minus false-positive rate.
@@ -219,6 +218,11 @@ class Questions(Ledger):
             delta(0), the total variation distance.
         """
         return self._upper_delta(self._composition(), 0.0)
+
+    def _curve(self) -> Curve:
+        """Return the deltas of what is composed now, for `hockeystick.risk`."""
+        composed = self._composition()
+        return Curve(partial(self._upper_delta, composed), partial(self._upper_epsilon, composed))
 
     def _answers(self, composed: Composition, question: engines.Question) -> list[engines.Answer]:
         return engines.answers(composed, question, self._engine, upper_only=False)

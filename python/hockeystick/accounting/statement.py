@@ -6,11 +6,14 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import Part, Statement
 from hockeystick.accounting.group import group_epsilon
 from hockeystick.accounting.questions import Questions, num_records
+from hockeystick.accounting.trade_off import true_positive_rates
 
 if TYPE_CHECKING:
     from hockeystick.accounting.bracket import Bracket
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 ADJACENCY: dict[Adjacency, str] = {"add_or_remove": "adding or removing", "replace": "replacing"}
 GROUPS = (2, 10)  # records of one person
-FALSE_POSITIVE_RATE = 0.01
+CHANCES = np.array([0.01, 0.5, 1e-6])  # of being wrong, or right, without the output
 WEAK = 20.0  # epsilons above it promise next to nothing
 NOT_COVERED = (
     "settings, models or check points chosen by looking at results on the same data (tuning, early stopping): each look is one more release",
@@ -76,14 +79,13 @@ def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:
 
 
 def attack(accountant: Questions) -> tuple[str, ...]:
-    """Return what delta and epsilon mean for tests of membership."""
-    miss = float(accountant.trade_off(FALSE_POSITIVE_RATE))
-    hit = format_upper(1.0 - miss if miss < 1.0 else 0.0, ".3%")
-    advantage = format_upper(accountant.advantage(), ".3%")
-    wrong = f"{FALSE_POSITIVE_RATE:.0%}"
+    """Return what delta and epsilon mean for tests of membership, and for guesses at a record's content."""
+    hit, guess, rare = true_positive_rates(accountant._curve(), CHANCES)
+    wrong, half, few = CHANCES
     return (
-        f"whoever guesses whether a record was used, and is wrong about {wrong} of those that were not, finds at most {hit} of those that were",
-        f"the rate of right accusations less that of wrong ones is at most {advantage} for every test",
+        f"whoever guesses whether a record was used, and is wrong about {wrong:.0%} of those that were not, finds at most {format_upper(hit, '.3%')} of those that were",
+        f"the rate of right accusations less that of wrong ones is at most {format_upper(accountant.advantage(), '.3%')} for every test",
+        f"a guess at a record's content that would be right with chance {half:.0%} is right with chance {format_upper(guess, '.3%')} at most, and one with chance {few:g} with {format_upper(rare, '.3g')} at most",
     )
 
 

@@ -1,65 +1,92 @@
-"""The trade-off function from certified deltas: every tangent lies below it, so any choice of them is sound."""
+r"""The trade-off function f, and 1 - f, from certified deltas: every line is a bound, so any choice of them is sound.
+
+An event of probability q under one law has under its neighbour at most
+
+.. math:: 1 - f(q) = \min_s\, (D(s) + s q)
+
+with the lines of `hockeystick.accounting.tangents` (Dong, Roth and Su 2022, Proposition 6). With eps = |log s| these are
+:math:`\delta + e^\epsilon q` for s >= 1, and :math:`1 - e^{-\epsilon} (1 - \delta - q)` for s < 1. Both ways are computed without taking a number near 1
+from 1: f for what is missed, 1 - f for what is found.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import LARGEST_BELOW_ONE
+from hockeystick._numeric.rounding import FUNCTIONS
+from hockeystick.accounting.tangents import Curve, farthest
 
-START, ROUNDS, MOST = 17, 6, 400  # points at first, refinements, points at most
-
-Function = Callable[[float], float]
+START, ROUNDS, MOST = 17, 30, 400  # points at first, refinements, points at most
 
 
-def false_negative_rates(delta: Function, epsilon: Function, fpr: Array) -> Array:
-    """Return the largest tangent at every false-positive rate: sup of 1 - delta - e^eps fpr and e^-eps (1 - delta - fpr)."""
-    rates = np.unique(fpr[(fpr > 0.0) & (fpr < 1.0)])
-    curve = {0.0: delta(0.0)}
-    if rates.size:
-        # Beyond the epsilon at which delta is within a thousandth of the rates of its limit, tangents gain less than that.
-        limit = delta(math.inf)
-        farthest = epsilon(min(limit + 1e-3 * float(min(rates[0], 1.0 - rates[-1], 1e-3)), LARGEST_BELOW_ONE))
-        top = min(farthest, 700.0)
-        for eps in np.linspace(0.0, top, START)[1:].tolist():
-            curve[eps] = delta(eps)
-        for _ in range(ROUNDS):
-            _refine(curve, delta, rates)
-    table = np.array(sorted(curve.items()))  # (points, 2)
-    result = np.zeros(fpr.shape)
-    for at in np.ndindex(fpr.shape):
-        rate = float(fpr[at])
-        result[at] = _never_caught(delta) if rate == 0.0 else float(_tangents(table, rate).max())
+def false_negative_rates(curve: Curve, rates: Array) -> Array:
+    """Return f at every probability, rounded down."""
+    table, result = _table(curve, rates), np.zeros(rates.shape)
+    for at in np.ndindex(rates.shape):
+        rate = float(rates[at])
+        result[at] = _never_caught(curve) if rate == 0.0 else float(_missed(table, rate).max())
     return result
 
 
-def _never_caught(delta: Function) -> float:
+def true_positive_rates(curve: Curve, rates: Array) -> Array:
+    """Return 1 - f at every probability, rounded up."""
+    table, result = _table(curve, rates), np.ones(rates.shape)
+    for at in np.ndindex(rates.shape):
+        rate = float(rates[at])
+        if rate < 1.0:
+            result[at] = max(float(_found(table, rate).min()), rate) if rate > 0.0 else curve.delta(math.inf)
+    return result
+
+
+def _never_caught(curve: Curve) -> float:
     """Return the rate at which outcomes possible on one data set alone are not seen."""
-    return max(math.nextafter(1.0 - delta(math.inf), 0.0), 0.0) if delta(math.inf) > 0.0 else 1.0
+    limit = curve.delta(math.inf)
+    return max(math.nextafter(1.0 - limit, 0.0), 0.0) if limit > 0.0 else 1.0
 
 
-def _tangents(table: Array, rate: float) -> Array:
-    """Return for each point the larger of both tangents, rounded down."""
+def _table(curve: Curve, rates: Array) -> Array:
+    """Return epsilons and their deltas, close together where the best lines of the rates are; of shape (points, 2)."""
+    deltas = {0.0: curve.delta(0.0)}
+    inner = np.unique(rates[(rates > 0.0) & (rates < 1.0)]).tolist()
+    if inner:
+        top = farthest(curve, min(inner[0], 1.0 - inner[-1]))
+        for eps in np.linspace(0.0, top, START)[1:].tolist():
+            deltas[eps] = curve.delta(eps)
+        for _ in range(ROUNDS):
+            wanted = _between(np.array(sorted(deltas.items())), inner) - {*deltas}
+            for eps in sorted(wanted)[: MOST - len(deltas)]:
+                deltas[eps] = curve.delta(eps)
+    return np.array(sorted(deltas.items()))
+
+
+def _between(table: Array, rates: list[float]) -> set[float]:
+    """Return the points half-way to both neighbours of each rate's best one."""
+    wanted: set[float] = set()
+    for rate in rates:
+        best = int(np.argmin(_found(table, rate)) if rate < 0.5 else np.argmax(_missed(table, rate)))
+        near = table[max(best - 1, 0) : best + 2, 0].tolist()
+        wanted |= {0.5 * (a + b) for a, b in zip(near, near[1:])}  # noqa: B905, RUF007, shifted by one
+    return wanted
+
+
+def _found(table: Array, rate: float) -> Array:
+    """Return for each point the smaller of both lines, rounded up; all terms are positive."""
     eps, delta = table.T
-    growth = np.exp(eps)
-    steep = (1.0 - delta) - growth * rate * (1.0 + 1e-15)
-    flat = ((1.0 - delta) - rate) / growth * (1.0 - 1e-15)
-    steep -= 4e-16 * np.maximum(1.0 - delta, growth * rate)
-    flat -= 4e-16 * np.maximum(1.0 - delta, rate) / growth
-    best: Array = np.maximum(np.maximum(steep, flat), 0.0)
+    steep = delta + np.exp(eps) * rate
+    flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rate)
+    best: Array = np.minimum(np.minimum(steep, flat) * (1.0 + FUNCTIONS), 1.0)
     return best
 
 
-def _refine(curve: dict[float, float], delta: Function, rates: Array) -> None:
-    """Add the points half-way to both neighbours of each rate's best one."""
-    table = np.array(sorted(curve.items()))
-    wanted: set[float] = set()
-    for rate in rates.tolist():
-        best = int(np.argmax(_tangents(table, rate)))
-        near = table[max(best - 1, 0) : best + 2, 0].tolist()
-        wanted |= {0.5 * (a + b) for a, b in zip(near, near[1:])}  # noqa: B905, RUF007, shifted by one
-    for eps in sorted(wanted - {*curve})[: MOST - len(curve)]:
-        curve[eps] = delta(eps)
+def _missed(table: Array, rate: float) -> Array:
+    """Return for each point one less the smaller of both lines, rounded down."""
+    eps, delta = table.T
+    growth = np.exp(eps)
+    steep = (1.0 - delta) - growth * rate - FUNCTIONS * np.maximum(1.0 - delta, growth * rate)
+    flat = (((1.0 - delta) - rate) - FUNCTIONS * np.maximum(1.0 - delta, rate)) / growth
+    flat *= np.where(flat > 0.0, 1.0 - FUNCTIONS, 1.0)
+    best: Array = np.maximum(np.maximum(steep, flat), 0.0)
+    return best

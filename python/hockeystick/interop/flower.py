@@ -22,6 +22,7 @@ from hockeystick.interop.flower_settings import (
     PrivacyConfig,
     PrivacySpent,
     checked_settings,
+    in_flowers_classes,
 )
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Mechanism
@@ -63,8 +64,8 @@ class Accountant(Shared):
 
     @property
     def config(self) -> Any:
-        """The configuration, as it was given."""
-        return self._config
+        """The configuration: as it was given, or as Flower's own class where Flower is loaded, since its strategies ask for that."""
+        return in_flowers_classes(self._config)
 
     @property
     def num_releases(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -78,6 +79,20 @@ class PrivacySpent(NamedTuple):
     num_releases: int
     accounting_method: str
     optimal_order: None = None
+
+
+def in_flowers_classes(config: Any) -> Any:
+    """Return a configuration as Flower's own class, whose enumerations its strategies ask for, where Flower is loaded and takes it."""
+    flower = sys.modules.get("flwr.serverapp")
+    theirs = getattr(flower, "PrivacyConfig", None)
+    if theirs is None or isinstance(config, theirs):
+        return config
+    relation = flower.NeighboringRelation(_word(config, "neighboring_relation"))  # type: ignore[union-attr]
+    method = flower.SamplingMethod(_word(config, "sampling_method"))  # type: ignore[union-attr]
+    try:
+        return theirs(config.target_delta, config.population_size, relation, method, config.max_epsilon)
+    except ValueError:  # a combination that we answer and Flower does not
+        return config
 
 
 def checked_settings(config: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hockeystick._checks import choice, count_scalar, probability_scalar, scalar
 from hockeystick._numeric.printing import format_upper
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
+from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
 from hockeystick.mechanisms import Gaussian, Laplace, PoissonSampled
 
 __all__ = ["PrivacyAccountant"]
@@ -105,4 +106,10 @@ class PrivacyAccountant:
 
     def _search(self) -> float:
         ends = (self.min_bound_noise_parameter or SEARCHED[0], self.max_bound_noise_parameter or SEARCHED[1])
-        return float(calibrate(self._with_noise, epsilon=self.epsilon, delta=self.delta, bracket=ends))  # type: ignore[arg-type]
+        if self.mechanism == "gaussian":
+            least = float(
+                dpsgd_noise_multiplier(self.sampling_probability, self.num_compositions, self.epsilon, self.delta)  # type: ignore[arg-type]
+            )
+            if least <= ends[1]:
+                return max(least, ends[0])
+        return float(calibrate(self._with_noise, epsilon=self.epsilon, delta=self.delta, bracket=ends))

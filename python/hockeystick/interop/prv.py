@@ -10,6 +10,7 @@ Neither needs nor imports prv_accountant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hockeystick._numeric.rounding import UNIT
@@ -22,6 +23,44 @@ from hockeystick.mechanisms.base import Mechanism
 __all__ = ["DPSGDAccountant", "PRVAccountant", "find_noise_multiplier"]
 
 Triple: TypeAlias = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A composition, in the place of prv_accountant's discrete privacy random variable; it has no grid.
+
+    Attributes
+    ----------
+    accountant : Accountant
+        Hockeystick's accountant of it.
+    """
+
+    accountant: Accountant
+
+    def compute_epsilon(
+        self, delta: float, delta_error: float | None = None, epsilon_error: float | None = None
+    ) -> Triple:
+        """Return lower end, estimate and upper end of epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        delta_error, epsilon_error : optional
+            Taken, and not needed.
+        """
+        del delta_error, epsilon_error
+        return _triple(self.accountant.epsilon_bracket(delta))
+
+    def compute_delta_estimate(self, epsilon: float) -> float:
+        """Return the middle of the certified bracket of delta.
+
+        Parameters
+        ----------
+        epsilon : float
+            Non-negative.
+        """
+        return _triple(self.accountant.delta_bracket(epsilon))[1]
 
 
 class PRVAccountant:
@@ -91,6 +130,21 @@ class PRVAccountant:
             accountant.compose(mechanism, count)
         return accountant
 
+    def compute_composition(self, num_self_compositions: int | Sequence[int] | None = None) -> Composed:
+        """Return what was composed, to be asked several times.
+
+        Parameters
+        ----------
+        num_self_compositions : int or sequence of int, optional
+            How often each mechanism is composed, 1 by default.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many counts as mechanisms.
+        """
+        return Composed(self.accountant(num_self_compositions))
+
     def compute_epsilon(self, delta: float, num_self_compositions: int | Sequence[int] | None = None) -> Triple:
         """Return lower end, estimate and upper end of epsilon.
 
@@ -106,7 +160,7 @@ class PRVAccountant:
         ValueError
             If an argument is outside its domain.
         """
-        return _triple(self.accountant(num_self_compositions).epsilon_bracket(delta))
+        return self.compute_composition(num_self_compositions).compute_epsilon(delta)
 
     def compute_delta(self, epsilon: float, num_self_compositions: int | Sequence[int] | None = None) -> Triple:
         """Return lower end, estimate and upper end of delta.

@@ -8,14 +8,16 @@ advantage and lower ends of the others, so that no attack does better.
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Grid, Result, scalar
-from hockeystick._numeric.rounding import DOWN
-from hockeystick._numeric.search import Probe, narrow
+from hockeystick import risk
+from hockeystick._checks import Grid, Result, probability_scalar, scalar
+from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.calibration import calibrate
 from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
@@ -27,14 +29,20 @@ __all__ = [
     "get_beta_for_dpsgd",
 ]
 
+SMALLEST_NOISE = 1e-3  # where a search ends
 
-def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int) -> float:
+
+def get_advantage_for_dpsgd(
+    noise_multiplier: float, sample_rate: float, num_steps: int, grid_step: float | None = None
+) -> float:
     """Return a certified upper bound on the advantage of any attack on DP-SGD.
 
     Parameters
     ----------
     noise_multiplier, sample_rate, num_steps : float
         As for `hockeystick.dpsgd_delta`, one number each.
+    grid_step : optional
+        Taken, because riskcal takes it, and not needed.
 
     Returns
     -------
@@ -52,10 +60,13 @@ def get_advantage_for_dpsgd(noise_multiplier: float, sample_rate: float, num_ste
     >>> print(format_upper(get_advantage_for_dpsgd(1.0, 0.01, 1000), ".3f"))
     0.162
     """
+    del grid_step
     return _training(noise_multiplier, sample_rate, num_steps).advantage()
 
 
-def get_beta_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: int, alpha: ArrayLike) -> Result:
+def get_beta_for_dpsgd(
+    noise_multiplier: float, sample_rate: float, num_steps: int, alpha: ArrayLike, grid_step: float | None = None
+) -> Result:
     """Return a certified lower bound on the false-negative rate of any attack on DP-SGD.
 
     Parameters
@@ -64,6 +75,8 @@ def get_beta_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: i
         As for `hockeystick.dpsgd_delta`, one number each.
     alpha : array_like
         False-positive rate in [0, 1].
+    grid_step : optional
+        Taken, because riskcal takes it, and not needed.
 
     Returns
     -------
@@ -81,6 +94,7 @@ def get_beta_for_dpsgd(noise_multiplier: float, sample_rate: float, num_steps: i
     >>> print(format_lower(get_beta_for_dpsgd(1.0, 0.01, 1000, 0.1), ".3f"))
     0.805
     """
+    del grid_step
     return _training(noise_multiplier, sample_rate, num_steps).trade_off(alpha)
 
 
@@ -97,17 +111,12 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     Returns
     -------
     ndarray or float
-        min(prior, 1 - prior) (1 - delta(|log(prior/(1 - prior))|)).
+        `hockeystick.risk.bayes_risk` of every prior.
 
     Raises
     ------
     ValueError
         If prior is outside its domain.
-
-    Notes
-    -----
-    The error of a test that rejects on A is prior P(not A) + (1 - prior) Q(A), at least prior (1 - E_g(P|Q)) with
-    g = (1 - prior)/prior; where g < 1, the same with P and Q exchanged (Kulynych et al. 2025, Proposition D.1).
 
     Examples
     --------
@@ -116,10 +125,7 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     0.401
     """
     priors = Grid(None, "raise").probability("prior", prior)
-    smaller = np.minimum(priors, 1.0 - priors)
-    with np.errstate(divide="ignore"):
-        eps = np.abs(np.log(1.0 - smaller) - np.log(smaller)) * DOWN
-    return smaller * np.maximum(1.0 - accountant.delta(eps), 0.0) * DOWN
+    return np.array([risk.bayes_risk(accountant, p) for p in priors.ravel().tolist()]).reshape(priors.shape)[()]
 
 
 def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
@@ -130,6 +136,10 @@ def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
     advantage_tol: float | None = None,
     noise_min: float | None = None,
     noise_max: float | None = None,
+    advantage_error: float | None = None,
+    mu_error: float | None = None,
+    mu_min: float | None = None,
+    mu_max: float | None = None,
 ) -> float:
     """Return the least noise multiplier of DP-SGD at which no attack has a larger advantage.
 
@@ -141,6 +151,8 @@ def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
         As for `hockeystick.dpsgd_noise_multiplier`.
     grid_step, advantage_tol, noise_min, noise_max : optional
         Taken, because riskcal takes them, and not needed.
+    advantage_error, mu_error, mu_min, mu_max : optional
+        Their former names, with riskcal's `DeprecationWarning`.
 
     Returns
     -------
@@ -159,6 +171,8 @@ def find_noise_multiplier_for_advantage(  # noqa: PLR0917, the order is theirs
     1.43
     """
     del grid_step, advantage_tol, noise_min, noise_max
+    _former_names(advantage_error=advantage_error, mu_error=mu_error, mu_min=mu_min, mu_max=mu_max)
+    advantage = probability_scalar("advantage", advantage)
     return float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, advantage))
 
 
@@ -171,6 +185,10 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     beta_tol: float | None = None,
     noise_min: float | None = None,
     noise_max: float | None = None,
+    beta_error: float | None = None,
+    mu_error: float | None = None,
+    mu_min: float | None = None,
+    mu_max: float | None = None,
 ) -> float:
     """Return the least noise multiplier of DP-SGD at which no attack has both error rates below the given ones.
 
@@ -184,16 +202,18 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
         As for `hockeystick.dpsgd_noise_multiplier`.
     grid_step, beta_tol, noise_min, noise_max : optional
         Taken, because riskcal takes them, and not needed.
+    beta_error, mu_error, mu_min, mu_max : optional
+        Their former names, with riskcal's `DeprecationWarning`.
 
     Returns
     -------
     float
-        To a relative 1e-6; the certified false-negative rate at alpha was computed there and is at least beta.
+        To a relative 1e-9; the certified false-negative rate at alpha was computed there and is at least beta.
 
     Raises
     ------
     ValueError
-        If an argument is outside its domain, or noise multipliers up to 1e9 do not suffice.
+        If an argument is outside its domain, or no noise suffices.
 
     Examples
     --------
@@ -202,20 +222,30 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     0.97
     """
     del grid_step, beta_tol, noise_min, noise_max
+    _former_names(beta_error=beta_error, mu_error=mu_error, mu_min=mu_min, mu_max=mu_max)
     alpha = scalar("alpha", alpha, lambda x: 0 < x < 1, "lie in (0, 1)")
     beta = scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
-
-    def lacking(log_noise: float) -> float:
-        return beta - float(_training(math.exp(log_noise), sample_rate, num_steps).trade_off(alpha))
-
-    ends = [Probe(x, lacking(x)) for x in (math.log(1e-3), math.log(1e9))]
-    if ends[1].excess > 0:
-        msg = f"beta must be within reach of noise multipliers up to 1e9, not {beta}"
+    tpr = max(1.0 - beta - SHORT_SUM, alpha)  # rounded down, so that `trade_off` is at least beta
+    enough = float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, tpr - alpha))  # by the advantage alone
+    if enough == math.inf:
+        msg = f"beta must be within reach of some noise, not {beta} at alpha={alpha}"
         raise ValueError(msg)
-    if ends[0].excess <= 0:
-        return math.exp(ends[0].x)
-    found = narrow(lacking, ends[1], ends[0], tolerance=1e-7)
-    return math.exp(found.x)
+
+    def training(noise_multiplier: float) -> Accountant:
+        return _training(noise_multiplier, sample_rate, num_steps)
+
+    less = 0.5 * enough
+    while less > SMALLEST_NOISE and float(risk.true_positive_rate(training(less), alpha)) <= tpr:
+        less *= 0.5
+    return float(calibrate(training, tpr=tpr, fpr=alpha, bracket=(less, enough)))
+
+
+def _former_names(**given: float | None) -> None:
+    """Warn of names that riskcal will drop."""
+    for name, value in given.items():
+        if value is not None:
+            msg = f"{name} is deprecated in riskcal 1.2 and not needed here"
+            warnings.warn(msg, DeprecationWarning, stacklevel=3)
 
 
 def _training(noise_multiplier: float, sample_rate: float, num_steps: int) -> Accountant:

@@ -1,0 +1,18 @@
+"""What an attacker can do: the chances of membership, attribute, reconstruction and singling-out attacks, certified.
+
+Every function takes an `Accountant` and bounds what any attack on all that was composed can reach, however strong its
+computer and whatever else it knows. The bounds follow from delta(eps) at all eps, that is from the trade-off function:
+`hockeystick.accounting.tangents` has
+the argument, each function its theorem.
+"""
+
+from __future__ import annotations
+
+from hockeystick.risk.attacks import attribute_inference, reconstruction, singling_out, true_positive_rate
+from hockeystick.risk.bayes import bayes_risk
+
+__all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,33 @@
+"""Adapters are held against the libraries that they stand in for; with HOCKEYSTICK_HOSTS=1 a library that is missing is a failure, not a skip."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+ALL_ARE_HERE = os.environ.get("HOCKEYSTICK_HOSTS", "") not in ("", "0")
+
+
+def _not_skipped(report: Any) -> None:
+    if ALL_ARE_HERE and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"with HOCKEYSTICK_HOSTS no adapter goes untested: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Fail where a test was skipped."""
+    report = yield
+    _not_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """Fail where a file was skipped."""
+    report = yield
+    _not_skipped(report)
+    return report
