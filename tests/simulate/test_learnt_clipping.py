@@ -235,6 +235,39 @@ def test_one_round_leaks_what_is_certified():
     assert delta <= 1e-3
 
 
+def likelihood_ratio(
+    algorithm: simulate.AdaptiveClippingSGD, result: simulate.Result, records: tuple[float, float]
+) -> np.ndarray:
+    """Return the logarithm of the likelihood ratio of all that a run releases: one record is the first of two, three others are 0."""
+    assert result.clip_norm is not None
+    split = hs.training.adaptive_clipping_noise(algorithm.noise_multiplier, algorithm.count_noise)
+    models = np.vstack([np.zeros((1, result.num_runs)), result.models[:, :, 0]])
+    logs = np.log(np.vstack([np.full((1, result.num_runs), algorithm.clip_norm), result.clip_norm.T]))
+    clip_norm = np.exp(logs[:-1])
+    total = -4 * np.diff(models, axis=0) / algorithm.learning_rate / (clip_norm * split)
+    count = 4 * (algorithm.quantile - np.diff(logs, axis=0) / algorithm.clip_rate - 0.5) / algorithm.count_noise
+    ratio = np.zeros(result.num_runs)
+    for vector, sign in zip(records, (1, -1), strict=True):
+        clipped = math.copysign(1, vector) * np.minimum(abs(vector), clip_norm) / (clip_norm * split)
+        below = (np.where(abs(vector) <= clip_norm, 0.5, -0.5) + 1.5) / algorithm.count_noise
+        ratio -= sign * ((total - clipped) ** 2 + (count - below) ** 2).sum(axis=0) / 2
+    return ratio
+
+
+def test_audit_of_all_rounds_stays_below():
+    """The best attack on models and clip norms of five rounds: below the certified epsilon, and near it, as the clip norm stays between the records."""
+    records = (0.9, -1.1)
+    algorithm = learnt(clip_norm=1.0, clip_rate=0.02, quantile=0.9, noise_multiplier=4.0, count_noise=2.5)
+    scores = []
+    for seed, vector in enumerate(records):
+        problem = simulate.Problem("linear", [[vector], [0.0], [0.0], [0.0]])
+        result = simulate.run(algorithm, problem, rounds=5, seed=seed, num_runs=20_000, record_every=1)
+        scores.append(likelihood_ratio(algorithm, result, records))
+    certified = algorithm.guarantee(problem, rounds=5).epsilon(5, 1e-2)
+    found = hs.audit.evaluate(*scores, delta=1e-2, confidence=0.999)
+    assert 0.7 * certified < found.epsilon <= certified
+
+
 @pytest.mark.parametrize(
     ("records", "adjacency", "step", "uses"),
     [
