@@ -65,7 +65,14 @@ def minibatch() -> list[Case]:
             4,
             4,
         ),
+        Case("SGD with a learnt clip norm", learnt_clipping(), 1, 4, 5),
     ]
+
+
+def learnt_clipping() -> simulate.AdaptiveClippingSGD:
+    """Return SGD whose clip norm is that of the attacked gradient in the first round, and then follows the others' down."""
+    steps: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "clip_rate": 0.2, "quantile": 0.5}
+    return simulate.AdaptiveClippingSGD(**steps, noise_multiplier=4.0, count_noise=4.0)
 
 
 def ordered() -> list[Case]:

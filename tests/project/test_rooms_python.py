@@ -37,7 +37,7 @@ LAYERS = {
     "federated": "_checks _numeric _hidden_states",
     "interop": "_checks _numeric kernels mechanisms correlated_noise accounting risk",
     "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
-    "simulate": "_checks _files _numeric mechanisms correlated_noise accounting isrl _hidden_states last_iterate federated",
+    "simulate": "_checks _files _numeric mechanisms correlated_noise accounting training isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
     "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated simulate",
     "plot": "_checks _numeric accounting simulate utility sweep",

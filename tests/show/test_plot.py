@@ -310,6 +310,23 @@ def test_training():
     figure.canvas.draw()
 
 
+def test_training_with_a_learnt_clip_norm():
+    """A clip norm that is learnt has a panel: its mean over the runs after each recorded round, and their band."""
+    pytest.importorskip("numba")
+    algorithm = simulate.AdaptiveClippingSGD(
+        learning_rate=0.1, clip_norm=0.5, quantile=0.5, clip_rate=0.2, noise_multiplier=1.0, count_noise=2.0
+    )
+    problem = simulate.synthetic("least_squares", sizes=[30], num_features=3, seed=1)
+    result = simulate.run(algorithm, problem, rounds=6, seed=3, num_runs=4, record_every=2)
+    figure = plot.training(result)
+    panel = figure.axes[1]
+    assert panel.get_ylabel() == "clip norm left by the round"
+    assert np.array_equal(panel.lines[0].get_xdata(), [2, 4, 6])
+    assert np.allclose(panel.lines[0].get_ydata(), result.clip_norm[:, [1, 3, 5]].mean(axis=0), rtol=1e-14)
+    assert len(panel.collections) == 1
+    figure.canvas.draw()
+
+
 def test_budget_runs_along_cells(tmp_path: Path) -> None:
     """The line of a budget runs along the borders of the cells that keep it, and the title says what it is."""
     run(

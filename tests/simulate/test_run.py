@@ -63,6 +63,9 @@ def test_seeds_and_runs_are_independent():
         simulate.TrustedAggregator(learning_rate=0.1, clip_norm=1.0, batch_size=2, radius=1.0),
         simulate.TreeFTRL(learning_rate=0.1, clip_norm=1.0, records=simulate.Shuffled(5), restart=True),
         simulate.MultistageMinibatchSGD(stages=((2, 3.0),), clip_norm=1.0, records=simulate.Poisson(0.1)),
+        simulate.AdaptiveClippingSGD(
+            learning_rate=0.1, clip_norm=1.0, quantile=0.5, clip_rate=0.2, noise_multiplier=1.0, count_noise=2.0
+        ),
         simulate.ShuffledMinibatchSGD(learning_rate=0.1, clip_norm=1.0, protocol=simulate.BinomialNoise(2, 3, 0.5)),
     ],
     ids=lambda algorithm: type(algorithm).__name__,

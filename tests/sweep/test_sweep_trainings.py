@@ -136,6 +136,38 @@ def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
         assert row["loss"] == result.loss(test)[-1].mean()
 
 
+LEARNT: dict[str, Any] = {"algorithm": "AdaptiveClippingSGD", "num_silos": 1, "batch_rate": 0.25, "rounds": 6}
+LEARNT |= {"clip_rate": 0.2, "noise_multiplier": 1.0, "count_noise": 2.0, "local_steps": None}
+
+
+def test_learnt_clip_norms(tmp_path: Path) -> None:
+    """A clip norm may be learnt, with its settings as axes; too many to keep, or too little noise on the count, are refused."""
+    outputs = {"loss": "training.loss", "epsilon": PLAN["outputs"]["epsilon"]}
+    plan = {**changed({**PLAN, "outputs": outputs}, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
+    assert run(plan, tmp_path / "out").errors == 0
+    problem = simulate.synthetic("logistic", sizes=[12], num_features=4, seed=1)
+    for row in table(tmp_path / "out"):
+        algorithm = simulate.AdaptiveClippingSGD(
+            learning_rate=0.5,
+            clip_norm=1.0,
+            clip_rate=0.2,
+            noise_multiplier=1.0,
+            count_noise=2.0,
+            quantile=row["quantile"],
+            records=simulate.Poisson(0.25),
+        )
+        result = simulate.run(algorithm, problem, rounds=6, seed=3, num_runs=3)
+        assert (row["loss"], row["epsilon"]) == (result.loss()[-1].mean(), result.epsilon(1e-5)[-1])
+    for changes, message in (
+        ({"rounds": 10**9}, r"cell 0 .* num_runs must be small enough for 4 GiB, not 3: 22\.4 GiB"),
+        ({"count_noise": 0.5}, r"cell 0 .* count_noise must be above half the noise_multiplier \(1\.0\), not 0\.5"),
+        ({"num_silos": 2}, r"cell 0 .* a clip norm is learnt for one silo, not 2"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            run(changed(plan, **changes), tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -24,7 +24,7 @@ MOST_MARKED = 25  # rounds that get a marker each
 def training(
     result: Result, *, delta: float | None = None, test: Problem | None = None, sensitivity: Sensitivity | None = None
 ) -> Figure:
-    """Draw loss, accuracy, certified epsilon and sensitivity after every recorded round.
+    """Draw loss, accuracy, certified epsilon, a learnt clip norm and sensitivity after every recorded round.
 
     Of several runs, the line is their mean, and the band reaches from the 5th to the 95th percentile; runs that have diverged
     are left out.
@@ -73,6 +73,8 @@ def training(
         panels.append((f"accuracy {records}", {"": result.accuracy(test)}))
     if delta is not None:
         panels.append((f"certified ε at δ = {delta!r}", {"": result.epsilon(delta)[:, np.newaxis]}))
+    if result.clip_norm is not None:
+        panels.append(("clip norm left by the round", {"": result.clip_norm[:, result.recorded - 1].T}))
     if sensitivity is not None:
         parts = {"in all": sensitivity.total, "of data": sensitivity.data, "of models": sensitivity.model}
         panels.append(("distance of adjacent trainings", parts))

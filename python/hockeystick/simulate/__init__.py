@@ -13,6 +13,7 @@ from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg
 from hockeystick.simulate.algorithms.fedprox import NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL
+from hockeystick.simulate.algorithms.learnt_clipping import AdaptiveClippingSGD
 from hockeystick.simulate.algorithms.local_sgd import LocalSGD
 from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD
 from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD
@@ -38,6 +39,7 @@ from hockeystick.simulate.running.sensitivity import Sensitivity, sensitivity
 
 __all__ = [
     "AcceleratedMinibatchSGD",
+    "AdaptiveClippingSGD",
     "Algorithm",
     "BinomialNoise",
     "Cyclic",

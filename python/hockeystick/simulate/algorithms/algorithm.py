@@ -47,6 +47,9 @@ PLAIN: dict[str, Any] = {
     "regularization": 0.0,
     "tree_rounds": 1,
     "tree_noise": 0.0,
+    "quantile": 0.0,
+    "clip_rate": 0.0,
+    "count_noise": 0.0,
 }
 
 

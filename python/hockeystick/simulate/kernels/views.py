@@ -82,4 +82,7 @@ def borrow_rule(rule):
         rule.regularization,
         rule.tree_rounds,
         rule.tree_noise,
+        rule.quantile,
+        rule.clip_rate,
+        rule.count_noise,
     )

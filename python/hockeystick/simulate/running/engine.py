@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
-from hockeystick.simulate.kernels import loops
-from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, RELEASED, SLOTS, Data, UpdateRule
+from hockeystick.simulate.kernels import learnt_clipping, loops
+from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, MOST_BYTES, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
 ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
@@ -26,15 +26,17 @@ class Engine:
         self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.shape[-1]))
         self.states[:, [MODEL, RELEASED, HELPER, BASE]] = np.atleast_2d(initial)[:, np.newaxis]
         self.failed = np.zeros(num_runs, np.int64)  # the round, from 1, in which a run became non-finite
+        self.clip_norms = _clip_norms(rule, num_runs)
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
+        learns = self.rule.clip_rate > 0
         futures = [
             pool.submit(
-                loops.advance,
+                learnt_clipping.advance if learns else loops.advance,
                 data,
                 self.rule,
                 self.states[a:b],
@@ -43,6 +45,7 @@ class Engine:
                 self.first_run + a,
                 self.seed,
                 self.failed[a:b],
+                *([self.clip_norms[a:b]] if learns else []),
             )
             for a, b in pairwise(edges)
         ]
@@ -88,7 +91,21 @@ class Engine:
         """Return an engine in the same state."""
         other = Engine(self.rule, int(self.seed), self.first_run, self.states[0, 0], len(self.states))
         other.states, other.failed, other.finished = self.states.copy(), self.failed.copy(), self.finished
+        other.clip_norms = self.clip_norms.copy()
         return other
+
+
+def _clip_norms(rule: UpdateRule, num_runs: int) -> Array:
+    """Return room for the clip norm after each round, where it is learnt; else none."""
+    rounds = rule.rounds if rule.clip_rate > 0 else 0
+    needed = 8 * num_runs * rounds
+    if needed > MOST_BYTES:
+        msg = (
+            f"num_runs={num_runs} and rounds={rounds} need {needed / 2**30:.3g} GiB for the clip norms of all rounds, "
+            f"more than {MOST_BYTES >> 30}: make fewer runs at once, with first_run"
+        )
+        raise ValueError(msg)
+    return np.full((num_runs, rounds), np.nan)
 
 
 def evaluate(data: Data, models: Array, *, classes: bool) -> tuple[Array, Array]:

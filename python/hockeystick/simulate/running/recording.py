@@ -35,13 +35,17 @@ class Recording:
             "states": engine.states,
             "failed": engine.failed,
             "models": self.models[: self.count],
+            "clip_norms": engine.clip_norms[:, : engine.finished],
         }
 
-    def restore(self, *, numbers: NDArray[np.int64], states: Array, failed: NDArray[np.int64], models: Array) -> None:
+    def restore(
+        self, *, numbers: NDArray[np.int64], states: Array, failed: NDArray[np.int64], models: Array, clip_norms: Array
+    ) -> None:
         """Set the recording and its engine to a saved state."""
         self.count, self.engine.finished = numbers.tolist()
         self.models[: self.count] = models
         self.engine.states[:], self.engine.failed[:] = states, failed
+        self.engine.clip_norms[:, : clip_norms.shape[1]] = clip_norms
 
     def run(self, advance: Callable[[int, int], object]) -> None:
         """Advance from record to record, to the last or until no run is finite."""
@@ -74,3 +78,9 @@ class Recording:
     def last_iterates(self) -> Array:
         """The iterates as they are now."""
         return self.engine.states[:, MODEL].copy()
+
+    @property
+    def clip_norm(self) -> Array | None:
+        """The clip norms after the completed rounds, or None where they are not learnt."""
+        learnt = self.engine.clip_norms
+        return learnt[:, : self.completed].copy() if learnt.size else None

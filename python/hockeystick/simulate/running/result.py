@@ -43,6 +43,9 @@ class Result:
         The round in which a run became non-finite, 0 if it did not; shape (num_runs,).
     planned : int
         Rounds that were to be run. Guarantees are those of a run of so many that was stopped: schedules and random stops depend on it.
+    clip_norm : ndarray or None
+        Where the clip norm is learnt, what each round left for the next; shape (num_runs, completed), NaN from the round on in which a
+        run diverged. The first round clips at the algorithm's `clip_norm`.
     """
 
     algorithm: Algorithm
@@ -55,6 +58,7 @@ class Result:
     last_iterates: Array = field(repr=False)
     diverged: NDArray[np.int64] = field(repr=False)
     planned: int
+    clip_norm: Array | None = field(default=None, repr=False)
 
     @property
     def num_runs(self) -> int:
@@ -186,7 +190,7 @@ class Result:
     def to_parquet(
         self, path: str | Path, *, delta: float | None = None, test: Problem | None = None, models: bool = False
     ) -> None:
-        """Write one row for every recorded round and run: run, round, loss, accuracy, epsilon, model. The file appears as a whole.
+        """Write one row for every recorded round and run: run, round, loss, accuracy, epsilon, clip_norm, model. The file appears as a whole.
 
         Parameters
         ----------
@@ -222,6 +226,8 @@ class Result:
             columns["accuracy"] = correct.ravel()
         if delta is not None:
             columns["epsilon"] = np.repeat(self.epsilon(delta), self.num_runs)
+        if self.clip_norm is not None:
+            columns["clip_norm"] = self.clip_norm[:, self.recorded - 1].T.ravel()
         if models:
             columns["model"] = pa.FixedSizeListArray.from_arrays(pa.array(self.models.ravel()), self.problem.dimension)
         about = {"algorithm": repr(self.algorithm), "seed": str(self.seed), "stopped": self.stopped}

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BASE", "HELPER", "MODEL", "RELEASED", "SLOTS", "Data", "UpdateRule"]
+__all__ = ["BASE", "HELPER", "MODEL", "MOST_BYTES", "RELEASED", "SLOTS", "Data", "UpdateRule"]
+
+MOST_BYTES = 2**32  # of recorded models, and of learnt clip norms
 
 # The vectors of a run's state.
 MODEL = 0  # the iterate
@@ -75,3 +77,6 @@ class UpdateRule(NamedTuple):
     regularization: float
     tree_rounds: int  # after which a tree ends
     tree_noise: float
+    quantile: float  # of the gradients' norms, that a learnt clip norm follows
+    clip_rate: float  # how quickly; 0: clip_norm is that of every round
+    count_noise: float  # of the count that it is learnt from, in records

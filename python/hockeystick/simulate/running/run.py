@@ -19,11 +19,10 @@ from hockeystick.simulate.running.interrupts import Interrupted, noted
 from hockeystick.simulate.running.progress import bar
 from hockeystick.simulate.running.recording import Recording
 from hockeystick.simulate.running.result import Result
+from hockeystick.simulate.running.rule import MOST_BYTES
 from hockeystick.simulate.running.starts import Start, starting_models
 
 __all__ = ["run"]
-
-MOST_BYTES = 2**32  # of recorded models
 
 
 def run(
@@ -140,18 +139,17 @@ def run(
     lost = engine.failed > 0
     _warn(recording, rounds, interrupted=interrupted, resumes=file is not None)
     stopped = "diverged" if lost.all() else "interrupted" if interrupted else "budget" if rounds < planned else "rounds"
-    kept, models = recording.close()
     return Result(
         algorithm,
         problem,
         seed,
         recording.completed,
         stopped,  # type: ignore[arg-type]
-        kept,
-        models,
+        *recording.close(),
         recording.last_iterates,
         engine.failed,
         rounds,
+        clip_norm=recording.clip_norm,
     )
 
 

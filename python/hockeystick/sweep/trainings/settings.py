@@ -18,8 +18,8 @@ from hockeystick import simulate
 from hockeystick._checks import choice, count_scalar
 from hockeystick.simulate.problem.data import DATA_SETS
 from hockeystick.simulate.problem.problem import LOSSES, Problem
-from hockeystick.simulate.running.rule import SLOTS
-from hockeystick.simulate.running.run import MOST_BYTES, check_seed
+from hockeystick.simulate.running.rule import MOST_BYTES, SLOTS
+from hockeystick.simulate.running.run import check_seed
 
 Value = int | float | str
 Kind = type | tuple[str, ...]  # int, float, or the words
@@ -125,10 +125,10 @@ def training(settings: Mapping[str, Value]) -> Training:
     num_runs = count_scalar("num_runs", given.get("num_runs", 1))
     algorithm, of_algorithm = _algorithm(given)
     problem, test, of_data = _problems(given)
-    needed = 8 * SLOTS * num_runs * problem.dimension
+    rule = algorithm._rule(problem, rounds)  # more clients or records drawn than there are
+    needed = 8 * num_runs * (SLOTS * problem.dimension + (rounds if rule.clip_rate > 0 else 0))
     if needed > MOST_BYTES:
         raise ValueError(_too_much("num_runs", num_runs, needed))
-    algorithm._rule(problem, rounds)  # more clients or records drawn than there are
     return Training(algorithm, problem, test, rounds, seed, num_runs, of_algorithm | of_data | {*_OF_RUNS})
 
 

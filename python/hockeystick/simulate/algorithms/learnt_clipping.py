@@ -1,0 +1,126 @@
+"""Noisy SGD with a clip norm that is learnt (Andrew, Thakkar, McMahan and Ramaswamy 2021)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from hockeystick._checks import positive_scalar, scalar
+from hockeystick._numeric.rounding import UP
+from hockeystick.mechanisms import Gaussian
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
+from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
+from hockeystick.simulate.running.participation import Participation
+from hockeystick.simulate.running.rule import UpdateRule
+from hockeystick.training import adaptive_clipping_noise
+
+__all__ = ["AdaptiveClippingSGD"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveClippingSGD(Algorithm):
+    r"""Noisy minibatch SGD of one silo, whose clip norm follows a quantile of the gradients' norms.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Step size, positive.
+    clip_norm : float
+        C of the first round, positive and finite. It must not be chosen by looking at the data.
+    quantile : float
+        Share of the gradients that the clip norm should leave as they are, in (0, 1).
+    clip_rate : float
+        By how much the logarithm of the clip norm follows the share, positive and finite; Andrew and others take 0.2.
+    noise_multiplier : float
+        Of a whole round, positive and finite: what is released about gradients and count is one Gaussian of this multiplier.
+    count_noise : float
+        Standard deviation of the noise on the count, in records; above half the noise_multiplier. Andrew and others take a
+        twentieth of the batch.
+    records : Participation
+        Batches; all records by default.
+    radius : float
+        Of the ball that models are projected onto.
+
+    Notes
+    -----
+    A round has m expected records. With :math:`b_i = 1` where a gradient's norm is at most C, else 0, it releases
+
+    .. math:: \frac 1 m \Big(\sum_i g_i \min(1, C/\|g_i\|) + N(0, (C z_\Delta)^2 I)\Big), \qquad
+        b = \frac 1 2 + \frac 1 m \Big(\sum_i (b_i - \tfrac 1 2) + N(0, \sigma_b^2)\Big),
+
+    steps by the first, and multiplies C by ``exp(-clip_rate (b - quantile))``. :math:`z_\Delta` is `training.adaptive_clipping_noise`
+    of the noise multiplier z and :math:`\sigma_b`, the count_noise; the page on mechanisms proves that both together are one Gaussian of
+    multiplier z, sampled or not. A clip norm that leaves the normal doubles ends its run like a model that is not finite.
+
+    References
+    ----------
+    Andrew, Thakkar, McMahan and Ramaswamy 2021, Differentially private learning with adaptive clipping, Algorithm 1.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> problem = simulate.Problem("linear", [[0.1], [0.2], [0.3], [0.4]] * 100)  # gradients are the records
+    >>> algorithm = simulate.AdaptiveClippingSGD(
+    ...     learning_rate=0.1, clip_norm=5.0, quantile=0.625, clip_rate=0.2, noise_multiplier=1.0, count_noise=5.0
+    ... )
+    >>> result = simulate.run(algorithm, problem, rounds=200, seed=1)
+    >>> print(result.clip_norm.shape, abs(result.clip_norm[0, -1] - 0.3) < 0.02)
+    (1, 200) True
+    """
+
+    quantile: float
+    clip_rate: float
+    noise_multiplier: float
+    count_noise: float
+    records: Participation = ALL
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        positive_scalar("clip_norm", self.clip_norm)
+        if self.noise_std != 0.0:
+            msg = f"noise_std must not be given, noise_multiplier decides the noise, not {self.noise_std}"
+            raise ValueError(msg)
+        self._set("quantile", scalar("quantile", self.quantile, lambda x: 0 < x < 1, "lie in (0, 1)"))
+        for name in ("clip_rate", "noise_multiplier", "count_noise"):
+            self._set(name, positive_scalar(name, getattr(self, name)))
+        adaptive_clipping_noise(self.noise_multiplier, self.count_noise)
+        check_sampler("records", self.records)
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        if problem.num_silos > 1:
+            msg = f"a clip norm is learnt for one silo, not {problem.num_silos}; see Problem.pooled"
+            raise ValueError(msg)
+        expected = self.records._expected(problem.num_records)
+        scale = adaptive_clipping_noise(self.noise_multiplier, self.count_noise) / expected * UP
+        noise = scale * self.clip_norm
+        if not sys.float_info.min <= min(self.clip_norm, scale, noise) <= noise < math.inf:
+            msg = f"clip_norm must leave the noise among the normal doubles, not {self.clip_norm}: it is multiplied by {scale}"
+            raise ValueError(msg)
+        return self._plain_rule(
+            problem,
+            rounds,
+            ALL,
+            self.records,
+            noise_scales=np.array([scale]),
+            quantile=self.quantile,
+            clip_rate=self.clip_rate,
+            count_noise=self.count_noise,
+        )
+
+    def _refusal(self, problem: Problem) -> str | None:
+        del problem
+        return None
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        del rounds
+        try:
+            account = self.records._account(Gaussian(self.noise_multiplier), problem.num_records)
+        except ValueError as error:
+            raise NoGuaranteeError(str(error)) from None
+        seen = "every round's noisy mean and count, and so all models and clip norms"
+        return by_composition([account], seen, "Accountant; training.adaptive_clipping_noise splits a round's noise")

@@ -1,0 +1,425 @@
+"""A clip norm that is learnt: against plain NumPy, against laws in closed form, and as one Gaussian release a round."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from small_runs import SILOS, run
+
+pytest.importorskip("numba")
+
+import hockeystick as hs
+from hockeystick import simulate
+from hockeystick.simulate.running import checkpoint
+
+SETTING: dict[str, Any] = {
+    "learning_rate": 0.3,
+    "clip_norm": 1.5,
+    "quantile": 0.4,
+    "clip_rate": 0.5,
+    "noise_multiplier": 0.8,
+    "count_noise": 0.9,
+}
+POOLED = SILOS.pooled()
+
+
+def learnt(**changes: Any) -> simulate.AdaptiveClippingSGD:
+    """Return an algorithm with some settings changed."""
+    return simulate.AdaptiveClippingSGD(**(SETTING | changes))
+
+
+# Against plain NumPy
+
+
+def numpy_runs(
+    problem: simulate.Problem, rounds: int, num_runs: int, rate: float, rng: np.random.Generator, **changes: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return last models (num_runs, d) and clip norms (num_runs, rounds) of Poisson batches and least squares, as Algorithm 1 is printed."""
+    eta, first, quantile, clip_rate, z, count_noise = (SETTING | changes).values()
+    x, y = problem.data.features, problem.data.labels
+    expected = rate * len(x)
+    split = (z**-2 - (2 * count_noise) ** -2) ** -0.5
+    w, clip_norm = np.zeros((num_runs, x.shape[1])), np.full(num_runs, first)
+    path = []
+    for _ in range(rounds):
+        taken = rng.random((num_runs, len(x))) < rate
+        gradients = (w @ x.T - y)[:, :, np.newaxis] * x
+        norms = np.linalg.norm(gradients, axis=2)
+        kept = taken * np.minimum(1.0, clip_norm[:, np.newaxis] / norms)
+        total = np.einsum("rn,rnd->rd", kept, gradients)
+        total += split * clip_norm[:, np.newaxis] * rng.standard_normal(w.shape)
+        below = np.where(taken, (norms <= clip_norm[:, np.newaxis]) - 0.5, 0.0).sum(axis=1)
+        share = 0.5 + (below + count_noise * rng.standard_normal(num_runs)) / expected
+        w = w - eta * total / expected
+        clip_norm = clip_norm * np.exp(-clip_rate * (share - quantile))
+        path.append(clip_norm)
+    return w, np.array(path).T
+
+
+def least_squares(num_records: int = 12) -> simulate.Problem:
+    """Return records of two features, whose gradients at 0 have norms from 0.02 to 4."""
+    rng = np.random.default_rng(11)
+    return simulate.Problem("least_squares", rng.normal(size=(num_records, 2)), rng.normal(size=num_records))
+
+
+def compare(num_runs: int) -> list[float]:
+    """Return the p-values of all comparisons of simulated runs with NumPy's: means, second moments, laws."""
+    problem, rounds, rate = least_squares(), 6, 0.5
+    result = simulate.run(learnt(records=simulate.Poisson(rate)), problem, rounds=rounds, seed=3, num_runs=num_runs)
+    assert result.clip_norm is not None
+    w, path = numpy_runs(problem, rounds, num_runs, rate, np.random.default_rng(4))
+    ours = np.column_stack([result.last_iterates, np.log(result.clip_norm)])
+    theirs = np.column_stack([w, np.log(path)])
+    found = [stats.ks_2samp(a, b).pvalue for a, b in zip(ours.T, theirs.T, strict=True)]
+    found += [stats.ttest_ind(a, b, equal_var=False).pvalue for a, b in zip(ours.T, theirs.T, strict=True)]
+    for i in range(ours.shape[1]):  # all entries of the covariance, of models and clip norms together
+        for j in range(i, ours.shape[1]):
+            one, other = (
+                (sample[:, i] - sample[:, i].mean()) * (sample[:, j] - sample[:, j].mean()) for sample in (ours, theirs)
+            )
+            found.append(stats.ttest_ind(one, other, equal_var=False).pvalue)
+    return found
+
+
+def test_law_is_numpys():
+    """Models and clip norms of 2000 runs: no mean, covariance or law differs at 1e-3 after correction."""
+    found = compare(2000)
+    assert min(found) > 1e-3 / len(found)
+
+
+@pytest.mark.slow
+def test_law_is_numpys_in_20000_runs():
+    """The same with 20,000 runs."""
+    found = compare(20_000)
+    assert min(found) > 1e-3 / len(found)
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic", "softmax", "network"])
+def test_rounds_are_numpys_almost_without_noise(loss):
+    """With noise of 1e-9 and full batches the run is a recursion; the gradients are those that `NoisyMinibatchSGD` steps by."""
+    problem = least_squares() if loss == "least_squares" else small(loss)
+    tiny = {"noise_multiplier": 1e-9, "count_noise": 1e-9}
+    result = simulate.run(learnt(**tiny), problem, rounds=5, seed=1, record_every=1)
+    assert result.clip_norm is not None
+    w, clip_norm = problem.initial(), SETTING["clip_norm"]
+    for rnd in range(5):
+        norms, mean = gradients_at(problem, w, clip_norm)
+        assert np.abs(np.log(norms / clip_norm)).min() > 1e-6  # no tie that noise could decide
+        w = w - SETTING["learning_rate"] * mean
+        clip_norm *= math.exp(-SETTING["clip_rate"] * (np.mean(norms <= clip_norm) - SETTING["quantile"]))
+        np.testing.assert_allclose(result.models[rnd, 0], w, rtol=0, atol=1e-6)
+        assert result.clip_norm[0, rnd] == pytest.approx(clip_norm, rel=1e-6)
+
+
+def small(loss: str) -> simulate.Problem:
+    """Return 20 records of nine features."""
+    extra: dict[str, Any] = {"num_classes": 3} if loss in ("softmax", "network") else {}
+    extra |= {"hidden": 4} if loss == "network" else {}
+    return simulate.synthetic(loss, sizes=[20], num_features=9, seed=5, **extra)
+
+
+def gradients_at(problem: simulate.Problem, w: np.ndarray, clip_norm: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the norms of all gradients, and the mean of the clipped ones: each by a step of noise-free SGD on one record."""
+    found = []
+    for row in range(problem.num_records):
+        one = simulate.Problem(
+            problem.loss,
+            problem.data.features[row : row + 1],
+            problem.data.labels[row : row + 1],
+            **({"num_classes": 3} if problem.loss in ("softmax", "network") else {}),
+            **({"hidden": 4} if problem.loss == "network" else {}),
+        )
+        step = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
+        found.append(w - simulate.run(step, one, rounds=1, seed=1, initial=w).last_iterates[0])
+    norms = np.linalg.norm(found, axis=1)
+    return norms, np.mean(np.array(found) * np.minimum(1.0, clip_norm / norms)[:, np.newaxis], axis=0)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        simulate.EveryRound(),
+        simulate.Poisson(0.2),
+        simulate.FixedSize(7),
+        simulate.WithReplacement(7),
+        simulate.Shuffled(7),
+        simulate.Cyclic(7),
+    ],
+)
+def test_a_clip_norm_that_stays_is_noisy_sgd(records):
+    """At a clip rate of 1e-300 batches, noise and models are those of `NoisyMinibatchSGD` with the noise of the updates."""
+    split = hs.training.adaptive_clipping_noise(0.8, 0.9)
+    noise = split * 1.5 / records._expected(POOLED.num_records)
+    plain = simulate.NoisyMinibatchSGD(learning_rate=0.3, clip_norm=1.5, noise_std=noise, records=records)
+    one = run(learnt(clip_rate=1e-300, records=records), POOLED, num_runs=3)
+    other = run(plain, POOLED, num_runs=3)
+    np.testing.assert_allclose(one.last_iterates, other.last_iterates, rtol=1e-12)
+    assert (one.clip_norm == 1.5).all()
+    assert other.clip_norm is None
+
+
+# Against closed forms
+
+
+def log_uniform(num_records: int) -> simulate.Problem:
+    """Return linear losses whose gradients have the norms e^u, u evenly spread in (0, 1): their quantile p is e^p."""
+    return simulate.Problem("linear", np.exp((np.arange(num_records) + 0.5) / num_records)[:, np.newaxis])
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("first", [0.01, 50.0])
+def test_converges_to_the_quantile(quantile, first):
+    """From far below and far above, the clip norm ends at e^quantile, the quantile of the norms, and leaves that share as they are."""
+    problem = log_uniform(1000)
+    setting = {"quantile": quantile, "clip_norm": first, "clip_rate": 0.2, "count_noise": 25.0}
+    result = simulate.run(learnt(records=simulate.Poisson(0.5), **setting), problem, rounds=400, seed=1, num_runs=20)
+    assert result.clip_norm is not None
+    ends = result.clip_norm[:, 200:]
+    assert ends.mean() == pytest.approx(math.exp(quantile), rel=2e-3)
+    assert np.abs(np.log(ends) - quantile).max() < 0.15
+    assert np.mean(np.abs(problem.data.features[:, 0]) <= ends.ravel()[:, np.newaxis]) == pytest.approx(
+        quantile, abs=5e-3
+    )
+
+
+def test_law_of_the_clip_norm():
+    """Where the quantile p is e^p, log C is an autoregression: its mean, variance and normal law are known after every round."""
+    num_runs, rate, n, clip_rate, quantile, count_noise = 4000, 0.5, 2000, 0.3, 0.5, 40.0
+    setting = {"quantile": quantile, "clip_norm": math.exp(0.3), "clip_rate": clip_rate, "count_noise": count_noise}
+    algorithm = learnt(records=simulate.Poisson(rate), **setting)
+    path = np.log(simulate.run(algorithm, log_uniform(n), rounds=12, seed=5, num_runs=num_runs).clip_norm)
+    expected = rate * n
+    step = (
+        rate * (1 - rate) * n / 4 / expected**2 + (count_noise / expected) ** 2
+    )  # of a term of +-1/2 each, and of the noise
+    keeps = 1 - clip_rate
+    for t in (1, 2, 5, 12):
+        mean = quantile + (0.3 - quantile) * keeps**t
+        variance = clip_rate**2 * step * (1 - keeps ** (2 * t)) / (1 - keeps**2)
+        standard = (path[:, t - 1] - mean) / math.sqrt(variance)
+        assert abs(standard.mean()) < 4 / math.sqrt(num_runs) + 1 / (n * math.sqrt(variance))  # a norm is one of n
+        assert abs(standard.var() - 1) < 4 * math.sqrt(2 / num_runs) + 0.01
+        assert stats.kstest(standard, "norm").pvalue > 1e-3
+
+
+# One Gaussian release a round
+
+
+def test_one_round_leaks_what_is_certified():
+    """A record at the clip norm, replaced by a longer opposite one: the likelihood ratio of both releases is that of N(0, 1) and N(2/z, 1).
+
+    So the guarantee is attained: delta of a shift by 2/z at its epsilon is the delta that was asked.
+    """
+    runs, rest = 20_000, [0.0] * 3
+    algorithm = learnt(learning_rate=1.0, clip_norm=1.0, quantile=0.5)
+    split = hs.training.adaptive_clipping_noise(0.8, 0.9)
+    direction = np.array([1 / split, 0.5 / 0.9]) * 0.8  # of the shift, in deviations of the noise; a unit vector
+    for seed, vector, sign in ((1, 1.0, 1), (2, -1.0001, -1)):
+        problem = simulate.Problem("linear", [[vector], *([x] for x in rest)])
+        result = simulate.run(algorithm, problem, rounds=1, seed=seed, num_runs=runs)
+        assert result.clip_norm is not None
+        total = -4 * result.last_iterates[:, 0] / split
+        count = (-4 * np.log(result.clip_norm[:, 0]) / SETTING["clip_rate"] - 1.5) / 0.9  # the others are below
+        ratio = np.column_stack([total, count]) @ direction
+        assert stats.kstest(ratio - sign / 0.8, "norm").pvalue > 1e-3
+    guarantee = algorithm.guarantee(problem, rounds=1)
+    assert guarantee.adjacency == "replace"
+    epsilon, mu = guarantee.epsilon(1, 1e-3), 2 / 0.8
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    assert delta == pytest.approx(1e-3, rel=1e-6)
+    assert delta <= 1e-3
+
+
+def likelihood_ratio(
+    algorithm: simulate.AdaptiveClippingSGD, result: simulate.Result, records: tuple[float, float]
+) -> np.ndarray:
+    """Return the logarithm of the likelihood ratio of all that a run releases: one record is the first of two, three others are 0."""
+    assert result.clip_norm is not None
+    split = hs.training.adaptive_clipping_noise(algorithm.noise_multiplier, algorithm.count_noise)
+    models = np.vstack([np.zeros((1, result.num_runs)), result.models[:, :, 0]])
+    logs = np.log(np.vstack([np.full((1, result.num_runs), algorithm.clip_norm), result.clip_norm.T]))
+    clip_norm = np.exp(logs[:-1])
+    total = -4 * np.diff(models, axis=0) / algorithm.learning_rate / (clip_norm * split)
+    count = 4 * (algorithm.quantile - np.diff(logs, axis=0) / algorithm.clip_rate - 0.5) / algorithm.count_noise
+    ratio = np.zeros(result.num_runs)
+    for vector, sign in zip(records, (1, -1), strict=True):
+        clipped = math.copysign(1, vector) * np.minimum(abs(vector), clip_norm) / (clip_norm * split)
+        below = (np.where(abs(vector) <= clip_norm, 0.5, -0.5) + 1.5) / algorithm.count_noise
+        ratio -= sign * ((total - clipped) ** 2 + (count - below) ** 2).sum(axis=0) / 2
+    return ratio
+
+
+def test_audit_of_all_rounds_stays_below():
+    """The best attack on models and clip norms of five rounds: below the certified epsilon, and near it, as the clip norm stays between the records."""
+    records = (0.9, -1.1)
+    algorithm = learnt(clip_norm=1.0, clip_rate=0.02, quantile=0.9, noise_multiplier=4.0, count_noise=2.5)
+    scores = []
+    for seed, vector in enumerate(records):
+        problem = simulate.Problem("linear", [[vector], [0.0], [0.0], [0.0]])
+        result = simulate.run(algorithm, problem, rounds=5, seed=seed, num_runs=20_000, record_every=1)
+        scores.append(likelihood_ratio(algorithm, result, records))
+    certified = algorithm.guarantee(problem, rounds=5).epsilon(5, 1e-2)
+    found = hs.audit.evaluate(*scores, delta=1e-2, confidence=0.999)
+    assert 0.7 * certified < found.epsilon <= certified
+
+
+@pytest.mark.parametrize(
+    ("records", "adjacency", "step", "uses"),
+    [
+        (simulate.EveryRound(), "replace", hs.Gaussian(0.8), 9),
+        (simulate.Poisson(0.1), "add_or_remove", hs.PoissonSampled(hs.Gaussian(0.8), 0.1), 9),
+        (simulate.FixedSize(10), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 10, replacement=False), 9),
+        (simulate.WithReplacement(2), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 2, replacement=True), 9),
+        (simulate.Shuffled(40), "replace", hs.Gaussian(0.8), 5),
+        (simulate.Cyclic(50), "replace", hs.Gaussian(0.8), 5),
+    ],
+)
+def test_guarantee_is_that_of_the_whole_round(records, adjacency, step, uses):
+    """Nine rounds are as many Gaussians of the noise multiplier, not of the larger one of the updates, whatever may be seen."""
+    algorithm = learnt(records=records)
+    ledger = hs.Accountant(adjacency).compose(step, uses)
+    for released in (None, "messages", "every_model", "last_model"):
+        guarantee = algorithm.guarantee(POOLED, rounds=9, released=released)
+        assert guarantee.adjacency == adjacency
+        assert guarantee.epsilon(9, 1e-5) == ledger.epsilon(1e-5)
+    assert "clip norms" in algorithm.guarantee(POOLED, rounds=9).released
+
+
+def test_budget_stops_before_the_round_that_exceeds_it():
+    """A budget of nine rounds gives nine, of twenty planned."""
+    algorithm = learnt(records=simulate.Poisson(0.1))
+    limit = algorithm.guarantee(POOLED, rounds=9).epsilon(9, 1e-5)
+    result = run(algorithm, POOLED, rounds=20, budget=(limit, 1e-5))
+    assert (result.completed, result.stopped) == (9, "budget")
+    assert result.clip_norm.shape == (1, 9)
+    assert result.epsilon(1e-5)[-1] == limit
+
+
+# The same bits, and what is left behind
+
+
+def test_threads_blocks_and_records_change_no_bit():
+    """Threads, parts of the runs, and how often models are recorded leave models and clip norms as they are."""
+    algorithm = learnt(records=simulate.Poisson(0.2))
+    whole = run(algorithm, POOLED, rounds=40, num_runs=7)
+    others = [
+        run(algorithm, POOLED, rounds=40, num_runs=7, num_threads=threads, record_every=every)
+        for threads, every in ((2, 1), (3, 7))
+    ]
+    parts = [run(algorithm, POOLED, rounds=40, num_runs=k, first_run=first) for first, k in ((0, 2), (2, 5))]
+    for other in others:
+        assert np.array_equal(other.models[-1], whole.models[-1])
+        assert np.array_equal(other.clip_norm, whole.clip_norm)
+    assert np.array_equal(np.concatenate([part.clip_norm for part in parts]), whole.clip_norm)
+    assert np.array_equal(np.concatenate([part.last_iterates for part in parts]), whole.last_iterates)
+    assert np.array_equal(run(algorithm, POOLED, rounds=25, num_runs=7).clip_norm, whole.clip_norm[:, :25])
+
+
+class Stop(Exception):
+    """What ends a run after a writing."""
+
+
+@pytest.mark.parametrize("writings", [1, 2, 4])
+def test_goes_on_from_a_checkpoint(writings, tmp_path, monkeypatch):
+    """A run that ends after its n-th writing goes on to the bits of an uninterrupted one, on another number of threads."""
+    algorithm, setting = learnt(records=simulate.Poisson(0.2)), {"rounds": 40, "num_runs": 3, "record_every": 7}
+    whole = run(algorithm, POOLED, **setting)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "MOST_SHARE", 1e9)
+    write, left = checkpoint.Checkpoint.write, [writings]
+
+    def counted(self, recording):
+        write(self, recording)
+        left[0] -= 1
+        if not left[0]:
+            raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.Checkpoint, "write", counted)
+        with pytest.raises(Stop):
+            run(algorithm, POOLED, **setting, checkpoint=tmp_path / "run")
+    for _ in range(2):  # the second time all is read from the file
+        again = run(algorithm, POOLED, **setting, checkpoint=tmp_path / "run", num_threads=2)
+        for name in ("models", "last_iterates", "clip_norm", "recorded", "diverged"):
+            assert np.array_equal(getattr(again, name), getattr(whole, name))
+
+
+def test_clip_norms_of_a_run_that_diverges():
+    """They are NaN from the round on that is not finite; a clip norm that leaves the doubles is such a round."""
+    steep = simulate.Problem("least_squares", [[1e3], [2e3]], [1.0, 2.0])
+    with pytest.warns(RuntimeWarning, match="became non-finite"):
+        wild = run(learnt(learning_rate=1e308, clip_norm=100.0), steep, rounds=9)
+    assert wild.diverged[0] >= 1
+    assert wild.clip_norm.shape == (1, wild.completed)
+    zero = simulate.Problem("linear", [[0.0]] * 4)  # below every clip norm, which falls to 0
+    with pytest.warns(RuntimeWarning, match="1 of 2 runs became non-finite|2 of 2 runs became non-finite"):
+        falls = run(learnt(clip_rate=500.0, count_noise=8.0, noise_multiplier=0.1), zero, rounds=9, num_runs=2)
+    for lost, path in zip(falls.diverged, falls.clip_norm, strict=True):
+        finished = falls.completed if lost == 0 else lost - 1
+        assert np.isfinite(path[:finished]).all()
+        assert np.isnan(path[finished:]).all()
+
+
+def test_parquet_has_the_clip_norm(tmp_path):
+    """Each row has the clip norm after its round."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    result = run(learnt(), POOLED, rounds=7, num_runs=2, record_every=3)
+    result.to_parquet(tmp_path / "rows.parquet", delta=1e-5)
+    rows = pq.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert [row["clip_norm"] for row in rows] == [result.clip_norm[row["run"], row["round"] - 1] for row in rows]
+
+
+def test_sensitivity_knows_the_clip_norm():
+    """From one state, one round on adjacent problems moves the model by at most 2 C/n, at the clip norm of each run and round."""
+    adjacent = POOLED.replace_record(0, [0.0, 0.0, 0.0, 0.0, 1.0], 1)
+    algorithm = learnt(learning_rate=1.0)
+    gap = simulate.sensitivity(algorithm, POOLED, adjacent, rounds=6, seed=7, num_runs=4)
+    norms = simulate.run(algorithm, POOLED, rounds=6, seed=7, num_runs=4).clip_norm.T
+    before = np.vstack([np.full((1, 4), 1.5), norms[:-1]])
+    assert (gap.data <= 2 * before / POOLED.num_records + 1e-12).all()
+    assert (gap.data > 0).any()
+
+
+# Refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"clip_norm": math.inf}, ValueError, "clip_norm must be positive and finite, not inf"),
+        ({"clip_norm": 0.0}, ValueError, "clip_norm must be positive, not 0.0"),
+        ({"noise_std": 1.0}, ValueError, "noise_std must not be given, noise_multiplier decides the noise, not 1.0"),
+        ({"quantile": 0.0}, ValueError, r"quantile must lie in \(0, 1\), not 0.0"),
+        ({"quantile": 1.0}, ValueError, r"quantile must lie in \(0, 1\), not 1.0"),
+        ({"quantile": math.nan}, ValueError, r"quantile must lie in \(0, 1\), not nan"),
+        ({"clip_rate": 0.0}, ValueError, "clip_rate must be positive and finite, not 0.0"),
+        ({"clip_rate": "fast"}, TypeError, "clip_rate must be a real number, not 'fast'"),
+        ({"noise_multiplier": -1.0}, ValueError, "noise_multiplier must be positive and finite, not -1.0"),
+        ({"count_noise": 0.4}, ValueError, r"count_noise must be above half the noise_multiplier \(0\.8\), not 0\.4"),
+        ({"records": 5}, TypeError, "records must be Participation, not 5"),
+    ],
+)
+def test_bad_settings_are_named(changes, error, words):
+    """Each error has the argument, its value and its domain."""
+    with pytest.raises(error, match=words):
+        learnt(**changes)
+
+
+def test_bad_problems_are_named():
+    """Several silos, a batch that is too large, noise beyond the doubles, and too many clip norms to keep."""
+    with pytest.raises(ValueError, match=r"for one silo, not 4; see Problem\.pooled"):
+        run(learnt(), SILOS)
+    with pytest.raises(ValueError, match="records of silo 0 must draw at most 100, the number there is, not 101"):
+        run(learnt(records=simulate.FixedSize(101)), POOLED)
+    for clip_norm in (1e-307, 1e-320):
+        with pytest.raises(ValueError, match="clip_norm must leave the noise among the normal doubles, not"):
+            run(learnt(clip_norm=clip_norm), POOLED)
+    with pytest.raises(ValueError, match=r"clip_norm must leave the noise among the normal doubles, not 1e\+308"):
+        run(learnt(clip_norm=1e308, noise_multiplier=1e4, count_noise=1e4), POOLED)
+    with pytest.raises(ValueError, match=r"num_runs=100000 and rounds=100000 need 74\.5 GiB for the clip norms"):
+        run(learnt(), POOLED, rounds=100_000, num_runs=100_000)
