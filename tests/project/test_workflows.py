@@ -44,12 +44,19 @@ def test_schema_finds_mistakes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_actions_are_pinned(path: Path) -> None:
-    """Each action is named with its version, and a workflow may only read unless a job says otherwise."""
+    """Each action is named by a commit, with its version beside it; a workflow may only read unless a job says otherwise, and ends some time."""
     text = path.read_text(encoding="utf-8")
-    used = re.findall(r"uses: (\S+)", text)
+    used = re.findall(r"uses: (.+)", text)
     assert used
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", action) for action in used)
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action) for action in used)
     assert "\npermissions:\n  contents: read\n" in text
+    assert text.count("runs-on:") == text.count("timeout-minutes:")
+
+
+def test_an_action_has_one_version() -> None:
+    """All workflows use the same commit of an action."""
+    used = {line for path in WORKFLOWS for line in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
+    assert len({line.split("@")[0] for line in used}) == len(used)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
