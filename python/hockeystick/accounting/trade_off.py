@@ -24,7 +24,7 @@ START, ROUNDS, MOST = 17, 30, 400  # points at first, refinements, points at mos
 
 def false_negative_rates(curve: Curve, rates: Array) -> Array:
     """Return f at every probability, rounded down."""
-    table, result = _table(curve, rates), np.zeros(rates.shape)
+    table, result = lines_near(curve, rates), np.zeros(rates.shape)
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
         result[at] = _never_caught(curve) if rate == 0.0 else float(_missed(table, rate).max())
@@ -33,7 +33,7 @@ def false_negative_rates(curve: Curve, rates: Array) -> Array:
 
 def true_positive_rates(curve: Curve, rates: Array) -> Array:
     """Return 1 - f at every probability, rounded up."""
-    table, result = _table(curve, rates), np.ones(rates.shape)
+    table, result = lines_near(curve, rates), np.ones(rates.shape)
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
         if rate < 1.0:
@@ -47,7 +47,7 @@ def _never_caught(curve: Curve) -> float:
     return max(math.nextafter(1.0 - limit, 0.0), 0.0) if limit > 0.0 else 1.0
 
 
-def _table(curve: Curve, rates: Array) -> Array:
+def lines_near(curve: Curve, rates: Array) -> Array:
     """Return epsilons and their deltas, close together where the best lines of the rates are; of shape (points, 2)."""
     deltas = {0.0: curve.delta(0.0)}
     inner = np.unique(rates[(rates > 0.0) & (rates < 1.0)]).tolist()
@@ -83,10 +83,16 @@ def _found(table: Array, rate: float) -> Array:
 
 def _missed(table: Array, rate: float) -> Array:
     """Return for each point one less the smaller of both lines, rounded down."""
+    best: Array = missed_lines(table, rate).max(axis=0)
+    return best
+
+
+def missed_lines(table: Array, rates: float | Array) -> Array:
+    """Return one less both lines of each point, rounded down: shape (2, points), or (2, rates, points) for a column of rates."""
     eps, delta = table.T
     growth = np.exp(eps)
-    steep = (1.0 - delta) - growth * rate - FUNCTIONS * np.maximum(1.0 - delta, growth * rate)
-    flat = (((1.0 - delta) - rate) - FUNCTIONS * np.maximum(1.0 - delta, rate)) / growth
+    steep = (1.0 - delta) - growth * rates - FUNCTIONS * np.maximum(1.0 - delta, growth * rates)
+    flat = (((1.0 - delta) - rates) - FUNCTIONS * np.maximum(1.0 - delta, rates)) / growth
     flat *= np.where(flat > 0.0, 1.0 - FUNCTIONS, 1.0)
-    best: Array = np.maximum(np.maximum(steep, flat), 0.0)
-    return best
+    both: Array = np.maximum(np.stack([steep, flat]), 0.0)
+    return both
