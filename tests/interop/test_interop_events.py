@@ -309,6 +309,32 @@ def test_empty_batches_leak_nothing():
         (("ZCDpEvent", 0.1, -0.1), "replace", "xi must be non-negative"),
         (("DiscreteGaussianDpEvent", -1.0, 1.0, None), "replace", "sigma must be positive"),
         (("DiscreteGaussianDpEvent", 1.0, 1.0, 0), "replace", "dimension must be an integer"),
+        (
+            ("PoissonSampledDpEvent", -0.1, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", 1.1, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", math.nan, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", 0.1, event("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, 1.0)),
+            "replace",
+            "dominating pair",
+        ),
+        (("SampledWithoutReplacementDpEvent", 100, 10, event("ZCDpEvent", 0.1, 0.0)), "replace", "dominating pair"),
+        (
+            ("SampledWithoutReplacementDpEvent", 100, 10, event("PermuteAndFlipDpEvent", 0.1)),
+            "add_or_remove",
+            "must be `ADD_OR_REMOVE_ONE`",
+        ),
         (("RandomizedResponseDpEvent", 0.5, 1), "add_or_remove", "must be `REPLACE_ONE` or `REPLACE_SPECIAL`"),
         (("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 0.5, 1.0), "replace", "mean must lie in"),
         (("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, -1.0), "replace", "shape must lie in"),

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from hockeystick._checks import non_negative_scalar, probability_scalar
 from hockeystick.mechanisms import RenyiDP
 
 ORDERS = (*range(2, 65), 80, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -27,7 +28,8 @@ SMALLEST = 1e-300  # of rho and q; raising either raises the bound
 
 def poisson_sampled(rho: float, sampling_rate: float) -> RenyiDP:
     """Return the bounds of a sample of rate in (0, 1) of a mechanism with rho-zCDP."""
-    rho, q = max(rho, SMALLEST), max(sampling_rate, SMALLEST)
+    rho = max(non_negative_scalar("rho", rho), SMALLEST)
+    q = max(probability_scalar("sampling_rate", sampling_rate), SMALLEST)
     bounds = (_divergence(order, rho, q) for order in ORDERS)
     return RenyiDP(ORDERS, list(itertools.accumulate(bounds, max)))
 
