@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import unittest
 from collections import Counter
+from pathlib import Path
 
 import attr
 import numpy as np
@@ -18,31 +18,18 @@ import hockeystick as hs
 from hockeystick.interop import events
 
 dp = pytest.importorskip("dp_accounting")
-suite = pytest.importorskip("dp_accounting.pld.pld_privacy_accountant_test")
+pytest.importorskip("dp_accounting.pld.pld_privacy_accountant_test")
 
 from dp_accounting import privacy_accountant_test
 from dp_accounting.pld import privacy_loss_distribution as plds
 from dp_accounting.pld.pld_pmf import SparsePLDPmf
 
+import dp_accounting_suites
 from hockeystick.interop import dp_accounting as adapter
 
 RELATIONS = list(dp.NeighboringRelation)
 ADD, REPLACE, SPECIAL = RELATIONS
 GAUSSIAN, LAPLACE = dp.GaussianDpEvent(1.5), dp.LaplaceDpEvent(2.0)
-
-BOUND = "their bound doubles the shift of every truncated sample, ours need not"
-EXACT = "a uniform answer against a certain one of three: delta is 2/3, not 1"
-WORDS = "supported here, or refused in other words"
-DIFFERENT = {
-    "test_composition_errors_for_neighboring_relation0": WORDS,
-    "test_composition_errors_for_neighboring_relation1": WORDS,  # Laplace noise under replacement has twice the shift
-    "test_composition_errors_for_neighboring_relation2": WORDS,
-    "test_composition_errors_for_neighboring_relation3": WORDS,
-    "test_composition_errors_for_neighboring_relation4": WORDS,
-    "test_poisson_subsampling_laplace_not_supported_for_replace_one": WORDS,
-    "test_randomized_response_with_zero_noise_parameter": EXACT,
-    "test_truncated_subsampled_gaussian_basic": BOUND,
-}
 
 
 class TestConformance(privacy_accountant_test.PrivacyAccountantTest):
@@ -52,14 +39,34 @@ class TestConformance(privacy_accountant_test.PrivacyAccountantTest):
         return [adapter.HockeyStickAccountant(relation) for relation in RELATIONS]
 
 
-def test_upstream_suite(monkeypatch):
-    """Of the tests of dp_accounting's own PLD accountant, with ours in its place, those and only those fail that are listed."""
-    monkeypatch.setattr(suite.pld_privacy_accountant, "PLDAccountant", adapter.HockeyStickAccountant)
-    result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromTestCase(suite.PldPrivacyAccountantTest).run(result)
-    failed = {test._testMethodName for test, _ in [*result.failures, *result.errors]}
-    assert result.testsRun >= 60
-    assert failed == set(DIFFERENT)
+@pytest.mark.parametrize("name", ["privacy_accountant_test", "pld_privacy_accountant_test"])
+def test_upstream_suite(name):
+    """Of dp_accounting's tests of accountants, with ours in the place of theirs, those and only those fail that are listed with a proof."""
+    outcome = dp_accounting_suites.SUITES[name]()
+    assert len(outcome.ran) >= 13
+    assert dp_accounting_suites.surprises(outcome) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rdp_privacy_accountant_test", "privacy_loss_distribution_test"])
+def test_upstream_suites_of_other_parts(name):
+    """So it is with the tests of their Renyi accountant, and of their distributions, each of which comes through `from_pld`."""
+    outcome = dp_accounting_suites.SUITES[name]()
+    assert len(outcome.ran) >= 140
+    assert dp_accounting_suites.surprises(outcome) == []
+
+
+def test_surprises_are_told():
+    """A failure that is not listed, and a listed one that passes, are surprises; a listed test that this release lacks is none."""
+    suite = "pld_privacy_accountant_test"
+    listed = sorted(dp_accounting_suites.known(suite))
+    as_listed = dict.fromkeys(listed[1:], "AssertionError")
+    outcome = dp_accounting_suites.Outcome(suite, "1.0", frozenset([*listed[1:], "test_new"]), as_listed)
+    assert dp_accounting_suites.surprises(outcome) == []
+    worse = outcome._replace(failed={**as_listed, "test_new": "ValueError: 1"})
+    assert dp_accounting_suites.surprises(worse) == ["fails, and is not listed: test_new: ValueError: 1"]
+    better = outcome._replace(failed=dict.fromkeys(listed[2:], "AssertionError"))
+    assert dp_accounting_suites.surprises(better) == [f"is listed, and passes: {listed[1]}"]
 
 
 def test_mixtures_hold_the_number_of_upstream():
@@ -119,6 +126,27 @@ def test_randomized_response_is_counted():
     accountant = adapter.HockeyStickAccountant(REPLACE).compose(dp.RandomizedResponseDpEvent(0.5, 2), 100)
     assert accountant.get_epsilon(0.0) == pytest.approx(100 * math.log(3.0), rel=1e-12)
     assert accountant.get_epsilon(1e-6) > 90
+
+
+def test_hundred_laplace_releases_are_tighter_than_their_sum():
+    """At delta = 1e-10 they are far below 100, between the delta of their own distribution a little below and above our epsilon."""
+    found = adapter.HockeyStickAccountant().compose(dp.LaplaceDpEvent(1.0), 100).get_epsilon(1e-10)
+    theirs = plds.from_laplace_mechanism(1.0, value_discretization_interval=1e-2).self_compose(100)
+    assert theirs.get_delta_for_epsilon(found) <= 1.3e-10
+    assert theirs.get_delta_for_epsilon(found - 0.1) >= 1e-10
+    assert found < 82.0
+
+
+def test_the_table_of_replacement_is_what_its_code_prints(capsys):
+    """The page on switching shows the numbers of its own block, rounded up."""
+    page = (Path(__file__).parents[2] / "docs" / "project" / "switching.md").read_text(encoding="utf-8")
+    section = page.split("under REPLACE_ONE\n", 1)[1]
+    exec(compile(section.split("```python\n", 1)[1].split("```", 1)[0], "switching.md", "exec"), {})  # noqa: S102
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    table = [line for line in section.split("```python", 1)[0].splitlines() if line.startswith("| ")]
+    rows = [line.strip("| ").split(" | ")[1:] for line in table[1:]]
+    assert rows == printed
+    assert len(rows) == 4
 
 
 def test_replacement_doubles_the_shift():

@@ -13,23 +13,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-import hockeystick._core as core
-from hockeystick._checks import Array, count_scalar, positive_scalar
-from hockeystick._numeric.rounding import UP
-from hockeystick.accounting import engines
+from hockeystick import risk
+from hockeystick._checks import Grid, count_scalar
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.turns import LOCK
+from hockeystick.interop.dp_accounting_pld import NEED, from_pld, to_pld
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
-from hockeystick.mechanisms import Discrete, DiscretePairs
-
-NEED = 'hockeystick.interop.dp_accounting needs dp_accounting: pip install ".[dp-accounting]" in a clone'
+from hockeystick.interop.gaussian_dp_estimate import largest_mu
 
 try:
     from dp_accounting import NeighboringRelation, PrivacyAccountant
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 except ImportError:  # asked for when first needed
 
     class PrivacyAccountant:  # type: ignore[no-redef]
@@ -38,7 +34,7 @@ except ImportError:  # asked for when first needed
         def __init__(self, *_: Any) -> None:
             raise ImportError(NEED)
 
-    NeighboringRelation = pld_pmf = privacy_loss_distribution = None
+    NeighboringRelation = None
 
 
 __all__ = ["HockeyStickAccountant", "from_pld", "to_pld"]
@@ -48,8 +44,7 @@ _RELATIONS: Mapping[str, Relation] = {
     "REPLACE_ONE": "replace",
     "REPLACE_SPECIAL": "replace_special",
 }
-LARGEST_GRID = 4_000_000  # points
-TAIL = math.exp(-50.0)  # mass that `to_pld` sends to infinity in each step
+FALSE_POSITIVE_RATES = (1e-12, 0.5)  # those of which a Gaussian DP parameter is estimated
 
 
 class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
@@ -133,7 +128,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         float
             Infinity if an event was not private.
         """
-        if NON_PRIVATE in self.accountant.ledger:
+        if self._contains_non_dp_event:
             return math.inf
         return 0.0 if target_delta == 1 else float(self.accountant.epsilon(target_delta))
 
@@ -152,147 +147,64 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         """
         return float(self.accountant.delta(target_epsilon))
 
+    def get_true_positive_rates(self, false_positive_rates: ArrayLike, deltas: ArrayLike | None = None) -> Any:
+        """Return certified upper bounds of the true-positive rate of every membership test.
 
-def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-4) -> Any:
-    """Return an accountant's ledger as a privacy loss distribution of dp_accounting.
+        Parameters
+        ----------
+        false_positive_rates : array_like
+            In [0, 1].
+        deltas : array_like, optional
+            Where dp_accounting asks for epsilon. Not needed: the tangents are chosen near the rates.
 
-    Parameters
-    ----------
-    accountant : Accountant
-        Of hockeystick; the `accountant` of a `HockeyStickAccountant` is one.
-    value_discretization_interval : float
-        Grid step of the privacy loss, positive.
+        Returns
+        -------
+        ndarray or float
+            No test with this false-positive rate has a larger true-positive rate. 1 if an event was not private.
+        """
+        del deltas
+        rates = Grid(None, "raise").probability("false_positive_rates", false_positive_rates)
+        if self._contains_non_dp_event:
+            return np.ones(rates.shape)[()]
+        return risk.true_positive_rate(self.accountant, rates)
 
-    Returns
-    -------
-    dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-        Pessimistic: each step connects the dots of our certified deltas. Composed by dp_accounting, whose transforms
-        are in doubles and not certified.
+    def get_gdp_parameter_estimate(
+        self, false_positive_rates: ArrayLike | None = None, deltas: ArrayLike | None = None
+    ) -> float:
+        """Return mu for which no membership test is better than against mu-GDP, at false-positive rates of a range.
 
-    Raises
-    ------
-    ValueError
-        If the interval is not positive, or needs more than 4 million points for a step.
-    ImportError
-        If dp_accounting is not installed.
+        Parameters
+        ----------
+        false_positive_rates : array_like, optional
+            In (0, 1). The range is from the smallest to the largest of those that are at most 1/2; [1e-12, 1/2] by default.
+        deltas : array_like, optional
+            Where dp_accounting asks for epsilon. Not needed: the tangents are chosen near the range.
 
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> pld = to_pld(hs.Accountant().compose(hs.Laplace(2.0), 4))
-    >>> print(hs.format_upper(pld.get_epsilon_for_delta(0.01), ".2f"))
-    1.86
-    """
-    if pld_pmf is None:
-        raise ImportError(NEED)
-    h = positive_scalar("value_discretization_interval", value_discretization_interval)
-    composition = Composition(accountant.ledger, accountant.adjacency)
-    engines.require_certified(composition)
-    steps = composition.steps(upper=True)
-    symmetric = all(pair.symmetric for pair, _ in steps)
-    total = None
-    for pair, count in steps:
-        directions = (True,) if symmetric else (True, False)
-        step = privacy_loss_distribution.PrivacyLossDistribution(*(_dots(pair, up, h) for up in directions))
-        repeated = step.self_compose(int(count)) if count > 1 else step
-        total = repeated if total is None else total.compose(repeated)
-    return privacy_loss_distribution.identity(h) if total is None else total
+        Returns
+        -------
+        float
+            A certified upper end for the whole range, between the rates that are given too (dp_accounting's estimate holds at the
+            rates alone). Outside the range nothing is said: many mechanisms are mu-GDP for no mu. Infinity if an event was not
+            private, or a loss is infinite with a probability above the smallest rate.
 
+        Raises
+        ------
+        ValueError
+            If no rate is at most 1/2, or one is outside (0, 1).
+        """
+        del deltas
+        asked = FALSE_POSITIVE_RATES if false_positive_rates is None else false_positive_rates
+        domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
+        rates = Grid(None, "raise").within("false_positive_rates", asked, domain).ravel()
+        rates = rates[rates <= 0.5]
+        if rates.size == 0:
+            msg = f"false_positive_rates must have one of at most 0.5, not {false_positive_rates!r}"
+            raise ValueError(msg)
+        if self._contains_non_dp_event:
+            return math.inf
+        return largest_mu(self.accountant, float(rates.min()), float(rates.max()))
 
-def _dots(pair: core.Pair, forward: bool, h: float) -> Any:
-    """Return one direction of one step on the grid."""
-    bottom, top = (-_highest(pair, not forward), _highest(pair, forward))
-    if (top - bottom) / h > LARGEST_GRID:
-        msg = f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
-        raise ValueError(msg)
-    first, last = math.floor(bottom / h), math.ceil(top / h)
-    deltas = [_delta(pair, forward, i * h) for i in range(first, last + 1)]
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(h, first, last, np.minimum.accumulate(deltas))
-
-
-def _highest(pair: core.Pair, forward: bool) -> float:
-    """Return a loss beyond which there is nothing, or next to nothing."""
-    _, most, _, infinite = pair.limits(forward)
-    spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
-    return max(min(most, pair.one_step(forward, True, spared)[1]), 0.0)
-
-
-def _delta(pair: core.Pair, forward: bool, eps: float) -> float:
-    """Return the upper end of delta, at a negative eps by that of the other direction."""
-    if eps >= 0:
-        return float(pair.one_step(forward, False, eps)[1])
-    other = pair.one_step(not forward, False, -eps)[1]
-    return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
-
-
-def from_pld(pld: Any) -> DiscretePairs:
-    """Return a privacy loss distribution of dp_accounting as a mechanism of ours.
-
-    Parameters
-    ----------
-    pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-        A pessimistic one.
-
-    Returns
-    -------
-    DiscretePairs
-        A pair of discrete distributions for each direction, dominating wherever the distribution did. Mass that rounding
-        has lost goes to infinite loss; losses so low that they do not fit a pair are raised.
-
-    Raises
-    ------
-    ValueError
-        If the distribution is optimistic, which bounds nothing from above, or has no mass.
-    TypeError
-        If it is not one of dp_accounting.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> from dp_accounting.pld import privacy_loss_distribution
-    >>> step = from_pld(privacy_loss_distribution.from_laplace_mechanism(2.0))
-    >>> print(f"{hs.Accountant().compose(step, 4).epsilon_bracket(0.01):.2f}")
-    1.86
-    """
-    pmfs = [getattr(pld, name, None) for name in ("_pmf_remove", "_pmf_add")]
-    if None in pmfs:
-        msg = f"pld must be a PrivacyLossDistribution of dp_accounting, not {pld!r}"
-        raise TypeError(msg)
-    return DiscretePairs(*(_pair(pmf.to_dense_pmf()) for pmf in pmfs if pmf is not None))
-
-
-def _pair(pmf: Any) -> Discrete:
-    """Return P and Q on the grid's losses, infinite loss, and outcomes of Q alone."""
-    if not pmf._pessimistic_estimate:
-        msg = "pld must be pessimistic: an optimistic one bounds nothing from above"
-        raise ValueError(msg)
-    p = np.maximum(np.asarray(pmf._probs, dtype=np.float64), 0.0)
-    losses = (pmf._lower_loss + np.arange(p.size)) * pmf._discretization
-    p, losses = _raised(p, losses)
-    infinite = max(float(pmf._infinity_mass), 1.0 - math.fsum(p), 0.0)
-    p = _without_lowest(p, math.fsum([*p, infinite, -1.0]))
-    q = p * np.exp(-losses) * (1.0 - 1e-15)
-    return Discrete([*p, infinite, 0.0], [*q, 0.0, max(1.0 - math.fsum(q), 0.0)])
-
-
-def _without_lowest(p: Array, excess: float) -> Array:
-    """Take what the masses exceed 1 by, through rounding, from the lowest losses: at any epsilon above them delta stays."""
-    if excess <= 0.0:
-        return p
-    total = np.cumsum(p)
-    last = min(int(np.searchsorted(total, excess)), p.size - 1)
-    rest = np.maximum(total[last] - excess, 0.0)
-    return np.concatenate([np.zeros(last), [rest], p[last + 1 :]])
-
-
-def _raised(p: Array, losses: Array) -> tuple[Array, Array]:
-    """Raise the lowest losses to the first at which Q has mass 1 at most, up to rounding; drop points without mass."""
-    q = p * np.exp(-losses)
-    q_from = np.cumsum(q[::-1])[::-1]
-    p_below = np.cumsum(p) - p
-    fits = q_from + p_below * np.exp(-losses) <= 1.0 + 5e-13  # half of what Discrete allows
-    first = int(np.argmax(fits)) if fits.any() else p.size - 1
-    p, losses = p[first:].copy(), losses[first:]
-    p[0] += p_below[first]
-    kept = p > 0
-    return p[kept], losses[kept]
+    @property
+    def _contains_non_dp_event(self) -> bool:
+        """Whether an event was not private: dp_accounting's own accountant has an attribute of this name."""
+        return NON_PRIVATE in self.accountant.ledger

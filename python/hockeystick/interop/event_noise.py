@@ -6,17 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
+from hockeystick._checks import count_scalar, non_negative_scalar, positive_scalar
+from hockeystick._numeric.rounding import UP
 from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
+    DiscreteGaussian,
     DiscreteLaplace,
+    ExponentialMechanism,
     Gaussian,
     MixtureOfGaussians,
+    PermuteAndFlip,
     RandomizedResponse,
+    RenyiDP,
     TruncatedPoissonSampled,
+    ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
 Steps: TypeAlias = list[tuple[Mechanism, int]]
@@ -40,11 +48,45 @@ def discrete_laplace(relation: Relation, noise_parameter: float, sensitivity: in
     return [(NON_PRIVATE if noise_parameter == 0 else DiscreteLaplace(noise_parameter, sensitivity), 1)]
 
 
+def discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dimension: int | None) -> Steps:
+    """Read discrete Gaussian noise: of one integer exactly, of a vector by its Renyi divergences.
+
+    Coordinate j moves by an integer s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne, Kamath and
+    Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
+    """
+    sensitivity = non_negative_scalar("sensitivity", sensitivity)
+    dimension = None if dimension is None else count_scalar("dimension", dimension)
+    if sensitivity == 0.0:
+        return []
+    if sigma == 0:
+        return [(NON_PRIVATE, 1)]
+    if dimension == 1 and sensitivity.is_integer():
+        return [(DiscreteGaussian(sigma, int(sensitivity)), 1)]
+    moved = (2.0 if relation == "replace" else 1.0) * sensitivity / positive_scalar("sigma", sigma)
+    return concentrated(relation, math.nextafter(0.5 * moved * moved * UP, math.inf), 0.0)
+
+
+def concentrated(relation: Relation, rho: float, xi: float) -> Steps:
+    """Read a bound xi + rho a of the Renyi divergences of all orders a."""
+    del relation
+    if math.inf in (rho, xi):
+        return [(NON_PRIVATE, 1)]
+    parts: Steps = [(ZeroConcentratedDP(rho), 1)] if rho != 0 else []
+    if non_negative_scalar("xi", xi) > 0.0:
+        parts.append((RenyiDP([1.0, LARGEST_ORDER], [xi, xi]), 1))  # divergences of a composition add up
+    return parts
+
+
 def mixture(
     relation: Relation, standard_deviation: float, sensitivities: Sequence[float], sampling_probs: Sequence[float]
 ) -> Steps:
     """Read a mixture of Gaussians."""
-    del relation
+    if relation == "replace":
+        msg = (
+            "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: the event says what one record adds to a "
+            "sum, not how two that are exchanged are sampled"
+        )
+        raise ValueError(msg)
     if not any(sensitivities):
         return []
     if standard_deviation == 0:
@@ -63,7 +105,7 @@ def truncated(
     if relation == "replace_special":
         msg = "a special record that is sampled takes a place in the batch: it is not as good as none"
         raise ValueError(msg)
-    if sampling_probability == 0:
+    if sampling_probability == 0 or count_scalar("truncated_batch_size", truncated_batch_size, 0) == 0:
         return []
     if noise_multiplier == 0:
         return [(NON_PRIVATE, 1)]
@@ -85,6 +127,9 @@ def tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequenc
 
 def randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
     """Read randomised response; a special record answers uniformly."""
+    if relation == "add_or_remove":
+        msg = "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL`: a response is replaced, not added or removed"
+        raise ValueError(msg)
     if num_buckets == 1:
         return []
     response = RandomizedResponse(noise_parameter, num_buckets)
@@ -102,6 +147,24 @@ def approximate(relation: Relation, epsilon: float, delta: float) -> Steps:
     return [(NON_PRIVATE if epsilon == math.inf or delta == 1 else ApproximateDP(epsilon, delta), 1)]
 
 
-def pure(relation: Relation, epsilon: float) -> Steps:
-    """Read an epsilon guarantee."""
-    return approximate(relation, epsilon, 0.0)
+def exponential(relation: Relation, epsilon: float) -> Steps:
+    """Read the exponential mechanism, whose losses lie in an interval of length epsilon."""
+    del relation
+    return _choice(ExponentialMechanism, epsilon)
+
+
+def permute_and_flip(relation: Relation, epsilon: float) -> Steps:
+    """Read permute-and-flip, whose curve is that of Laplace noise at distance epsilon."""
+    if relation == "replace":
+        msg = (
+            "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: epsilon is taken for one relation, and as "
+            "dp_accounting's two accountants differ about replacement, the event does not say whether it is doubled there"
+        )
+        raise ValueError(msg)
+    return _choice(PermuteAndFlip, epsilon)
+
+
+def _choice(kind: Callable[[float], Mechanism], epsilon: float) -> Steps:
+    if epsilon == 0:
+        return []
+    return [(NON_PRIVATE if epsilon == math.inf else kind(epsilon), 1)]

@@ -19,14 +19,18 @@ from hockeystick._checks import count_scalar
 from hockeystick._numeric.rounding import DOWN
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.renyi.divergence import require_supported
+from hockeystick.accounting.zcdp import zcdp_rho
 from hockeystick.interop import event_noise
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps
+from hockeystick.interop.sampled_concentrated import poisson_sampled
 from hockeystick.mechanisms import (
     Composed,
     FixedSizeSampled,
     Gaussian,
     Laplace,
     PoissonSampled,
+    PrivateSelection,
+    ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
@@ -164,11 +168,27 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
         return inner
     if NON_PRIVATE in dict(inner):
         return [(NON_PRIVATE, 1)]
+    if any(isinstance(mechanism, ZeroConcentratedDP) for mechanism, _ in inner):
+        return [(poisson_sampled(_rho(relation, inner), sampling_probability), 1)]
     sampled = PoissonSampled(_one(inner), sampling_probability)
     if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
         msg = "a special record is known to be as good as none only in a sum with noise; add-or-remove adjacency asks for that"
         raise ValueError(msg)
     return [(sampled, 1)]
+
+
+def _rho(relation: Relation, steps: Steps) -> float:
+    """Return the rho of Gaussian and zero-concentrated releases of one sample together."""
+    if relation != "add_or_remove":
+        msg = "a sample of what is zero-concentrated has a bound under `ADD_OR_REMOVE_ONE` alone"
+        raise ValueError(msg)
+    if not all(isinstance(mechanism, (Gaussian, ZeroConcentratedDP)) for mechanism, _ in steps):
+        msg = "on one sample, zero-concentrated releases may stand beside Gaussian ones alone"
+        raise ValueError(msg)
+    accountant = Accountant("add_or_remove")
+    for mechanism, count in steps:
+        accountant.compose(mechanism, count)
+    return zcdp_rho(accountant)
 
 
 def _fixed_size(
@@ -178,7 +198,9 @@ def _fixed_size(
         msg = "a batch of fixed size has no pair for a special record, which takes a place in it"
         raise ValueError(msg)
     inner = steps_of(event, "replace")
-    if not inner:
+    if not inner or (
+        count_scalar("sample_size", sample_size, 0) == 0 and count_scalar("source_dataset_size", source_dataset_size)
+    ):
         return []
     if NON_PRIVATE in dict(inner):
         return [(NON_PRIVATE, 1)]
@@ -187,6 +209,17 @@ def _fixed_size(
 
 def _with_replacement(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
     return _fixed_size(relation, source_dataset_size, sample_size, event, replacement=True)
+
+
+def _repeat_and_select(relation: Relation, event: Any, mean: float, shape: float) -> Steps:
+    """Read a search: the best of a random number of runs, Poisson if the shape is infinite."""
+    inner = steps_of(event, relation)
+    if not inner:
+        return []
+    if NON_PRIVATE in dict(inner):
+        return [(NON_PRIVATE, 1)]
+    run, count = inner[0] if len(inner) == 1 else (_one(inner), 1)
+    return [(PrivateSelection(run, count, mean, None if shape == math.inf else shape), 1)]
 
 
 def _one(steps: Steps) -> Mechanism:
@@ -213,8 +246,11 @@ _READERS: dict[str, Reader] = {
     ),
     "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), event_noise.randomized_response),
     "EpsilonDeltaDpEvent": (("epsilon", "delta"), event_noise.approximate),
-    "ExponentialMechanismDpEvent": (("epsilon",), event_noise.pure),
-    "PermuteAndFlipDpEvent": (("epsilon",), event_noise.pure),
+    "ZCDpEvent": (("rho", "xi"), event_noise.concentrated),
+    "DiscreteGaussianDpEvent": (("sigma", "sensitivity", "dimension"), event_noise.discrete_gaussian),
+    "ExponentialMechanismDpEvent": (("epsilon",), event_noise.exponential),
+    "PermuteAndFlipDpEvent": (("epsilon",), event_noise.permute_and_flip),
+    "RepeatAndSelectDpEvent": (("event", "mean", "shape"), _repeat_and_select),
     "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), event_noise.tree),
     "SelfComposedDpEvent": (("event", "count"), _repeated),
     "ComposedDpEvent": (("events",), _composed),

@@ -33,7 +33,7 @@ def divergence(selection: PrivateSelection, order: float, adjacency: Adjacency) 
     """Return the least bound of this order or, as divergences do not fall, of a larger one."""
     beyond = bisect.bisect_left(ORDERS, order)
     least = _least_from(selection, adjacency)[beyond]
-    return least if ORDERS[beyond : beyond + 1] == (order,) else min(least, _bound(selection, order, adjacency))
+    return least if ORDERS[beyond : beyond + 1] == (order,) else min(least, _bound(selection, order, adjacency, order))
 
 
 @renyi.require_bound.register
@@ -49,14 +49,16 @@ def _least_from(selection: PrivateSelection, adjacency: Adjacency) -> list[float
     return [*np.minimum.accumulate(bounds[::-1])[::-1].tolist(), math.inf]
 
 
-def _bound(selection: PrivateSelection, order: float, adjacency: Adjacency) -> float:
+def _bound(selection: PrivateSelection, order: float, adjacency: Adjacency, distance_at: float | None = None) -> float:
     """Return what the theorem has for an order; infinity at 1, of which it says nothing."""
     run = _run(selection.mechanism, selection.count, adjacency, order)
     if order <= 1.0 or run == math.inf:
         return math.inf
     often = math.log(selection.mean) / (order - 1.0)
     if selection.shape is None:
-        close = _delta(selection.mechanism, selection.count, adjacency, -math.log1p(-1.0 / _rounded_up(order)))
+        close = _delta(
+            selection.mechanism, selection.count, adjacency, -math.log1p(-1.0 / (distance_at or _rounded_up(order)))
+        )
         return (run + selection.mean * close + max(often, 0.0)) * MARGIN
     return (run + _second(selection, adjacency) + often) * MARGIN
 

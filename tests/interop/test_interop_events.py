@@ -1,0 +1,346 @@
+"""Events of dp_accounting against enumerated laws and theorems at high precision; the package itself is not needed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import namedtuple
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import hockeystick as hs
+from hockeystick.interop import events, sampled_concentrated
+
+FIELDS = {
+    "GaussianDpEvent": "noise_multiplier",
+    "LaplaceDpEvent": "noise_multiplier",
+    "RandomizedResponseDpEvent": "noise_parameter num_buckets",
+    "EpsilonDeltaDpEvent": "epsilon delta",
+    "ZCDpEvent": "rho xi",
+    "DiscreteGaussianDpEvent": "sigma sensitivity dimension",
+    "ExponentialMechanismDpEvent": "epsilon",
+    "PermuteAndFlipDpEvent": "epsilon",
+    "RepeatAndSelectDpEvent": "event mean shape",
+    "SampledWithoutReplacementDpEvent": "source_dataset_size sample_size event",
+    "TruncatedSubsampledGaussianDpEvent": "dataset_size sampling_probability truncated_batch_size noise_multiplier",
+    "PoissonSampledDpEvent": "sampling_probability event",
+    "SelfComposedDpEvent": "event count",
+    "ComposedDpEvent": "events",
+    "NonPrivateDpEvent": "",
+    "NoOpDpEvent": "",
+}
+
+
+def event(name, *values):
+    """Return what `to_named_tuple` gives of an event."""
+    return namedtuple("Event", f"class_name {FIELDS[name]}")(name, *values)  # noqa: PYI024, fields by name
+
+
+def accountant(*parts, relation="add_or_remove"):
+    """Return our accountant of an event."""
+    return events.accountant_of(event(*parts), relation=relation)
+
+
+def delta_of(p, q, eps):
+    """Return the larger delta of both directions of two laws."""
+    return max(np.maximum(a - np.exp(eps) * b, 0.0).sum() for a, b in ((p, q), (q, p)))
+
+
+# (epsilon, delta) steps
+
+
+@pytest.mark.parametrize("steps", [[(0.0, 0.0)], [(0.0, 0.0)] * 3])
+def test_no_guarantee_is_needed_of_nothing(steps):
+    """(0, 0) is exactly nothing."""
+    spent = events.accountant_of(event("ComposedDpEvent", [event("EpsilonDeltaDpEvent", *step) for step in steps]))
+    assert (spent.delta(0.0), spent.epsilon(0.0), spent.delta(math.inf)) == (0.0, 0.0, 0.0)
+
+
+def test_guarantees_are_exact_at_their_edges():
+    """(1, 0) and (2, 0) are 3 at delta 0, and with deltas 0.1 and 0.2 they are 3 at 1 - 0.9 * 0.8."""
+    pure = [event("EpsilonDeltaDpEvent", epsilon, 0.0) for epsilon in (1.0, 2.0)]
+    once, both = (events.accountant_of(event("ComposedDpEvent", part)) for part in (pure[:1], pure))
+    assert (once.delta(1.0), once.epsilon(0.0)) == (0.0, 1.0)
+    assert (both.delta(3.0), both.epsilon(0.0)) == (0.0, 3.0)
+    loose = [event("EpsilonDeltaDpEvent", 1.0, 0.1), event("EpsilonDeltaDpEvent", 2.0, 0.2)]
+    spent = events.accountant_of(event("ComposedDpEvent", loose))
+    assert (spent.delta(3.0), spent.epsilon(0.28)) == (0.28, 3.0)
+    assert spent.epsilon(0.2799999) == math.inf
+
+
+# selection among candidates
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_choices_leak_no_more_than_their_events(epsilon):
+    """Two choices among random candidates whose scores move by one: no delta is above that of the event's pair."""
+    random = np.random.default_rng(7)
+    at = np.linspace(0.0, 2.0 * epsilon, 7)
+    choices = {"ExponentialMechanismDpEvent": exponential, "PermuteAndFlipDpEvent": permute_and_flip}
+    for name, law in choices.items():
+        bounds = events.accountant_of(event("SelfComposedDpEvent", event(name, epsilon), 2)).delta(at)
+        assert (bounds <= hs.Accountant().compose(hs.ApproximateDP(epsilon, 0.0), 2).delta(at) + 1e-14).all()
+        for _ in range(40):
+            scores = random.normal(0.0, 2.0, random.integers(2, 5))
+            moved = scores + random.choice([-1.0, 1.0, 0.3], scores.size)
+            p, q = law(scores, epsilon), law(moved, epsilon)
+            found = [delta_of(np.outer(p, p), np.outer(q, q), eps) for eps in at]
+            assert (np.array(found) <= bounds + 1e-14).all()
+
+
+def exponential(scores, epsilon):
+    """Return the law of the exponential mechanism, of sensitivity 1."""
+    return np.exp(0.5 * epsilon * scores - logsumexp(0.5 * epsilon * scores))
+
+
+def permute_and_flip(scores, epsilon):
+    """Return the law of permute-and-flip, over all orders."""
+    law = np.zeros(scores.size)
+    accepted = np.exp(0.5 * epsilon * (scores - scores.max()))
+    orders = list(itertools.permutations(range(scores.size)))
+    for order in orders:
+        left = 1.0
+        for candidate in order:
+            law[candidate] += left * accepted[candidate] / len(orders)
+            left *= 1.0 - accepted[candidate]
+    return law
+
+
+# a random number of runs
+
+
+@pytest.mark.parametrize(
+    ("mean", "shape"), [(1.0, 1.0), (5.0, 1.0), (3.0, 0.0), (2.0, 0.5), (4.0, 2.0), (6.0, math.inf), (0.5, math.inf)]
+)
+@pytest.mark.parametrize("noise", [0.3, 0.8])
+def test_the_best_of_several_responses_leaks_no_more(mean, shape, noise):
+    """The best of K responses, by any order of the buckets, has no delta above that of the event; K as it is enumerated."""
+    buckets = 3
+    response = event("RandomizedResponseDpEvent", noise, buckets)
+    spent = accountant("RepeatAndSelectDpEvent", response, mean, shape, relation="replace")
+    generating = generating_function(mean, shape)
+    laws = [np.full(buckets, noise / buckets) + (1.0 - noise) * (np.arange(buckets) == true) for true in range(buckets)]
+    for eps in (0.0, 0.5, 2.0, 4.0):
+        bound = spent.delta(eps)
+        for a, b in itertools.permutations(range(buckets), 2):
+            p, q = (best(law, generating) for law in (laws[a], laws[b]))
+            assert delta_of(p, q, eps) <= bound + 1e-13
+
+
+def generating_function(mean, shape):
+    """Return E x^K of the number of runs."""
+    if mean == 1.0:
+        return lambda x: x
+    if shape == math.inf:
+        return lambda x: math.exp(mean * (x - 1.0))
+
+    def mean_of(gamma):
+        if shape == 0.0:
+            return (1.0 - gamma) / (gamma * -math.log(gamma)) if gamma < 1.0 else 1.0
+        return shape * (1.0 - gamma) / (gamma * (1.0 - gamma**shape)) if gamma < 1.0 else 1.0
+
+    low, high = 1e-9, 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if mean_of(middle) > mean else (low, middle)
+    gamma = min(low, 1.0 - 1e-12)
+    if shape == 0.0:
+        return lambda x: math.log1p(-(1.0 - gamma) * x) / math.log(gamma)
+    return lambda x: ((1.0 - (1.0 - gamma) * x) ** -shape - 1.0) / (gamma**-shape - 1.0)
+
+
+def best(law, generating):
+    """Return the law of the largest of K draws; without a draw something is released that does not depend on the data."""
+    below = np.minimum(np.concatenate([[0.0], np.cumsum(law)]), 1.0)
+    largest = np.diff([generating(x) for x in below])
+    return np.append(largest, generating(0.0))
+
+
+@pytest.mark.parametrize(("sigma", "mean", "order"), [(1000.0, 1e9, 50.0), (1000.0, 1e3, 20.0), (1.0, 1e3, 3.0)])
+def test_searches_have_the_bound_of_the_theorem(sigma, mean, order):
+    """A Poisson number of Gaussian runs: no divergence is below the least of Theorem 6 of Papernot and Steinke over all larger orders."""
+
+    def theorem(a):
+        eps = mpmath.log1p(1 / (a - 1))
+        delta = mpmath.ncdf(0.5 / sigma - eps * sigma) - mpmath.exp(eps) * mpmath.ncdf(-0.5 / sigma - eps * sigma)
+        return float(a / (2 * mpmath.mpf(sigma) ** 2) + mean * delta + mpmath.log(mean) / (a - 1))
+
+    with mpmath.workdps(40):
+        least = min(theorem(mpmath.mpf(order) + x) for x in [0.0, *np.geomspace(1e-3, 1e5, 3000)])
+    found = accountant("RepeatAndSelectDpEvent", event("GaussianDpEvent", sigma), mean, math.inf).rdp(order)
+    assert least * (1 - 1e-5) <= found <= 1.25 * least
+
+
+def test_searches_of_several_releases_are_searches_of_all_of_them():
+    """A run of two kinds of noise is their composition; nothing, and what is not private, stay what they are."""
+    parts = [event("GaussianDpEvent", 4.0), event("LaplaceDpEvent", 8.0)]
+    both = accountant("RepeatAndSelectDpEvent", event("ComposedDpEvent", parts), 3.0, 1.0)
+    run = hs.Composed([(hs.Gaussian(4.0), 1), (hs.Laplace(8.0), 1)])
+    assert dict(both.ledger) == {hs.PrivateSelection(run, 1, 3.0, 1.0): 1}
+    assert not accountant("RepeatAndSelectDpEvent", event("NoOpDpEvent"), 3.0, 1.0).ledger
+    assert accountant("RepeatAndSelectDpEvent", event("NonPrivateDpEvent"), 3.0, 1.0).epsilon(0.5) == math.inf
+
+
+# what is known by its Renyi divergences
+
+
+@pytest.mark.parametrize(("rho", "xi"), [(0.1, 0.0), (0.1, 0.3), (1e-4, 0.02), (0.0, 0.5), (3.0, 1.0)])
+def test_concentrated_events_have_the_best_conversion(rho, xi):
+    """Epsilon is that of the best order of Proposition 12 of Canonne, Kamath and Steinke, rounded up."""
+    with mpmath.workdps(40):
+        bounds = [
+            xi + rho * a + mpmath.log1p(-1 / a) - (mpmath.log(1e-6) + mpmath.log(a)) / (a - 1)
+            for a in (1 + mpmath.mpf(10) ** (k / mpmath.mpf(200)) for k in range(-400, 1000))
+        ]
+        least = float(max(min(bounds), 0))
+    for spent in (accountant("ZCDpEvent", rho, xi), accountant("ZCDpEvent", rho, xi, relation="replace")):
+        assert least * (1 - 1e-4) <= spent.epsilon(1e-6) <= least * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(("rate", "rho"), [(0.01, 0.5), (0.1, 0.03), (0.5, 0.06), (0.9, 1.0), (1e-5, 2.0)])
+def test_samples_of_concentrated_mechanisms_bound_sampled_noise(rate, rho):
+    """Gaussian noise of this rho has, at integer orders, the moments of the bound for removing a record."""
+    step = sampled_concentrated.poisson_sampled(rho, rate)
+    for order, found in zip(step.orders, step.divergences, strict=True):
+        if order > 64:
+            break
+        with mpmath.workdps(60):
+            q, a = mpmath.mpf(rate), int(order)
+            moments = [
+                mpmath.binomial(a, k) * q**k * (1 - q) ** (a - k) * mpmath.exp(k * (k - 1) * mpmath.mpf(rho))
+                for k in range(a + 1)
+            ]
+            exact = mpmath.log(mpmath.fsum(moments)) / (a - 1)
+        assert found >= exact
+        assert found <= order * rho * (1 + 2e-9)
+
+
+def test_samples_of_concentrated_mechanisms_bound_all_pairs():
+    """Random pairs of two or three outcomes, as concentrated as they are: neither direction of their sample exceeds the bound."""
+    random = np.random.default_rng(3)
+    grid = np.concatenate([1 + np.geomspace(1e-6, 1.0, 40), np.arange(2.0, 200.0), np.geomspace(200.0, 1e6, 200)])
+    for _ in range(25):
+        p, q = (
+            law / law.sum()
+            for law in np.exp(random.normal(0, random.choice([0.1, 1.0, 3.0]), (2, random.integers(2, 4))))
+        )
+        rho = 1.000001 * max((divergence(p, q, grid) / grid).max(), (divergence(q, p, grid) / grid).max())
+        rate = float(random.choice([1e-3, 0.01, 0.1, 0.5, 0.9]))
+        mixed = rate * p + (1 - rate) * q
+        step = sampled_concentrated.poisson_sampled(rho, rate)
+        orders = np.array(step.orders)
+        exact = np.maximum(divergence(mixed, q, orders), divergence(q, mixed, orders))
+        assert (exact <= np.array(step.divergences) + 1e-13).all()
+
+
+def divergence(p, q, orders):
+    """Return Renyi divergences."""
+    a = np.asarray(orders)[:, None]
+    return logsumexp(a * np.log(p) + (1 - a) * np.log(q), axis=1) / (a[:, 0] - 1)
+
+
+def test_samples_of_what_is_concentrated_beside_noise():
+    """Releases of one sample add their rho; a Laplace release beside them, xi and replacement are refused."""
+    rho, noise = event("ZCDpEvent", 0.1, 0.0), event("GaussianDpEvent", 4.0)
+    spent = accountant(
+        "PoissonSampledDpEvent", 0.1, event("ComposedDpEvent", [rho, event("SelfComposedDpEvent", noise, 2)])
+    )
+    (step,) = spent.ledger
+    expected = sampled_concentrated.poisson_sampled(0.1 + 2 / 32, 0.1).divergences
+    assert np.array(step.divergences) == pytest.approx(expected, rel=1e-9)
+    for inner, relation, reason in [
+        (event("ComposedDpEvent", [rho, event("LaplaceDpEvent", 4.0)]), "add_or_remove", "beside Gaussian ones alone"),
+        (event("ZCDpEvent", 0.1, 0.1), "add_or_remove", "beside Gaussian ones alone"),
+        (rho, "replace", "under `ADD_OR_REMOVE_ONE` alone"),
+        (rho, "replace_special", "under `ADD_OR_REMOVE_ONE` alone"),
+    ]:
+        with pytest.raises(events.UnsupportedEvent, match=reason):
+            accountant("PoissonSampledDpEvent", 0.1, inner, relation=relation)
+
+
+# discrete Gaussian noise
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace"])
+@pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (2.5, 2.0)])
+def test_discrete_noise_bounds_its_enumeration(relation, sigma, sensitivity):
+    """Noise on one integer is exact; on two, and where the dimension is not said, no delta is above the event's."""
+    twice = 2 if relation == "replace" else 1
+    noise = np.exp(-(np.arange(-60, 61.0) ** 2) / (2 * sigma**2))
+    noise /= noise.sum()
+    one = [delta_of(noise, np.roll(noise, int(twice * sensitivity)), eps) for eps in (0.0, 0.5, 2.0)]
+    spent = accountant("DiscreteGaussianDpEvent", sigma, sensitivity, 1, relation=relation)
+    assert spent.delta([0.0, 0.5, 2.0]) == pytest.approx(one, rel=1e-9)
+    for dimension in (2, None):
+        moved = int(twice * sensitivity)
+        both = [np.outer(a, a) for a in (noise, np.roll(noise, moved))]
+        event_of_both = ("DiscreteGaussianDpEvent", sigma, math.sqrt(2) * sensitivity * (1 + 1e-15), dimension)
+        bound = accountant(*event_of_both, relation=relation)
+        assert all(delta_of(*both, eps) <= bound.delta(eps) for eps in (0.0, 0.5, 2.0))
+
+
+def test_discrete_noise_without_noise_and_without_sensitivity():
+    """Without noise nothing is private, a constant leaks nothing, and a sample of one integer is that of its pair."""
+    assert accountant("DiscreteGaussianDpEvent", 0.0, 1.0, None).epsilon(0.5) == math.inf
+    assert not accountant("DiscreteGaussianDpEvent", 1.0, 0.0, None).ledger
+    assert accountant("DiscreteGaussianDpEvent", 1.0, 1e-200, None).epsilon(1e-6) >= 0.0
+    assert len(accountant("DiscreteGaussianDpEvent", 1.0, 1e-200, None).ledger) == 1
+    sampled = accountant("PoissonSampledDpEvent", 0.1, event("DiscreteGaussianDpEvent", 2.0, 1.0, 1))
+    assert dict(sampled.ledger) == {hs.PoissonSampled(hs.DiscreteGaussian(2.0, 1), 0.1): 1}
+
+
+def test_empty_batches_leak_nothing():
+    """A batch of no record does not depend on the records."""
+    noise = event("GaussianDpEvent", 1.0)
+    assert not accountant("SampledWithoutReplacementDpEvent", 1000, 0, noise, relation="replace").ledger
+    assert not accountant("TruncatedSubsampledGaussianDpEvent", 1000, 0.1, 0, 1.0).ledger
+
+
+@pytest.mark.parametrize(
+    ("parts", "relation", "reason"),
+    [
+        (("PermuteAndFlipDpEvent", 1.0), "replace", "must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`"),
+        (("PermuteAndFlipDpEvent", -1.0), "add_or_remove", r"epsilon must lie in \(0, 600\]"),
+        (("ExponentialMechanismDpEvent", math.nan), "replace", r"epsilon must lie in \(0, 600\]"),
+        (("ZCDpEvent", -0.1, 0.0), "replace", "rho must be non-negative"),
+        (("ZCDpEvent", 0.1, -0.1), "replace", "xi must be non-negative"),
+        (("DiscreteGaussianDpEvent", -1.0, 1.0, None), "replace", "sigma must be positive"),
+        (("DiscreteGaussianDpEvent", 1.0, 1.0, 0), "replace", "dimension must be an integer"),
+        (
+            ("PoissonSampledDpEvent", -0.1, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", 1.1, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", math.nan, event("ZCDpEvent", 0.1, 0.0)),
+            "add_or_remove",
+            r"sampling_rate must lie in \[0, 1\]",
+        ),
+        (
+            ("PoissonSampledDpEvent", 0.1, event("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, 1.0)),
+            "replace",
+            "dominating pair",
+        ),
+        (("SampledWithoutReplacementDpEvent", 100, 10, event("ZCDpEvent", 0.1, 0.0)), "replace", "dominating pair"),
+        (
+            ("SampledWithoutReplacementDpEvent", 100, 10, event("PermuteAndFlipDpEvent", 0.1)),
+            "add_or_remove",
+            "must be `ADD_OR_REMOVE_ONE`",
+        ),
+        (("RandomizedResponseDpEvent", 0.5, 1), "add_or_remove", "must be `REPLACE_ONE` or `REPLACE_SPECIAL`"),
+        (("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 0.5, 1.0), "replace", "mean must lie in"),
+        (("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, -1.0), "replace", "shape must lie in"),
+    ],
+)
+def test_refused_events(parts, relation, reason):
+    """What is refused says why."""
+    with pytest.raises(events.UnsupportedEvent, match=reason):
+        accountant(*parts, relation=relation)
