@@ -25,6 +25,7 @@ Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of
 Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
 
 PLAIN: dict[str, Any] = {
+    "dropout": 0.0,
     "local_steps": 0,
     "clip_batch": False,
     "noise": GAUSSIAN,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar
+from hockeystick._checks import choice, count_scalar, scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import data_sensitivity, fedavg_gdp, model_sensitivity, step_sizes
@@ -58,6 +58,9 @@ class NoisyFedAvg(Algorithm):
         Which records are in a local step's batch, and which clients take part in a round; all by default.
     radius : float
         Of the ball that the averaged model is projected onto.
+    dropout : float
+        Public probability, in [0, 1), that a client that would take part in a round drops out of it, independently of all data. The
+        server averages those that remain, and may show how many; if nobody remains, the model stays.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class NoisyFedAvg(Algorithm):
     clipping: Literal["batch", "record"] = "batch"
     records: Records = ALL
     clients: Participation = ALL
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -80,6 +84,7 @@ class NoisyFedAvg(Algorithm):
         choice("clipping", self.clipping, ("batch", "record"))
         check_records(self.records)
         check_sampler("clients", self.clients)
+        self._set("dropout", scalar("dropout", self.dropout, lambda x: 0 <= x < 1, "lie in [0, 1)"))
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(
@@ -91,6 +96,7 @@ class NoisyFedAvg(Algorithm):
             schedule=SCHEDULES.index(self.schedule),
             clip_batch=self.clipping == "batch",
             server=AVERAGE,
+            dropout=self.dropout,
         )
 
     def _settings(self, problem: Problem, smoothness: float) -> dict[str, Any]:
@@ -145,7 +151,12 @@ class NoisyFedAvg(Algorithm):
     def _each_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing the averaged model of every round."""
         return averaged_models(
-            self.clients, problem.num_silos, self._moves(rounds), self._noise(problem), self._use(problem)
+            self.clients,
+            problem.num_silos,
+            self._moves(rounds),
+            self._noise(problem),
+            self._use(problem),
+            dropout=self.dropout,
         )
 
     def _each_upload(self, problem: Problem, rounds: int) -> Guarantee:
@@ -187,8 +198,8 @@ class NoisyFedAvg(Algorithm):
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         each = self._each_model(problem, rounds)
-        if problem.smoothness is None or self._poisson_batches():
-            return each
+        if problem.smoothness is None or self._poisson_batches() or self.dropout > 0:
+            return each  # the bounds of the last model alone are for rounds whose noise is the same
         smoothness = problem.smoothness
         if not isinstance(self.clients, EveryRound):
             alike = self._sampled_rounds(problem, smoothness)

@@ -25,7 +25,7 @@ class NoisyFedProx(NoisyFedAvg):
 
     Parameters
     ----------
-    learning_rate, local_steps, clip_norm, noise_std, schedule, clipping, records, clients, radius
+    learning_rate, local_steps, clip_norm, noise_std, schedule, clipping, records, clients, radius, dropout
         As in `NoisyFedAvg`.
     prox : float
         alpha, positive. Guarantees need learning_rate <= 1/prox, and prox > smoothness if the states are hidden.

@@ -15,7 +15,11 @@ from hockeystick.simulate.running.rule import MODEL
 def _participants(data, rule, rnd, run, seed, stream, order, out):
     kind, size, rate = rule.client_sampler, rule.client_size, rule.client_rate
     silos = data.offsets.size - 1
-    return samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
+    count = samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
+    if rule.dropout > 0.0:
+        streams.start(stream, seed, streams.DROPOUT, run, rnd, 0, 0)
+        count = samplers.remaining(stream, rule.dropout, count, out)
+    return count
 
 
 @inlined
@@ -36,7 +40,7 @@ def _run(data, rule, state, first, last, run, seed, words, integers, floats, ord
     count = 0
     for rnd in range(first, last):
         losses.copy(state[MODEL], before)
-        if rnd == first or rule.client_sampler != samplers.EVERY:
+        if rnd == first or rule.client_sampler != samplers.EVERY or rule.dropout > 0.0:
             count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
         at = server.point(rule, state, rnd)
         for j in range(total.size):

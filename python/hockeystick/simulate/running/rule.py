@@ -46,6 +46,7 @@ class UpdateRule(NamedTuple):
     client_sampler: int
     client_size: int
     client_rate: float
+    dropout: float  # probability that a client that is drawn drops out
     record_samplers: NDArray[np.int64]  # (silos,)
     record_sizes: NDArray[np.int64]  # (silos,)
     record_rates: NDArray[np.float64]  # (silos,)
