@@ -112,6 +112,7 @@ class Algorithm:
             "client_sampler": kind,
             "client_size": size,
             "client_rate": rate,
+            "client_weights": np.ones(problem.num_silos),
             "record_samplers": np.array([batch[0] for batch in batches]),
             "record_sizes": np.array([batch[1] for batch in batches]),
             "record_rates": np.array([batch[2] for batch in batches]),

@@ -54,6 +54,7 @@ def borrow_rule(rule):
         rule.client_size,
         rule.client_rate,
         rule.dropout,
+        borrow(rule.client_weights),
         borrow(rule.record_samplers),
         borrow(rule.record_sizes),
         borrow(rule.record_rates),

@@ -139,7 +139,14 @@ def _others(num_others: int, rate: float) -> tuple[Array, Array]:
 
 
 def averaged_models(
-    clients: Participation, num_clients: int, moves: Array, noise_std: float, use: float, *, dropout: float = 0.0
+    clients: Participation,
+    num_clients: int,
+    moves: Array,
+    noise_std: float,
+    use: float,
+    *,
+    dropout: float = 0.0,
+    alike: float | None = None,
 ) -> Guarantee:
     """Return the guarantee of releasing the averaged model of every round, a record of one client replaced.
 
@@ -157,6 +164,8 @@ def averaged_models(
         An upper bound of the probability that a record is used in a round in which its client takes part.
     dropout : float
         Probability of each client that would take part to drop out.
+    alike : float, optional
+        If weights differ and all take part: how many clients of equal weight would hide one of them as well as the heaviest is hidden.
 
     Returns
     -------
@@ -169,7 +178,7 @@ def averaged_models(
     else:
         charged, rate = clients._rounds_of_one(num_clients, rounds)
         rate, size = min(rate * use * UP, 1.0), clients._numbers("clients", num_clients)[1]
-    shifts = moves[charged] / (noise_std if counted else noise_std * math.sqrt(size)) * UP
+    shifts = moves[charged] / (noise_std if counted else noise_std * math.sqrt(alike or size)) * UP
     mu = shifts[0] * np.sqrt(np.cumsum((shifts / shifts[0]) ** 2)) * UP * UP
     levels = _levels(shifts, MOST_KINDS if counted else math.inf)
 
