@@ -67,7 +67,7 @@ class NoisyFedAvg(Algorithm):
         Of the ball that the averaged model is projected onto.
     dropout : float
         Public probability, in [0, 1), that a client that would take part in a round drops out of it, independently of all data. The
-        server averages those that remain, and may show how many; if nobody remains, the model stays.
+        server averages those that remain, and may show how many, not who; if nobody remains, the model stays.
     client_weights : {"equal", "records"} or tuple of float
         Of the clients' models in their mean: all the same; as many as a client has records; or a positive number for each client, of which
         only the ratios count. Weights that differ are for rounds in which all take part. They are public, and so are numbers of records.
