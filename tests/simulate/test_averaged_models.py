@@ -8,8 +8,9 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import binom
+
+from small_federations import EPSILONS, cells, largest, mean_of_fixed, mean_of_poisson
 
 pytest.importorskip("numba")
 
@@ -17,52 +18,7 @@ import hockeystick as hs
 from hockeystick import simulate
 from hockeystick.simulate.running.averaged_models import FixedMean, PoissonMean, _others
 
-PLACES = (-1.0, 0.0, 1.0)  # of a client's model around the round's first one, in units of how far it can move
-EPSILONS = (0.0, 0.3, 1.0, 2.5)
 SETTINGS = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
-
-
-def cells(mean, deviation, edges):
-    """Return the masses of a normal law between the edges, and none at the point where the model stays."""
-    return np.append(np.diff(ndtr((edges - mean) / deviation)), 0.0)
-
-
-def mean_of_fixed(others, mine, unused, size, use, noise, edges):  # noqa: PLR0917
-    """Return the law of the noisy mean of `size` clients' models, mine being used by the record with a probability."""
-    everybody, law = len(others) + 1, np.zeros(edges.size)
-    for drawn in itertools.combinations(range(everybody), size):
-        for place, chance in ((mine, use), (unused, 1 - use)):
-            models = [*others, place]
-            mean = sum(models[i] for i in drawn) / size
-            law += chance / math.comb(everybody, size) * cells(mean, noise / math.sqrt(size), edges)
-    return law
-
-
-def mean_of_poisson(others, mine, unused, rate, use, noise, edges):  # noqa: PLR0917
-    """Return the law of the noisy mean over a Poisson sample of clients; its last mass is that of nobody."""
-    everybody, law = len(others) + 1, np.zeros(edges.size)
-    for number in range(everybody + 1):
-        for drawn in itertools.combinations(range(everybody), number):
-            share = rate**number * (1 - rate) ** (everybody - number)
-            if number == 0:
-                law[-1] += share
-                continue
-            for place, chance in ((mine, use), (unused, 1 - use)):
-                models = [*others, place]
-                mean = sum(models[i] for i in drawn) / number
-                law += share * chance * cells(mean, noise / math.sqrt(number), edges)
-    return law
-
-
-def largest(law_of, eps):
-    """Return the largest divergence over all places of the models."""
-    worst = 0.0
-    for others in itertools.combinations_with_replacement(PLACES, 3):
-        for unused in PLACES:
-            laws = [law_of(others, mine, unused) for mine in PLACES]
-            for p, q in itertools.permutations(laws, 2):
-                worst = max(worst, float(np.maximum(p - math.exp(eps) * q, 0.0).sum()))
-    return worst
 
 
 @pytest.mark.parametrize("noise", [0.5, 1.5])

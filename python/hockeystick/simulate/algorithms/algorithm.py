@@ -25,6 +25,7 @@ Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of
 Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
 
 PLAIN: dict[str, Any] = {
+    "dropout": 0.0,
     "local_steps": 0,
     "clip_batch": False,
     "noise": GAUSSIAN,
@@ -114,6 +115,7 @@ class Algorithm:
             "client_sampler": kind,
             "client_size": size,
             "client_rate": rate,
+            "client_weights": np.ones(problem.num_silos),
             "record_samplers": np.array([batch[0] for batch in batches]),
             "record_sizes": np.array([batch[1] for batch in batches]),
             "record_rates": np.array([batch[2] for batch in batches]),

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar
-from hockeystick._numeric.rounding import UP
+from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import data_sensitivity, fedavg_gdp, model_sensitivity, step_sizes
 from hockeystick.federated.arguments import SCHEDULES, Schedule
@@ -22,6 +22,13 @@ from hockeystick.simulate.algorithms.algorithm import (
     check_records,
     check_sampler,
     each_silo,
+)
+from hockeystick.simulate.algorithms.client_weights import (
+    ClientWeights,
+    checked_weights,
+    clients_alike,
+    largest_share,
+    weights_of,
 )
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.averaged_models import averaged_models
@@ -58,6 +65,12 @@ class NoisyFedAvg(Algorithm):
         Which records are in a local step's batch, and which clients take part in a round; all by default.
     radius : float
         Of the ball that the averaged model is projected onto.
+    dropout : float
+        Public probability, in [0, 1), that a client that would take part in a round drops out of it, independently of all data. The
+        server averages those that remain, and may show how many, not who; if nobody remains, the model stays.
+    client_weights : {"equal", "records"} or tuple of float
+        Of the clients' models in their mean: all the same; as many as a client has records; or a positive number for each client, of which
+        only the ratios count. Weights that differ are for rounds in which all take part. They are public, and so are numbers of records.
 
     Examples
     --------
@@ -71,6 +84,8 @@ class NoisyFedAvg(Algorithm):
     clipping: Literal["batch", "record"] = "batch"
     records: Records = ALL
     clients: Participation = ALL
+    dropout: float = 0.0
+    client_weights: ClientWeights = "equal"
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -80,6 +95,14 @@ class NoisyFedAvg(Algorithm):
         choice("clipping", self.clipping, ("batch", "record"))
         check_records(self.records)
         check_sampler("clients", self.clients)
+        self._set("dropout", scalar("dropout", self.dropout, lambda x: 0 <= x < 1, "lie in [0, 1)"))
+        self._set("client_weights", checked_weights(self.client_weights))
+        if self.client_weights != "equal" and not (isinstance(self.clients, EveryRound) and self.dropout == 0):
+            msg = (
+                "client_weights must be 'equal' unless all clients take part in every round, not "
+                f"{self.client_weights!r} with clients={self.clients!r} and dropout={self.dropout}"
+            )
+            raise ValueError(msg)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(
@@ -91,14 +114,25 @@ class NoisyFedAvg(Algorithm):
             schedule=SCHEDULES.index(self.schedule),
             clip_batch=self.clipping == "batch",
             server=AVERAGE,
+            dropout=self.dropout,
+            client_weights=weights_of(self.client_weights, problem),
         )
 
+    def _alike(self, problem: Problem) -> float | None:
+        """Return how many clients of equal weight would hide one of them as well as the heaviest is hidden; None if weights are equal."""
+        return None if self.client_weights == "equal" else clients_alike(weights_of(self.client_weights, problem))
+
     def _settings(self, problem: Problem, smoothness: float) -> dict[str, Any]:
+        clients, clip_norm, noise = problem.num_silos, self.clip_norm, self._noises(problem)[0]
+        alike = self._alike(problem)
+        if alike is not None:  # one client, whose moves and noise are those of the heaviest in the mean
+            share = largest_share(weights_of(self.client_weights, problem))
+            clients, clip_norm, noise = 1, clip_norm * share * UP, noise * share * math.sqrt(alike) * DOWN * DOWN
         return {
             "local_steps": self.local_steps,
-            "num_clients": problem.num_silos,
-            "clip_norm": self.clip_norm,
-            "noise_std": self._noises(problem)[0],
+            "num_clients": clients,
+            "clip_norm": clip_norm,
+            "noise_std": noise,
             "smoothness": smoothness,
             "learning_rate": self.learning_rate,
             "diameter": 2 * self.radius,
@@ -117,17 +151,26 @@ class NoisyFedAvg(Algorithm):
         rounds : int
             At least 1.
         num_clients : int
-            Clients that are averaged, at least 1.
+            Clients that are averaged with equal weights, at least 1; the model of a single one moves by its weight times as much.
 
         Returns
         -------
         ndarray
             Shape (rounds,): 2 clip_norm/num_clients times the sum of the round's step sizes.
         """
+        self._check_equal(num_clients)
         gamma = data_sensitivity(
             self._steps(rounds), num_clients=num_clients, clip_norm=self.clip_norm, prox=self._pull()
         )
         return np.resize(gamma, rounds)
+
+    def _check_equal(self, num_clients: int) -> None:
+        if num_clients != 1 and self.client_weights != "equal":
+            msg = (
+                f"num_clients must be 1 where client_weights={self.client_weights!r}, not {num_clients}: a client moves the "
+                "mean by its weight times data_sensitivity(rounds, 1)"
+            )
+            raise ValueError(msg)
 
     def _steps(self, rounds: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """Return the step sizes of every round; of one, if they are alike."""
@@ -145,7 +188,13 @@ class NoisyFedAvg(Algorithm):
     def _each_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing the averaged model of every round."""
         return averaged_models(
-            self.clients, problem.num_silos, self._moves(rounds), self._noise(problem), self._use(problem)
+            self.clients,
+            problem.num_silos,
+            self._moves(rounds),
+            self._noise(problem),
+            self._use(problem),
+            dropout=self.dropout,
+            alike=self._alike(problem),
         )
 
     def _each_upload(self, problem: Problem, rounds: int) -> Guarantee:
@@ -187,8 +236,8 @@ class NoisyFedAvg(Algorithm):
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         each = self._each_model(problem, rounds)
-        if problem.smoothness is None or self._poisson_batches():
-            return each
+        if problem.smoothness is None or self._poisson_batches() or self.dropout > 0:
+            return each  # the bounds of the last model alone are for rounds whose noise is the same
         smoothness = problem.smoothness
         if not isinstance(self.clients, EveryRound):
             alike = self._sampled_rounds(problem, smoothness)

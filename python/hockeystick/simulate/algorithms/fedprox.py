@@ -25,7 +25,7 @@ class NoisyFedProx(NoisyFedAvg):
 
     Parameters
     ----------
-    learning_rate, local_steps, clip_norm, noise_std, schedule, clipping, records, clients, radius
+    learning_rate, local_steps, clip_norm, noise_std, schedule, clipping, records, clients, radius, dropout, client_weights
         As in `NoisyFedAvg`.
     prox : float
         alpha, positive. Guarantees need learning_rate <= 1/prox, and prox > smoothness if the states are hidden.
@@ -85,7 +85,7 @@ class NoisyFedProx(NoisyFedAvg):
         rounds : int
             At least 1.
         num_clients : int
-            Clients that are averaged, at least 1.
+            Clients that are averaged with equal weights, at least 1; the model of a single one moves by its weight times as much.
 
         Returns
         -------
@@ -93,6 +93,7 @@ class NoisyFedProx(NoisyFedAvg):
             Shape (rounds,): 2 clip_norm/(num_clients prox) (1 - prod_k (1 - eta_k prox)), with the round's step sizes; without
             the bracket if there is a tolerance.
         """
+        self._check_equal(num_clients)
         if self.tolerance > 0:
             return np.full(rounds, 2 * self.clip_norm / (num_clients * self.prox) * UP)
         if self.learning_rate * self.prox > 1:

@@ -15,14 +15,18 @@ from hockeystick.simulate.running.rule import MODEL
 def _participants(data, rule, rnd, run, seed, stream, order, out):
     kind, size, rate = rule.client_sampler, rule.client_size, rule.client_rate
     silos = data.offsets.size - 1
-    return samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
+    count = samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
+    if rule.dropout > 0.0:
+        streams.start(stream, seed, streams.DROPOUT, run, rnd, 0, 0)
+        count = samplers.remaining(stream, rule.dropout, count, out)
+    return count
 
 
 @inlined
-def _divide(total, count, rule, at):
-    """Turn a sum of messages into their mean; without any, gradients are 0 and models stay."""
-    if count > 0:
-        losses.scale(1.0 / count, total)
+def _divide(total, weight, rule, at):
+    """Turn a sum of messages of this weight into their mean; without any, gradients are 0 and models stay."""
+    if weight > 0.0:
+        losses.scale(1.0 / weight, total)
     elif rule.local_steps > 0:
         losses.copy(at, total)
 
@@ -36,15 +40,17 @@ def _run(data, rule, state, first, last, run, seed, words, integers, floats, ord
     count = 0
     for rnd in range(first, last):
         losses.copy(state[MODEL], before)
-        if rnd == first or rule.client_sampler != samplers.EVERY:
+        if rnd == first or rule.client_sampler != samplers.EVERY or rule.dropout > 0.0:
             count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
         at = server.point(rule, state, rnd)
         for j in range(total.size):
             total[j] = 0.0
+        weight = 0.0
         for i in range(count):
             clients.message(data, rule, at, chosen[i], rnd, run, seed, work, work.message)
-            losses.add(1.0, work.message, total)
-        _divide(total, count, rule, at)
+            losses.add(rule.client_weights[chosen[i]], work.message, total)
+            weight += rule.client_weights[chosen[i]]
+        _divide(total, weight, rule, at)
         if not server.update(rule, state, total, rnd, run, seed, work.stream):
             losses.copy(before, state[MODEL])
             return rnd + 1
@@ -107,12 +113,13 @@ def messages(data, rule, at, chosen, start, stop, rnd, run, seed, out):
 
 
 @kernel
-def end(rule, state, at, out, rnd, run, seed):
+def end(rule, state, at, chosen, out, rnd, run, seed):
     """End a round: sum the messages in their order, and update; return whether the model is finite, else the iterate is as before."""
-    total, before = np.zeros(state.shape[1]), state[MODEL].copy()
+    total, before, weight = np.zeros(state.shape[1]), state[MODEL].copy(), 0.0
     for i in range(out.shape[0]):
-        losses.add(1.0, out[i], total)
-    _divide(total, out.shape[0], rule, at)
+        losses.add(rule.client_weights[chosen[i]], out[i], total)
+        weight += rule.client_weights[chosen[i]]
+    _divide(total, weight, rule, at)
     finite = server.update(rule, state, total, rnd, run, seed, np.zeros(streams.WORDS, np.uint64))
     if not finite:
         losses.copy(before, state[MODEL])

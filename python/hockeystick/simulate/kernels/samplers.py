@@ -57,6 +57,17 @@ def _shuffled(stream, first, size, population, order, out):
 
 
 @kernel
+def remaining(stream, dropout, count, chosen):
+    """Keep each of the first `count` with probability 1 - dropout, in their order; return how many are left."""
+    left = 0
+    for i in range(count):
+        if streams.unit(streams.next_word(stream)) > dropout:
+            chosen[left] = chosen[i]
+            left += 1
+    return left
+
+
+@kernel
 def draw(stream, seed, purpose, run, client, index, kind, size, rate, population, order, out):
     """Write who takes part in draw number `index` to `out` and return how many do; `order` is the identity, before and after."""
     stream, order, out = borrow(stream), borrow(order), borrow(out)

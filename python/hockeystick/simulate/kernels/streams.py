@@ -22,7 +22,7 @@ from hockeystick.simulate.kernels.views import borrow
 WORDS = 11  # of a stream
 
 # What a stream is for; the second word of its key.
-CLIENTS, RECORDS, NOISE, STEP_NOISE, PROTOCOL, TREE, STOP = range(7)
+CLIENTS, RECORDS, NOISE, STEP_NOISE, PROTOCOL, TREE, STOP, DROPOUT = range(8)
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _WEYL_0, _WEYL_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)

@@ -53,6 +53,8 @@ def borrow_rule(rule):
         rule.client_sampler,
         rule.client_size,
         rule.client_rate,
+        rule.dropout,
+        borrow(rule.client_weights),
         borrow(rule.record_samplers),
         borrow(rule.record_sizes),
         borrow(rule.record_rates),

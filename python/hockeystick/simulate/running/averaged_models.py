@@ -15,7 +15,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import Array, at_most
 from hockeystick._numeric.binomial import binomial_pmf
-from hockeystick._numeric.rounding import UP
+from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.mechanisms import Gaussian
@@ -82,12 +82,45 @@ class PoissonMean(_UpperBound):
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
-        others, weights = _others(self.num_clients - 1, self.sampling_rate)
         used = min(self.sampling_rate * self.use * UP, 1.0)
-        shifts = self.shift / np.sqrt(others + 1.0) * UP
-        rare = [(NO_SHIFT, 1.0 - used)] if used < 1 else []
-        pairs = [*rare, *zip(shifts.tolist(), (used * weights).tolist(), strict=True)]
-        return core.labelled_gaussian([shift for shift, _ in pairs], [weight for _, weight in pairs])
+        return _among_others(self.shift, used, self.num_clients - 1, self.sampling_rate)
+
+
+@dataclass(frozen=True)
+class RemainingMean(_UpperBound):
+    """Gaussian noise on each model, of which the mean is taken over those clients of a fixed number that do not drop out.
+
+    Parameters
+    ----------
+    shift : float
+        By how many deviations of its own noise one model can move.
+    rate : float
+        Probability that a record would be used if nobody dropped out, in (0, 1].
+    size : int
+        How many clients there are before some drop out, at least 1.
+    dropout : float
+        Probability of each to drop out, in (0, 1).
+    """
+
+    shift: float
+    rate: float
+    size: int
+    dropout: float
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        del adjacency
+        remains = (1.0 - self.dropout) * DOWN  # fewer others hide less
+        base = _among_others(self.shift, min((1.0 - self.dropout) * UP, 1.0), self.size - 1, remains)
+        return core.fixed_size_sampled(base, self.rate) if self.rate < 1 else base
+
+
+def _among_others(shift: float, used: float, num_others: int, rate: float) -> core.Pair:
+    """Return the pair that shows whether a model is used, and how many others of this rate are averaged with it."""
+    others, weights = _others(num_others, rate)
+    shifts = shift / np.sqrt(others + 1.0) * UP
+    rare = [(NO_SHIFT, 1.0 - used)] if used < 1 else []
+    pairs = [*rare, *zip(shifts.tolist(), (used * weights).tolist(), strict=True)]
+    return core.labelled_gaussian([shift for shift, _ in pairs], [weight for _, weight in pairs])
 
 
 def _others(num_others: int, rate: float) -> tuple[Array, Array]:
@@ -105,7 +138,16 @@ def _others(num_others: int, rate: float) -> tuple[Array, Array]:
     return np.asarray(starts, float)[kept], weights[kept]
 
 
-def averaged_models(clients: Participation, num_clients: int, moves: Array, noise_std: float, use: float) -> Guarantee:
+def averaged_models(
+    clients: Participation,
+    num_clients: int,
+    moves: Array,
+    noise_std: float,
+    use: float,
+    *,
+    dropout: float = 0.0,
+    alike: float | None = None,
+) -> Guarantee:
     """Return the guarantee of releasing the averaged model of every round, a record of one client replaced.
 
     Parameters
@@ -120,50 +162,61 @@ def averaged_models(clients: Participation, num_clients: int, moves: Array, nois
         Of the noise that each client adds.
     use : float
         An upper bound of the probability that a record is used in a round in which its client takes part.
+    dropout : float
+        Probability of each client that would take part to drop out.
+    alike : float, optional
+        If weights differ and all take part: how many clients of equal weight would hide one of them as well as the heaviest is hidden.
 
     Returns
     -------
     Guarantee
         Under "replace".
     """
-    rounds = moves.size
+    rounds, counted = moves.size, dropout > 0 or isinstance(clients, Poisson)  # how many are averaged varies
     if isinstance(clients, Poisson):
-        charged, shifts = list(range(rounds)), moves / noise_std
-        rate = clients.sampling_rate * use
+        charged, rate, size = list(range(rounds)), clients.sampling_rate * use, num_clients
     else:
         charged, rate = clients._rounds_of_one(num_clients, rounds)
-        shifts = moves[charged] / (noise_std * math.sqrt(clients._numbers("clients", num_clients)[1]))
-        rate = min(rate * use * UP, 1.0)
-    shifts = shifts * UP
+        rate, size = min(rate * use * UP, 1.0), clients._numbers("clients", num_clients)[1]
+    shifts = moves[charged] / (noise_std if counted else noise_std * math.sqrt(alike or size)) * UP
     mu = shifts[0] * np.sqrt(np.cumsum((shifts / shifts[0]) ** 2)) * UP * UP
-    same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / MOST_KINDS) if isinstance(clients, Poisson) else SAME_STEP
-    levels = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
-    levels = np.minimum(np.maximum(levels, shifts), shifts[0])
+    levels = _levels(shifts, MOST_KINDS if counted else math.inf)
 
     def step(shift: float) -> Mechanism:
         if isinstance(clients, Poisson):
-            return PoissonMean(shift, clients.sampling_rate, use, num_clients)
-        return FixedMean(shift, rate)
+            remain = clients.sampling_rate * (1.0 - dropout) * (DOWN if dropout else 1.0)
+            return PoissonMean(shift, remain, use, num_clients)
+        return RemainingMean(shift, rate, size, dropout) if counted else FixedMean(shift, rate)
 
     def epsilon(t: int, delta: float) -> float:
         at_most("rounds", t, "those planned", rounds)
         uses = int(np.searchsorted(charged, t))  # the charged rounds before the first that is not over
         certain = float(gdp_epsilon(mu[uses - 1], delta))
-        if rate == 1:
+        if rate == 1 and dropout == 0:
             return certain
         sampled = Accountant("replace")
         for shift, count in Counter(levels[:uses].tolist()).items():
             sampled = sampled.compose(step(shift), count)
         return min(certain, float(sampled.epsilon(delta)))
 
-    return Guarantee("replace", "the averaged model of every round", _source(clients, rate), epsilon)
+    return Guarantee("replace", "the averaged model of every round", _source(clients, rate, dropout), epsilon)
 
 
-def _source(clients: Participation, rate: float) -> str:
+def _levels(shifts: Array, most_kinds: float) -> Array:
+    """Return shifts that fall, each raised by at most 1 % to one of a few levels, or by more where there would be too many."""
+    same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / most_kinds)
+    levels = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
+    return np.minimum(np.maximum(levels, shifts), shifts[0])
+
+
+def _source(clients: Participation, rate: float, dropout: float) -> str:
     if isinstance(clients, Poisson):
         return (
             "Accountant; Gaussian noise on a mean over those drawn, how many and whether a record is used being shown"
         )
+    if dropout > 0:
+        drawn = f"a record would be used with probability {rate:.3g}"
+        return f"Accountant; Gaussian noise on a mean over those that do not drop out, how many being shown; {drawn}"
     if rate == 1:
         return "gdp_epsilon; composition of the rounds in which one client takes part"
     return f"Accountant; fixed-size samples of Gaussian noise, in which a record is used with probability {rate:.3g}"

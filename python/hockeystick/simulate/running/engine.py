@@ -66,7 +66,7 @@ class Engine:
             ]
             for future in futures:
                 future.result()
-            if not loops.end(self.rule, state, at, out[:count], rnd, run, seed):
+            if not loops.end(self.rule, state, at, chosen, out[:count], rnd, run, seed):
                 self.failed[0] = rnd + 1
                 return
 

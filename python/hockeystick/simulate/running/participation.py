@@ -73,7 +73,7 @@ class Participation:
         Returns
         -------
         list of ndarray
-            Indices in [0, population), one array a round: those of the clients in a run with this seed.
+            Indices in [0, population), one array a round: those of the clients in a run with this seed, before any drop out.
 
         Raises
         ------

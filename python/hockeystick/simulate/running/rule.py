@@ -48,6 +48,8 @@ class UpdateRule(NamedTuple):
     client_sampler: int
     client_size: int
     client_rate: float
+    dropout: float  # probability that a client that is drawn drops out
+    client_weights: NDArray[np.float64]  # (silos,), of the messages in their mean
     record_samplers: NDArray[np.int64]  # (silos,)
     record_sizes: NDArray[np.int64]  # (silos,)
     record_rates: NDArray[np.float64]  # (silos,)
