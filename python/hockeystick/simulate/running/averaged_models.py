@@ -205,8 +205,8 @@ def averaged_models(
 def _levels(shifts: Array, most_kinds: float) -> Array:
     """Return shifts that fall, each raised by at most 1 % to one of a few levels, or by more where there would be too many."""
     same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / most_kinds)
-    levels = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
-    return np.minimum(np.maximum(levels, shifts), shifts[0])
+    levels: Array = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
+    return np.clip(levels, shifts, shifts[0])
 
 
 def _source(clients: Participation, rate: float, dropout: float) -> str:
