@@ -28,6 +28,13 @@
 #error "certified bounds rely on IEEE 754 rounding, infinities and NaN; compile this file without these flags"
 #endif
 
+// The C library's functions of long double take the type that it was built with. Under
+// -mlong-double-64 they are given another one, and return anything: a bracket of epsilon was [0, 0]
+// where the truth is 8.
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__)) && __LDBL_MANT_DIG__ != 64
+#error "hockeystick is unsound where long double is not that of the C library: compile without -mlong-double-64 or -128"
+#endif
+
 // Clang (14 and 16 were tried) announces -funsafe-math-optimizations by no macro. Then the code
 // that follows is at least not reassociated, which is what deletes compensations; CMakeLists.txt
 // looks for the flag itself.
