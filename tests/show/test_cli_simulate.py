@@ -74,19 +74,14 @@ def test_what_is_released_is_a_setting(plan: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(("option", "hint"), [([], ""), (["--checkpoint", "run"], "; resume with the same command")])
 def test_ctrl_c_before_the_first_round(
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    option: list[str],
-    hint: str,
+    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: list[str], hint: str
 ) -> None:
     """Ctrl-C while the loops are compiled says whether the same command goes on."""
 
     def pressed(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(plan.parent)
     monkeypatch.setattr(simulate, "run", pressed)
     assert main(["simulate", str(plan), *option]) == 130
     assert capsys.readouterr().err == f"\nhockeystick simulate: interrupted{hint}\n"
