@@ -100,6 +100,29 @@ def test_a_complete_run_is_read(tmp_path, monkeypatch):
     assert equal(run(FEDAVG, checkpoint=tmp_path / "run"), first)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_the_mode_of_the_file_is_kept(tmp_path, monkeypatch, mode):
+    """What is replaced is as private as it was made, also while it is being written; a new file has the mode of any other."""
+    file = tmp_path / "run"
+    run(FEDAVG, checkpoint=file)
+    (tmp_path / "other").touch()
+    assert file.stat().st_mode == (tmp_path / "other").stat().st_mode
+    file.chmod(mode)
+    seen = []
+    write = checkpoint.write_whole
+
+    def looked_at(path, partial, content):
+        return write(path, partial, lambda out: (seen.append(partial.stat().st_mode), content(out)))
+
+    monkeypatch.setattr(checkpoint, "write_whole", looked_at)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    given = checkpoint.Checkpoint(file, {})
+    given.write(type("Recorded", (), {"arrays": lambda _: {}})())
+    assert file.stat().st_mode & 0o777 == mode
+    assert [found & 0o777 for found in seen] == [mode]
+
+
 def test_a_diverged_run_is_read(tmp_path):
     """Where all runs have diverged, the file says so, and the warning comes again."""
     wild = simulate.NoisyMinibatchSGD(learning_rate=1e200, clip_norm=float("inf"), records=simulate.EveryRound())

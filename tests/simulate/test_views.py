@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick import simulate
 from hockeystick.simulate.running.budget import affordable_rounds
 from hockeystick.simulate.running.guarantee import Guarantee
-from hockeystick.simulate.running.views import FROM, VIEWS
+from hockeystick.simulate.running.views import FROM, VIEWS, smallest_of
 
 FEATURES = [[0.6 * math.cos(k), 0.6 * math.sin(k)] for k in range(24)]
 SILOS = simulate.Problem("logistic", FEATURES, [k % 2 for k in range(24)], sizes=[6] * 4, feature_bound=1.0)
@@ -55,6 +55,20 @@ def test_the_smallest_counts_and_all_are_shown():
     assert list(bounds.values()) == sorted(bounds.values())
     assert guarantee.epsilon(40, 1e-5) == min(bounds.values())
     assert any(name.startswith("federated.fedavg_gdp") for name in bounds)
+
+
+def test_bounds_of_one_function_are_all_shown():
+    """Two bounds by one function have two names, of what they cover; of two that cover the same the smaller is shown."""
+
+    def bound(released, value):
+        return Guarantee("replace", released, "one function", lambda _t, _delta: value)
+
+    both = smallest_of("one", [bound("all models", 3.0), bound("the last model", 2.0), bound("the last model", 2.5)])
+    assert both.bounds(4, 1e-5) == {
+        "one function, which covers the last model": 2.0,
+        "one function, which covers all models": 3.0,
+    }
+    assert min(both.bounds(4, 1e-5).values()) == both.epsilon(4, 1e-5)
 
 
 def test_messages_of_fedavg():
