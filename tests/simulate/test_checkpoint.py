@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 import signal
@@ -176,6 +177,28 @@ def test_a_loss_of_ones_own_is_known_by_its_values(tmp_path):
     assert equal(run(SGD, made(1.0), checkpoint=file), first)
     with pytest.raises(ValueError, match="is of another run: its problem is"):
         run(SGD, made(1.1), checkpoint=file)
+
+
+def test_losses_that_agree_where_they_are_tried_are_two(tmp_path):
+    """A loss that is another one far from where it is tried, by a number from around it or by its code, is another run."""
+
+    def made(slope, *, mirrored=False):
+        def far(score, label):
+            return slope * abs(score - label) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
+
+        def far_mirrored(score, label):
+            return slope * abs(label - score) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
+
+        loss = simulate.Loss.of_score(far_mirrored if mirrored else far, lambda score, label: score - label)
+        return simulate.Problem(loss, SILOS.data.features, SILOS.data.labels, SILOS.sizes)
+
+    file = tmp_path / "run"
+    first = run(SGD, made(1.0), checkpoint=file)
+    assert equal(run(SGD, made(1.0), checkpoint=file), first)
+    assert equal(run(SGD, pickle.loads(pickle.dumps(made(1.0))), checkpoint=file), first)
+    for other in (made(2.0), made(1.0, mirrored=True)):
+        with pytest.raises(ValueError, match="is of another run: its problem is"):
+            run(SGD, other, checkpoint=file)
 
 
 @pytest.fixture(scope="module")
