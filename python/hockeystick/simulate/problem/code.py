@@ -24,8 +24,9 @@ def told(thing: Any, within: tuple[int, ...] = ()) -> str:  # noqa: PLR0911 - on
         return f"{sorted(thing.targetoptions.items())!r} {told(thing.py_func, within)}"
     if inspect.isfunction(thing):
         around = inspect.getclosurevars(thing)
-        taken = sorted((around.globals | dict(around.nonlocals)).items())
-        return f"{told(thing.__code__, within)} {[(name, told(value, within)) for name, value in taken]}"
+        taken = sorted({**around.globals, **around.nonlocals}.items())
+        given = told(thing.__defaults__, within)
+        return f"{told(thing.__code__, within)} {given} {[(name, told(value, within)) for name, value in taken]}"
     if isinstance(thing, CodeType):
         constants = [told(constant, within) for constant in thing.co_consts]
         return f"{thing.co_code.hex()} {thing.co_names} {thing.co_varnames} {constants}"
