@@ -78,6 +78,10 @@ from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
     from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, utility
+    from hockeystick import interop as interop
+    from hockeystick import plot as plot
+    from hockeystick import simulate as simulate
+    from hockeystick import sweep as sweep
 
 __all__ = [
     "Accountant",
@@ -194,10 +198,12 @@ _SUBMODULES = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"hockeystick.{name}")
-    raise AttributeError(peers_words.unknown_name("module 'hockeystick'", name, __dir__()))
+if not TYPE_CHECKING:  # a type checker would take every name for one that there is
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return importlib.import_module(f"hockeystick.{name}")
+        raise AttributeError(peers_words.unknown_name("module 'hockeystick'", name, __dir__()))
 
 
 def __dir__() -> list[str]:

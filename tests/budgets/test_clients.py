@@ -294,3 +294,14 @@ def test_reports_of_fewer_users_are_not_mixed_as_well(given):
         with pytest.raises(ValueError, match="must be at least the 1000 whose reports"):
             ledgers.charge(1, hs.Shuffled(1.0, 1000), **given)
         ledgers.charge(1, hs.Shuffled(1.0, 1000), participants=range(1000))
+
+
+def test_repr_shows_budget_and_clients():
+    """What each client may spend, and how many there are, also after the file is closed."""
+    with hs.ClientLedgers(":memory:", epsilon=2.0, delta=1e-6) as ledgers:
+        ledgers.enrol(range(5))
+        told = "<ClientLedgers: epsilon 2.0, delta 1e-06 (add_or_remove) for each of 5 clients>"
+        assert repr(ledgers) == told
+    assert repr(ledgers) == told
+    with hs.ClientLedgers(":memory:", budget=hs.GaussianFilter(mu=0.5)) as ledgers:
+        assert repr(ledgers) == f"<ClientLedgers: {hs.GaussianFilter(mu=0.5)!r} for each of 0 clients>"

@@ -103,3 +103,33 @@ def test_short_texts_are_bounds():
     assert Decimal(repr(best).split("at most ")[1].split(",")[0]) >= Decimal(best.delta)
     assert tuple(best) == (best.delta, best.method, best.bounds)
     assert "shape (2,)" in repr(last_iterate.best(np.array([1.0, 2.0]), index=20, **LAST))
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "meant"),
+    [
+        ("", "sigma", "dpsgd_noise_multiplier"),
+        ("", "rdp", "Accountant.rdp"),
+        ("", "Acountant", "Accountant"),
+        (".simulate", "NoisyFedAVG", "NoisyFedAvg"),
+        (".simulate", "nosiy_fed_avg", "NoisyFedAvg"),
+        (".federated", "fedavg_epsilom", "fedavg_epsilon"),
+        (".sweep", "runn", "run"),
+        (".audit", "cannary", None),
+        (".utility", "plann", "plan"),
+    ],
+)
+def test_a_missing_name_says_what_was_meant(module, wrong, meant):
+    """The package and its rooms name the one that was probably meant, and none where nothing is near."""
+    import importlib  # noqa: PLC0415
+
+    found = importlib.import_module(f"hockeystick{module}")
+    with pytest.raises(AttributeError) as refused:
+        getattr(found, wrong)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    if meant:
+        assert str(refused.value) == f"module 'hockeystick{module}' has no attribute {wrong!r}{hint}"
+        owner, _, method = meant.partition(".")
+        assert hasattr(getattr(found, owner), method or "__doc__")
+    else:
+        assert str(refused.value).startswith(f"module 'hockeystick{module}' has no attribute {wrong!r}")

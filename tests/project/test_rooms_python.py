@@ -57,7 +57,6 @@ LONG_FUNCTIONS = {
     "isrl/rounds.py erm_rounds": 42,
     "last_iterate/chain.py chain_delta": 48,
     "published/distortion/algorithm.py run_near_optimal_utility_fl": 43,
-    "simulate/running/run.py run": 51,
 }
 
 

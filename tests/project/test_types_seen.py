@@ -59,3 +59,11 @@ def test_numbers_give_floats_and_arrays_arrays(tmp_path):
 def test_a_float_is_no_text(tmp_path):
     """Each of the three lines is refused."""
     assert checked(tmp_path, WRONG).count("Incompatible types in assignment") == 3
+
+
+def test_names_that_are_not_there_are_seen(tmp_path):
+    """A misspelt name is an error for a type checker, in the package and in its rooms; those that are loaded late are known."""
+    right = "hs.simulate.run, hs.sweep.run, hs.plot.training, hs.audit, hs.utility.plan, hs.federated.best"
+    told = checked(tmp_path, f"import hockeystick as hs\n\nhs.nope\nhs.simulate.nope\nhs.federated.nope\n({right})\n")
+    assert told.count('has no attribute "nope"') == 3, told
+    assert "Found 3 errors" in told

@@ -57,6 +57,36 @@ def by_hand(seed: int) -> simulate.Result:
     return simulate.run(algorithm, problem, rounds=40, seed=seed, num_runs=4, record_every=2)
 
 
+def test_what_is_released_is_a_setting(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The certified line is that of the view which the plan names; a word that is none is refused."""
+    plan.write_text(f'{PLAN}released = "messages"\n')
+    assert main(["simulate", str(plan)]) == 0
+    told = capsys.readouterr().out
+    guarantee = by_hand(3).guarantee(released="messages")
+    epsilon = re.search(r"epsilon <= (\S+) at delta = 1e-05", told)
+    assert epsilon is not None
+    assert 0 <= float(epsilon[1]) - guarantee.epsilon(40, 1e-5) < 1e-2
+    assert f"covers {guarantee.released}; adjacency replace" in told
+    plan.write_text(f'{PLAN}released = "all"\n')
+    assert main(["simulate", str(plan)]) == 2
+    assert "fixed: released must be one of 'messages', " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "hint"), [([], ""), (["--checkpoint", "run"], "; resume with the same command")])
+def test_ctrl_c_before_the_first_round(
+    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: list[str], hint: str
+) -> None:
+    """Ctrl-C while the loops are compiled says whether the same command goes on."""
+
+    def pressed(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(plan.parent)
+    monkeypatch.setattr(simulate, "run", pressed)
+    assert main(["simulate", str(plan), *option]) == 130
+    assert capsys.readouterr().err == f"\nhockeystick simulate: interrupted{hint}\n"
+
+
 @pytest.mark.parametrize("seed", [3, 8])
 def test_one_training(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     """Loss, accuracy and certified epsilon, with what it covers, and every recorded round in a file."""
@@ -100,7 +130,7 @@ def test_no_guarantee(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
         (
             "noise_std = 0.2",
             "noise_sdt = 0.2",
-            "fixed.noise_sdt is no setting of a training; they are delta, algorithm",
+            "fixed.noise_sdt is no setting of a training; they are delta, released, algorithm",
         ),
         ("noise_std = 0.2", "prox = 0.2", "fixed.prox must be left out: neither NoisyFedAvg nor these data have it"),
         ("num_runs = 4", "num_runs = 1000000000000", "fixed: num_runs must be small enough for 4 GiB"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -109,6 +110,27 @@ def test_panels(tmp_path: Path) -> None:
     run(FEDERATION, tmp_path / "out")
     (picture,) = plot_sweep(tmp_path / "out")
     check_picture(picture)
+
+
+def test_words_below_a_panel_do_not_meet(tmp_path: Path) -> None:
+    """Where several arguments move together, the long words at neighbouring ticks are turned so far that they miss each other."""
+    moving = {
+        "local_steps": [5, 100, 500, 2000, 10000],
+        "num_clients": [1000, 50, 1000, 50, 1000],
+        "rounds": [100000, 100000, 1000, 5000, 50],
+    }
+    fixed = {name: value for name, value in FEDERATION["fixed"].items() if name not in moving}
+    plan = {**FEDERATION, "fixed": fixed | {"schedule": "constant"}, "axes": {"noise_std": [0.1, 1.0]}, "zip": [moving]}
+    run(plan, tmp_path / "out")
+    view = choose(parse(plan), "local_steps", "noise_std", {})
+    (figure,) = figures_of(view, tmp_path / "out", ["mu"], None).values()
+    figure.draw_without_rendering()
+    labels = figure.axes[0].get_xticklabels()
+    assert labels[1].get_text() == "100/50/100000"
+    places = [label.get_transform().transform(label.get_position())[0] for label in labels]
+    turned = math.sin(math.radians(labels[0].get_rotation()))
+    height = labels[0].get_fontsize() / 72 * figure.dpi
+    assert min(np.diff(places)) * turned > height
 
 
 def test_too_many_panels() -> None:

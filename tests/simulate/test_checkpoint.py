@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 import signal
@@ -100,6 +101,29 @@ def test_a_complete_run_is_read(tmp_path, monkeypatch):
     assert equal(run(FEDAVG, checkpoint=tmp_path / "run"), first)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_the_mode_of_the_file_is_kept(tmp_path, monkeypatch, mode):
+    """What is replaced is as private as it was made, also while it is being written; a new file has the mode of any other."""
+    file = tmp_path / "run"
+    run(FEDAVG, checkpoint=file)
+    (tmp_path / "other").touch()
+    assert file.stat().st_mode == (tmp_path / "other").stat().st_mode
+    file.chmod(mode)
+    seen = []
+    write = checkpoint.write_whole
+
+    def looked_at(path, partial, content):
+        return write(path, partial, lambda out: (seen.append(partial.stat().st_mode), content(out)))
+
+    monkeypatch.setattr(checkpoint, "write_whole", looked_at)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    given = checkpoint.Checkpoint(file, {})
+    given.write(type("Recorded", (), {"arrays": lambda _: {}})())
+    assert file.stat().st_mode & 0o777 == mode
+    assert [found & 0o777 for found in seen] == [mode]
+
+
 def test_a_diverged_run_is_read(tmp_path):
     """Where all runs have diverged, the file says so, and the warning comes again."""
     wild = simulate.NoisyMinibatchSGD(learning_rate=1e200, clip_norm=float("inf"), records=simulate.EveryRound())
@@ -153,6 +177,28 @@ def test_a_loss_of_ones_own_is_known_by_its_values(tmp_path):
     assert equal(run(SGD, made(1.0), checkpoint=file), first)
     with pytest.raises(ValueError, match="is of another run: its problem is"):
         run(SGD, made(1.1), checkpoint=file)
+
+
+def test_losses_that_agree_where_they_are_tried_are_two(tmp_path):
+    """A loss that is another one far from where it is tried, by a number from around it or by its code, is another run."""
+
+    def made(slope, *, mirrored=False):
+        def far(score, label):
+            return slope * abs(score - label) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
+
+        def far_mirrored(score, label):
+            return slope * abs(label - score) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
+
+        loss = simulate.Loss.of_score(far_mirrored if mirrored else far, lambda score, label: score - label)
+        return simulate.Problem(loss, SILOS.data.features, SILOS.data.labels, SILOS.sizes)
+
+    file = tmp_path / "run"
+    first = run(SGD, made(1.0), checkpoint=file)
+    assert equal(run(SGD, made(1.0), checkpoint=file), first)
+    assert equal(run(SGD, pickle.loads(pickle.dumps(made(1.0))), checkpoint=file), first)
+    for other in (made(2.0), made(1.0, mirrored=True)):
+        with pytest.raises(ValueError, match="is of another run: its problem is"):
+            run(SGD, other, checkpoint=file)
 
 
 @pytest.fixture(scope="module")

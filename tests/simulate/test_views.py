@@ -9,7 +9,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import simulate
-from hockeystick.simulate.running.views import FROM, VIEWS
+from hockeystick.simulate.running.budget import affordable_rounds
+from hockeystick.simulate.running.guarantee import Guarantee
+from hockeystick.simulate.running.views import FROM, VIEWS, smallest_of
 
 FEATURES = [[0.6 * math.cos(k), 0.6 * math.sin(k)] for k in range(24)]
 SILOS = simulate.Problem("logistic", FEATURES, [k % 2 for k in range(24)], sizes=[6] * 4, feature_bound=1.0)
@@ -55,6 +57,20 @@ def test_the_smallest_counts_and_all_are_shown():
     assert any(name.startswith("federated.fedavg_gdp") for name in bounds)
 
 
+def test_bounds_of_one_function_are_all_shown():
+    """Two bounds by one function have two names, of what they cover; of two that cover the same the smaller is shown."""
+
+    def bound(released, value):
+        return Guarantee("replace", released, "one function", lambda _t, _delta: value)
+
+    both = smallest_of("one", [bound("all models", 3.0), bound("the last model", 2.0), bound("the last model", 2.5)])
+    assert both.bounds(4, 1e-5) == {
+        "one function, which covers the last model": 2.0,
+        "one function, which covers all models": 3.0,
+    }
+    assert min(both.bounds(4, 1e-5).values()) == both.epsilon(4, 1e-5)
+
+
 def test_messages_of_fedavg():
     """A client's own messages: one Gaussian mechanism a round, of shift 2 V K eta over the noise, for the record replaced."""
     shift = 2 * 0.5 * 3 * 0.1 / 0.4
@@ -98,3 +114,65 @@ def test_results_take_the_view():
     for view in ("messages", "every_model", "last_model"):
         expected = [FEDAVG.guarantee(SILOS, rounds=3, released=view).epsilon(t, 1e-5) for t in (1, 2, 3)]
         assert result.epsilon(1e-5, released=view).tolist() == expected
+
+
+def messages_in(budget: float) -> int:
+    """Return the number of rounds whose messages keep a budget: the last t with a shift of 2 V K eta sqrt(t) over the noise."""
+    shift = 2 * 0.5 * 3 * 0.1 / 0.4
+    return max(t for t in range(1, 200) if hs.gdp_epsilon(shift * math.sqrt(t), 1e-5) <= budget)
+
+
+@pytest.mark.parametrize("view", [None, "messages", "every_model", "last_model"])
+def test_a_budget_is_that_of_what_is_released(view):
+    """A run stops before the first round that would exceed its budget, and its epsilon is that of the view which the run was given."""
+    pytest.importorskip("numba")
+    result = simulate.run(FEDAVG, SILOS, rounds=200, seed=1, budget=(9.0, 1e-5), released=view)
+    assert (result.stopped, result.released) == ("budget", view)
+    spent = [
+        FEDAVG.guarantee(SILOS, rounds=t, released=view).epsilon(t, 1e-5)
+        for t in (result.completed, result.completed + 1)
+    ]
+    assert spent[0] <= 9.0 < spent[1]
+    assert result.epsilon(1e-5).tolist() == [spent[0]]
+    assert result.guarantee().released == FEDAVG.guarantee(SILOS, rounds=200, released=view).released
+    if view == "messages":
+        assert result.completed == messages_in(9.0)
+    else:
+        assert result.completed > messages_in(9.0)
+
+
+def test_the_view_of_a_run_is_that_of_its_questions():
+    """Without a budget, too, a result tells epsilon for what the run was said to release; a question may name another view."""
+    pytest.importorskip("numba")
+    result = simulate.run(FEDAVG, SILOS, rounds=3, seed=1, released="messages")
+    plain = simulate.run(FEDAVG, SILOS, rounds=3, seed=1)
+    assert (result.models == plain.models).all()
+    assert result.epsilon(1e-5) == plain.epsilon(1e-5, released="messages")
+    assert result.epsilon(1e-5, released="last_model") == plain.epsilon(1e-5, released="last_model")
+    assert result.epsilon(1e-5, released="last_model") < result.epsilon(1e-5)
+
+
+def test_a_view_that_no_proof_covers_is_refused_before_the_first_round():
+    """The view is named, with a budget; a word that is none is refused without one."""
+    pytest.importorskip("numba")
+    with pytest.raises(simulate.NoGuaranteeError, match="nothing is certified for released='messages'"):
+        simulate.run(AGGREGATOR, SILOS, rounds=2, seed=1, budget=(9.0, 1e-5), released="messages")
+    with pytest.raises(ValueError, match=r"released must be one of .*, not 'all'"):
+        simulate.run(FEDAVG, SILOS, rounds=2, seed=1, released="all")
+
+
+class Planned:
+    """An algorithm of which a shorter plan costs more: 1 for each round, and 2 for each of the ten that is not planned."""
+
+    def guarantee(self, _problem, *, rounds, released):
+        """Return what it costs."""
+        assert released == "last_model"
+        return Guarantee("replace", "the last model only", "by hand", lambda t, _: float(t + 2 * (10 - rounds)))
+
+
+def test_a_budget_holds_for_the_run_that_it_leaves():
+    """A result's guarantee is that of a run of which the rounds that were run are all that were planned: that one keeps the budget."""
+    # t rounds of t planned cost 20 - t: 10 rounds cost 10, and of fewer none keeps a budget below that
+    assert affordable_rounds(Planned(), SILOS, 10, (10.0, 1e-5), "last_model") == 10
+    with pytest.raises(ValueError, match="budget must allow one round"):
+        affordable_rounds(Planned(), SILOS, 10, (9.5, 1e-5), "last_model")

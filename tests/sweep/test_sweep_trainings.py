@@ -116,6 +116,47 @@ def test_what_epsilon_covers_is_told(tmp_path: Path) -> None:
     assert told.count("warning: ") == 1
 
 
+def test_epsilon_of_what_is_released(tmp_path: Path) -> None:
+    """What may be seen is a setting of epsilon alone: a column's own, or an axis beside columns that do not have it."""
+    outputs = {
+        "loss": "training.loss",
+        "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}},
+    }
+    axes = {"released": ["messages", "every_model", "last_model"], "noise_std": [0.1], "rounds": [3]}
+    run({**PLAN, "outputs": outputs, "axes": axes}, tmp_path / "axis")
+    algorithm = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.1)
+    problem = simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1)
+    rows = table(tmp_path / "axis")
+    for row in rows:
+        by_hand = algorithm.guarantee(problem, rounds=3, released=row["released"])
+        assert row["epsilon"] == by_hand.epsilon(3, 1e-5)
+    assert len({row["epsilon"] for row in rows}) >= 2
+    assert len({row["loss"] for row in rows}) == 1
+    outputs["epsilon"] = {"function": "training.epsilon", "arguments": {"delta": 1e-5, "released": "messages"}}
+    told = run({**PLAN, "outputs": outputs, "axes": {"noise_std": [0.1], "rounds": [3]}}, tmp_path / "own")
+    (row,) = table(tmp_path / "own")
+    assert row["epsilon"] == rows[0]["epsilon"]
+    assert "covers every message of every client" in str(told)
+
+
+def test_a_view_without_a_proof_is_a_reason(tmp_path: Path) -> None:
+    """Where nothing is certified for what is released there is no number; a word that is no view is refused."""
+    plan = changed(
+        {**PLAN, "outputs": {"epsilon": PLAN["outputs"]["epsilon"]}}, algorithm="TrustedAggregator", radius=1.0
+    )
+    plan["fixed"] |= {"batch_size": 2, "records_per_silo": 1}
+    plan["fixed"].pop("local_steps")
+    plan["axes"] = {"released": ["messages", "last_model"], "noise_std": [1.0], "rounds": [3]}
+    assert run(plan, tmp_path / "out").errors == 1
+    messages, last = table(tmp_path / "out")
+    assert "nothing is certified for released='messages'" in messages["error"]
+    assert math.isnan(messages["epsilon"])
+    assert last["epsilon"] > 0
+    plan["axes"]["released"] = ["all"]
+    with pytest.raises(PlanError, match=r"axes.released must be one of messages, .*, not 'all'"):
+        run(plan, tmp_path / "other")
+
+
 def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
     """A data set that ships with scikit-learn, split by label; accuracy is on its test records."""
     pytest.importorskip("sklearn")

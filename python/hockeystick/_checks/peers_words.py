@@ -32,7 +32,8 @@ NAMES = {
     **dict.fromkeys(("get_epsilon", "compute_epsilon", "get_privacy_spent", "get_epsilon_for_delta"), "epsilon"),
     **dict.fromkeys(("get_delta", "compute_delta", "get_delta_for_epsilon"), "delta"),
     **dict.fromkeys(("step", "self_compose", "add_mechanism"), "compose"),
-    **dict.fromkeys(("get_noise_multiplier", "find_noise_multiplier"), "dpsgd_noise_multiplier"),
+    **dict.fromkeys(("get_noise_multiplier", "find_noise_multiplier", "sigma"), "dpsgd_noise_multiplier"),
+    **dict.fromkeys(("rdp", "compute_rdp", "renyi"), "Accountant.rdp"),
     **dict.fromkeys(("compute_dp_sgd_privacy", "compute_rdp_sample_gaussian"), "dpsgd_epsilon"),
     **dict.fromkeys(("RDPAccountant", "RdpAccountant", "PRVAccountant", "PLDAccountant", "GaussianAccountant"), "Accountant"),
     **dict.fromkeys(("GaussianMechanism", "GaussianDpEvent"), "Gaussian"),
@@ -74,8 +75,18 @@ def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     bare = {word.replace("_", ""): ours for word, ours in NAMES.items()}
     meant = bare.get(name.replace("_", ""))
-    near = [word for word in (meant, f"dpsgd_{meant}") if word in names] or _near(name, names)
+    # A method of a class is known where the class is.
+    near = [word for word in (meant, f"dpsgd_{meant}") if str(word).partition(".")[0] in names] or _near(name, names)
     return f"{owner} has no attribute {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def missing(module: str, known: Callable[[], Iterable[str]]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module, whose error says what was probably meant; hidden from type checkers, which know better."""
+
+    def refuse(name: str) -> Any:
+        raise AttributeError(unknown_name(f"module {module!r}", name, known()))
+
+    return refuse
 
 
 def _near(name: str, names: Iterable[str]) -> list[str]:

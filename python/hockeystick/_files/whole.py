@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -24,7 +26,7 @@ def write_whole(
     Parameters
     ----------
     path, partial : Path
-        Of the file, and of what is written first; that is removed where anything fails.
+        Of the file, and of what is written first; that is removed where anything fails. Of a file that there is, the mode is kept.
     write : callable
         Given the open file, writes its content.
     still : callable
@@ -37,6 +39,8 @@ def write_whole(
     """
     try:
         with partial.open("wb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copymode(path, partial)  # before there is content that others might read
             write(file)
             file.flush()
             os.fsync(file.fileno())

@@ -6,7 +6,7 @@ Evaluations of a certificate are few, since each may be a whole composition; the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +51,25 @@ def narrow(
         else:
             bad = last
     return good
+
+
+def smallest_feasible(
+    excess: Callable[[float], float], *, most: float, tolerance: float, known: Iterable[float] = ()
+) -> float:
+    """Return a feasible point, within a relative tolerance of the smallest from 0 on; infinity if none is found up to `most`.
+
+    By doubling from 1, then narrowing. Where some points are `known`, whose excess costs nothing, it begins between those.
+    """
+    probes = [Probe(x, excess(x)) for x in sorted({0.0, *known})]
+    good = next((probe for probe in probes if probe.excess <= 0), None) or Probe(1.0, excess(1.0))
+    if good.x == 0:
+        return 0.0
+    bad = max(probe for probe in probes if probe.x < good.x)
+    while good.excess > 0:
+        if 2 * good.x > most:
+            return math.inf
+        bad, good = good, Probe(2 * good.x, excess(2 * good.x))
+    return narrow(excess, good, bad, tolerance=tolerance).x
 
 
 def _secant(a: Probe, b: Probe) -> float:

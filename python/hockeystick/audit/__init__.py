@@ -11,6 +11,9 @@ can deny: a claimed epsilon below an audit's is refuted with the confidence stat
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.audit.canaries import canary_direction, canary_pair
 from hockeystick.audit.many_runs import Evidence, epsilon_lower_bound, evaluate, individual_confidence, mu_lower_bound
 from hockeystick.audit.one_run import OneRunEvidence, one_run
@@ -30,3 +33,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -94,6 +94,7 @@ class ClientLedgers(ClientQueries):
         super().__init__()
         limits, fresh = checked_budget(epsilon, delta, adjacency, budget)
         head = checked_head(path, create, expected_head)
+        self._budget = "epsilon {}, delta {} ({})".format(*limits, fresh.adjacency) if limits else repr(fresh)
         self._accounts = ClientAccounts(fresh, limits)
         self._sizes = BatchSizes()
         self._journal = Journal(path, {"limits": limits, "fresh": fresh.state_dict()}, create=create)
@@ -102,6 +103,10 @@ class ClientLedgers(ClientQueries):
         except BaseException:
             self._journal.close()
             raise
+
+    def __repr__(self) -> str:
+        """Return each client's budget and how many clients there are at this moment."""
+        return f"<ClientLedgers: {self._budget} for each of {len(self._accounts)} clients>"
 
     def __enter__(self) -> Self:
         """Return the ledgers; leaving closes the file."""

@@ -188,7 +188,8 @@ def _report(chosen: argparse.Namespace) -> None:
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:
-    hint = "; resume with the same command" if getattr(chosen, "action", "") in ("run", "merge") else ""
+    resumes = getattr(chosen, "action", "") in ("run", "merge") or getattr(chosen, "checkpoint", None) is not None
+    hint = "; resume with the same command" if resumes else ""
     sys.stderr.write(f"\nhockeystick {chosen.command}: interrupted{hint}\n")
     return INTERRUPTED[by]
 

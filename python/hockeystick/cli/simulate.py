@@ -65,7 +65,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.simulate.running.run import check_seed  # noqa: PLC0415
     from hockeystick.sweep.trainings.single import load_one  # noqa: PLC0415
 
-    told, delta = load_one(chosen.plan)
+    told, delta, released = load_one(chosen.plan)
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=check_seed(chosen.seed))
     for option in ("out", "plot", "checkpoint"):
@@ -80,6 +80,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
         seed=told.seed,
         num_runs=told.num_runs,
         record_every=chosen.record_every or max(1, told.rounds // MOST_RECORDED),
+        released=released,
         num_threads=chosen.num_threads,
         checkpoint=chosen.checkpoint,
     )

@@ -19,6 +19,9 @@ Assumptions of all functions here:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
 from hockeystick.correlated_noise.square_root import square_root_coefficients
@@ -35,3 +38,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

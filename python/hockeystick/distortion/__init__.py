@@ -7,6 +7,9 @@ the mechanism. The way from a guarantee to a leakage is `ldp_epsilon_for_leakage
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.distortion.divergences import (
     chi_squared_divergence,
     hockey_stick_divergence,
@@ -125,3 +128,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

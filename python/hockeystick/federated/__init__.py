@@ -15,6 +15,9 @@ round draws its own batch.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.federated.batches import trusted_aggregator_batches
 from hockeystick.federated.best import best
 from hockeystick.federated.best_sampled import best_sampled
@@ -49,3 +52,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -8,6 +8,9 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.isrl.acceleration import (
     AcceleratedParameters,
     accelerated_parameters,
@@ -183,3 +186,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -8,6 +8,9 @@ step, `best_cyclic` in every step or every so many, `best_sampled` at random; `b
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_random_stop
 from hockeystick.last_iterate.chain import chain_delta
@@ -37,3 +40,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

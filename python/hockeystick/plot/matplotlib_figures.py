@@ -156,6 +156,9 @@ def epsilon_lines(rounds: Array, lines: Sequence[Line], *, title: str) -> Figure
     return figure
 
 
+LETTERS_BELOW = 30  # that fit below a panel side by side, even where ticks are not evenly spaced
+
+
 def iso_levels(least: float, greatest: float, log: bool) -> Array:
     """Return round numbers strictly between two values."""
     if log:
@@ -236,3 +239,6 @@ def _ticks(panel: Axes, scale: Scale, which: str) -> None:
     if len(scale.values) <= FEW:
         axis.set_ticks(scale.values, labels=scale.ticks or [f"{value:g}" for value in scale.values])
         axis.set_minor_locator(NullLocator())
+        if which == "x" and sum(map(len, scale.ticks)) > LETTERS_BELOW:
+            for text in panel.get_xticklabels():
+                text.set(rotation=30, ha="right", rotation_mode="anchor")

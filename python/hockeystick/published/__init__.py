@@ -8,6 +8,9 @@ show it beside what holds.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.published.distortion.algorithm import (
     DistortionHistory,
     run_near_optimal_utility_fl,
@@ -150,3 +153,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

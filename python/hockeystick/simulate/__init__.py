@@ -7,6 +7,9 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
@@ -76,3 +79,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

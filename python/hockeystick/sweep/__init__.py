@@ -41,6 +41,9 @@ A sweep runs on the cores of this machine or on a Dask cluster, and writes to a 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 from hockeystick.sweep.results.opening import merge, open
 from hockeystick.sweep.results.results import Results
@@ -52,3 +55,7 @@ __all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Results", "
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -6,6 +6,9 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.utility.comparison import compare
 from hockeystick.utility.comparison_rows import Comparison, Row
 from hockeystick.utility.planning import Plan, Setting, plan
@@ -37,3 +40,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick import federated, last_iterate
 from hockeystick._checks import Array
-from hockeystick._numeric.search import SMALLEST, Probe, narrow
+from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick.accounting import Accountant
 from hockeystick.isrl import shuffle_amplification, subsampling_amplification
 from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian
@@ -150,17 +150,7 @@ def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, s
 
     if math.isnan(at(0.0)[name]):
         return math.nan
-    if excess(0.0) <= 0.0:
-        return 0.0
-    feasible = [eps for eps in sorted(seen) if excess(eps) <= 0.0]
-    high = feasible[0] if feasible else 1.0
-    while excess(high) > 0.0:
-        high *= 2.0
-        if high > MOST_EPSILON:
-            return math.inf
-    low = max(eps for eps in seen if eps < high and excess(eps) > 0.0)
-    found = narrow(excess, Probe(high, excess(high)), Probe(low, excess(low)), tolerance=TOLERANCE)
-    return found.x
+    return smallest_feasible(excess, most=MOST_EPSILON, tolerance=TOLERANCE, known=seen)
 
 
 def fedavg(training: Training, rounds: Array) -> Curve:

@@ -12,8 +12,9 @@
 //                           (hidden_state/split_noise.hpp)
 //   joint                   the loss curve, with shifts in every round (hidden_state/joint.hpp)
 //
-// Lengths are in noise deviations. F is applied at most 2 max_passes times. Where more would be
-// needed, some passes in the middle leave the bound as it is, which only makes it larger.
+// Lengths are in noise deviations. F is applied at most 2 max_passes times. After more rounds than
+// that, the rounds in the middle are skipped: F(E) <= E and F increases, so that a bound to which F
+// is applied less often is larger, or equal. The shift counts all rounds, also the skipped ones.
 // docs/core/hidden_state.md has the theorems, and F in "Nonlinear contraction".
 #pragma once
 

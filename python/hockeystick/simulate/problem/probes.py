@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick.simulate.problem.code import told
 
 if TYPE_CHECKING:
     from hockeystick.simulate.problem.loss import Loss
@@ -69,7 +70,7 @@ def check_loss(loss: Loss, data: Data, first: Array, constants: dict[str, float 
 
 
 def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
-    """Return values, gradients and predictions at a few models and records: the same in every process, and of another loss others."""
+    """Return values, gradients and predictions at a few models and records, and the code: the same in every process, of another loss others."""
     rng = np.random.default_rng(0)
     models = [_frozen(first + spread * rng.normal(size=first.size)) for spread in (0.0, *SPREADS)]
     records = np.unique(np.linspace(0, data.labels.size - 1, MOST_RECORDS).astype(int)).tolist()
@@ -77,7 +78,8 @@ def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
     values, gradients = (np.array([tried.called(place, at) for at, tried in pairs]) for place in (0, 1))
     predict = loss.compiled[2]
     classes = [] if predict is None else [predict(at, data.features[tried.number]) for at, tried in pairs]
-    return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64)}
+    code = np.array([told(function) for function in loss.compiled])
+    return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64), "code": code}
 
 
 def _frozen(model: Array) -> Array:

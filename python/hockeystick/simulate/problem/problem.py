@@ -129,7 +129,7 @@ class Problem:
             check_loss(self.loss, data, self.initial(), self.loss.constants(self.feature_bound))
 
     def content(self) -> dict[str, Any]:
-        """Return what decides the bits of a run; of a `Loss` what it answers at a few models and records, in place of addresses."""
+        """Return what decides the bits of a run; of a `Loss` its code, and what it answers at a few models and records, in place of addresses."""
         own = answers(self.loss, self.data, self.initial()) if isinstance(self.loss, Loss) else {}
         return self.data._asdict() | own
 

@@ -73,9 +73,15 @@ class Guarantee:
         Returns
         -------
         dict of str to float
-            Upper bounds by the function that certifies.
+            Upper bounds by the function that certifies; of several by one function, each says what it covers.
         """
-        found = {part.source: part.epsilon(rounds, delta) for part in self.parts or (self,)}
+        parts = self.parts or (self,)
+        found: dict[str, float] = {}
+        for part in parts:
+            alone = sum(other.source == part.source for other in parts) == 1
+            name = part.source if alone else f"{part.source}, which covers {part.released}"
+            value = part.epsilon(rounds, delta)
+            found[name] = min(value, found.get(name, value))
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def accountant(self, rounds: int, delta: float) -> Accountant | None:

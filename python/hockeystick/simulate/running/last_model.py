@@ -16,21 +16,14 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL
-from hockeystick._numeric.search import SMALLEST, Probe, narrow
+from hockeystick._numeric.search import SMALLEST, smallest_feasible
 
 __all__ = ["at_random_stop", "by_later_rounds", "last_rounds", "never_zero", "running_sums", "smallest_epsilon"]
 
 
 def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
     """Return an epsilon at which delta_of is at most delta, within 1e-9 of the smallest, or infinity."""
-    if delta_of(0.0) <= delta:
-        return 0.0
-    good = Probe(1.0, delta_of(1.0) - delta)
-    while good.excess > 0:
-        if good.x > 5e5:
-            return math.inf
-        good = Probe(2 * good.x, delta_of(2 * good.x) - delta)
-    return float(narrow(lambda eps: delta_of(eps) - delta, good, Probe(0.0, math.inf), tolerance=1e-9).x)
+    return float(smallest_feasible(lambda eps: delta_of(eps) - delta, most=2.0**19, tolerance=1e-9))
 
 
 def never_zero(deltas: Array, positive: ArrayLike) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.views import View
 
-__all__ = ["Result"]
+__all__ = ["Result", "Stopped"]
+
+Stopped: TypeAlias = Literal["rounds", "budget", "diverged", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +48,22 @@ class Result:
     clip_norm : ndarray or None
         Where the clip norm is learnt, what each round left for the next; shape (num_runs, completed), NaN from the round on in which a
         run diverged. The first round clips at the algorithm's `clip_norm`.
+    released : str or None
+        What may be seen, as `run` was told; None for what the algorithm is meant to release.
     """
 
     algorithm: Algorithm
     problem: Problem
     seed: int
     completed: int
-    stopped: Literal["rounds", "budget", "diverged", "interrupted"]
+    stopped: Stopped
     recorded: NDArray[np.int64] = field(repr=False)
     models: Array = field(repr=False)
     last_iterates: Array = field(repr=False)
     diverged: NDArray[np.int64] = field(repr=False)
     planned: int
     clip_norm: Array | None = field(default=None, repr=False)
+    released: View | None = None
 
     @property
     def num_runs(self) -> int:
@@ -128,7 +133,7 @@ class Result:
         index : int, optional
             The record whose guarantee is asked, as in `Algorithm.guarantee`.
         released : str, optional
-            What may be seen, as in `Algorithm.guarantee`.
+            What may be seen, as in `Algorithm.guarantee`; by default as `run` was told.
 
         Returns
         -------
@@ -140,7 +145,8 @@ class Result:
         NoGuaranteeError
             If no certified bound covers the settings.
         """
-        return self.algorithm.guarantee(self.problem, rounds=self.planned, index=index, released=released)
+        view = released or self.released
+        return self.algorithm.guarantee(self.problem, rounds=self.planned, index=index, released=view)
 
     def epsilon(self, delta: float, *, index: int | None = None, released: View | None = None) -> Array:
         """Return the certified epsilon of one run after every recorded round.
@@ -152,7 +158,7 @@ class Result:
         index : int, optional
             The record whose epsilon is asked, as in `Algorithm.guarantee`.
         released : str, optional
-            What may be seen, as in `Algorithm.guarantee`.
+            What may be seen, as in `Algorithm.guarantee`; by default as `run` was told.
 
         Returns
         -------

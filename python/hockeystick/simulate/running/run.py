@@ -10,17 +10,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, scalar, thread_count
-from hockeystick._numeric.printing import format_upper
+from hockeystick._checks import choice, count_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.budget import affordable_rounds
 from hockeystick.simulate.running.checkpoint import Checkpoint, identity
 from hockeystick.simulate.running.interrupts import Interrupted, noted
 from hockeystick.simulate.running.progress import bar
 from hockeystick.simulate.running.recording import Recording
-from hockeystick.simulate.running.result import Result
+from hockeystick.simulate.running.result import Result, Stopped
 from hockeystick.simulate.running.rule import MOST_BYTES
 from hockeystick.simulate.running.starts import Start, starting_models
+from hockeystick.simulate.running.views import VIEWS, View
 
 __all__ = ["run"]
 
@@ -36,6 +37,7 @@ def run(
     initial: Start = None,
     record_every: int | None = None,
     budget: tuple[float, float] | None = None,
+    released: View | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -62,7 +64,10 @@ def run(
     record_every : int, optional
         Record the released model after every so many rounds, and after the last; by default only after the last.
     budget : tuple of (float, float), optional
-        (epsilon, delta): stop before the round that would exceed it by the algorithm's guarantee.
+        (epsilon, delta): stop before the round that would exceed it by the guarantee of what is released.
+    released : str, optional
+        What may be seen of the run, as in `Algorithm.guarantee`; by default what the algorithm is meant to release. The budget and the
+        result's own guarantee are of that: with "last_model", release no model that was recorded before.
     num_threads : int, optional
         Threads to use; all cores by default. They share the runs or, of a single run, the clients.
     progress : bool, optional
@@ -97,8 +102,8 @@ def run(
     Noise that is independent of this run's needs another seed (or other runs). Adjacent problems with the *same* seed share
     noise, batches and participants: see `sensitivity`.
 
-    Ctrl-C is heard after the round that is being computed; pressed twice it raises KeyboardInterrupt at once. In other threads than the
-    main one, and where a program handles Ctrl-C by itself, it is left to the program.
+    Ctrl-C is heard after the round that is being computed; pressed twice, or before the first round, it raises KeyboardInterrupt at once.
+    In other threads than the main one, and where a program handles Ctrl-C by itself, it is left to the program.
 
     A checkpoint goes on only with the algorithm, the problem, the arguments (but threads and progress) and the version of hockeystick
     that it was made with. Another machine may differ in the last bits of exponentials and inner products.
@@ -121,36 +126,24 @@ def run(
     first_run = count_scalar("first_run", first_run, 0)
     start = starting_models(initial, problem, seed, first_run, num_runs)
     every = rounds if record_every is None else count_scalar("record_every", record_every)
+    released = None if released is None else choice("released", released, VIEWS)
     if budget is not None:
-        rounds = _affordable(algorithm, problem, rounds, budget)
+        rounds = affordable_rounds(algorithm, problem, rounds, budget, released)
     recorded = record_rounds("models", rounds, every, num_runs * problem.dimension)
     rule = algorithm._rule(problem, rounds)
 
     from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is asked for when needed
 
-    engine = Engine(rule, seed, first_run, start, num_runs)
-    recording = Recording(engine, recorded)
+    recording = Recording(Engine(rule, seed, first_run, start, num_runs), recorded)
     file = None
     if checkpoint is not None:
         settings = {"seed": seed, "first_run": first_run, "num_runs": num_runs, "rounds": rounds, "record_every": every}
         file = Checkpoint(checkpoint, identity(algorithm, problem, **settings, initial=start))
         file.open(recording)
     interrupted = _complete(recording, problem, file, thread_count(num_threads), progress)
-    lost = engine.failed > 0
     _warn(recording, rounds, interrupted=interrupted, resumes=file is not None)
-    stopped = "diverged" if lost.all() else "interrupted" if interrupted else "budget" if rounds < planned else "rounds"
-    return Result(
-        algorithm,
-        problem,
-        seed,
-        recording.completed,
-        stopped,  # type: ignore[arg-type]
-        *recording.close(),
-        recording.last_iterates,
-        engine.failed,
-        rounds,
-        clip_norm=recording.clip_norm,
-    )
+    stopped = _stopped(recording, interrupted=interrupted, by_budget=rounds < planned)
+    return _result(recording, algorithm, problem, seed, stopped, released)
 
 
 def _check_kinds(algorithm: Algorithm, problem: Problem) -> None:
@@ -191,6 +184,35 @@ def _complete(
     return interrupted
 
 
+def _stopped(recording: Recording, *, interrupted: bool, by_budget: bool) -> Stopped:
+    """Return why there are no more rounds."""
+    if (recording.engine.failed > 0).all():
+        return "diverged"
+    if interrupted:
+        return "interrupted"
+    return "budget" if by_budget else "rounds"
+
+
+def _result(  # noqa: PLR0917
+    recording: Recording, algorithm: Algorithm, problem: Problem, seed: int, stopped: Stopped, released: View | None
+) -> Result:
+    kept, models = recording.close()
+    return Result(
+        algorithm,
+        problem,
+        seed,
+        recording.completed,
+        stopped,
+        kept,
+        models,
+        recording.last_iterates,
+        recording.engine.failed,
+        int(recording.rounds[-1]),
+        clip_norm=recording.clip_norm,
+        released=released,
+    )
+
+
 def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool) -> None:
     """Warn of what ended runs before their last round."""
     failed = recording.engine.failed
@@ -202,24 +224,6 @@ def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool
         rest = "; the same call goes on from there" if resumes else ""
         msg = f"interrupted after {recording.completed} of {rounds} rounds{rest}"
         warnings.warn(msg, RuntimeWarning, stacklevel=3)
-
-
-def _affordable(algorithm: Algorithm, problem: Problem, rounds: int, budget: tuple[float, float]) -> int:
-    """Return how many rounds the budget allows."""
-    if not isinstance(budget, tuple) or len(budget) != 2:
-        msg = f"budget must be a tuple (epsilon, delta), not {budget!r}"
-        raise TypeError(msg)
-    epsilon = scalar("budget[0]", budget[0], *NON_NEGATIVE_OR_INFINITE)
-    delta = scalar("budget[1]", budget[1], *DELTA)
-    guarantee = algorithm.guarantee(problem, rounds=rounds)
-    count = guarantee.affordable(rounds, epsilon, delta)
-    if count == 0:
-        cost = guarantee.epsilon(1, delta)
-        msg = (
-            f"budget must allow one round, which costs epsilon = {format_upper(cost)} at delta = {delta}, not {epsilon}"
-        )
-        raise ValueError(msg)
-    return count
 
 
 def check_seed(seed: int) -> int:

@@ -190,11 +190,11 @@ def lookup(name: str) -> Function:
 
 def _training(name: str) -> Function:
     """Return a function of a training, which takes the settings that the simulator's algorithms have."""
-    from hockeystick.sweep.trainings.settings import REQUIRED, kinds  # noqa: PLC0415 - the simulator is for such plans only
+    from hockeystick.sweep.trainings.settings import OF_EPSILON, REQUIRED, kinds  # noqa: PLC0415 - the simulator is for such plans only
 
     call = getattr(importlib.import_module(TRAININGS[name]), name.rpartition(".")[2])
     own, required = _parameters(call)
-    words = {setting: kind for setting, kind in kinds().items() if isinstance(kind, tuple)}
+    words = {setting: kind for setting, kind in (kinds() | OF_EPSILON).items() if isinstance(kind, tuple)}
     whole = frozenset(setting for setting, kind in kinds().items() if kind is int)
     return Function(name, call, (*kinds(), *own), (*REQUIRED, *required), False, frozenset(), words, whole)
 

@@ -44,8 +44,10 @@ GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not,
 def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
     """Return the type of a column; refuse a name that is none, and tell the nearest."""
     if name not in schema.names:
-        near = difflib.get_close_matches(name, schema.names) or schema.names
-        message = f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near[:10])}?"
+        near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
+            name, schema.names, cutoff=0.0
+        )
+        message = f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near)}?"
         raise ValueError(message)
     return schema.field(name).type
 

@@ -10,7 +10,7 @@ import numpy as np
 from hockeystick.sweep.errors import PlanError
 from hockeystick.sweep.plan.functions import TRAININGS
 from hockeystick.sweep.plan.plan import Output, Plan, Value
-from hockeystick.sweep.trainings.settings import training
+from hockeystick.sweep.trainings.settings import OF_EPSILON, training
 
 CHUNK = 1024  # cells whose arguments are in memory together
 
@@ -20,7 +20,7 @@ def check(plan: Plan) -> None:
     outputs = [output for output in plan.outputs if output.function.name in TRAININGS]
     import hockeystick.simulate.running.engine  # noqa: F401, PLC0415 - numba is missed before anything is written
 
-    used, given, seen = {"delta"}, set[str](), set[Any]()
+    used, given, seen = {*OF_EPSILON}, set[str](), set[Any]()
     for cell, arguments in _cells(plan, outputs):
         key = tuple(sorted(arguments.items()))
         if key in seen:
@@ -48,5 +48,5 @@ def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, V
             shared = plan.fixed | {name: column[row] for name, column in columns.items()}
             for output in outputs:
                 arguments = shared | output.arguments
-                taken = {*output.function.parameters} - {"delta"}
+                taken = {*output.function.parameters} - {*OF_EPSILON}
                 yield cell, {name: value for name, value in arguments.items() if name in taken}

@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 
 from hockeystick._checks import Array, choice
 from hockeystick.sweep.trainings.outcomes import distances, outcome
-from hockeystick.sweep.trainings.settings import Value, training
+from hockeystick.sweep.trainings.settings import OF_EPSILON, Value, training
 
 CONFIDENCE = 0.95  # of an interval of a mean
 
@@ -111,26 +111,36 @@ def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise"
     return _each(lambda cell, threads: float(distances(cell, threads).model.mean()), num_threads, on_error, settings)
 
 
-def epsilon(*, delta: Any, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+def epsilon(
+    *,
+    delta: Any,
+    released: str | None = None,
+    num_threads: int | None = None,
+    on_error: str = "raise",
+    **settings: Any,
+) -> Array:
     """Return the certified epsilon of what a training releases, as `Algorithm.guarantee` has it; a note says what that is.
 
     Parameters
     ----------
     delta : float
         In [0, 1).
+    released : str
+        What may be seen of a run; what the algorithm is meant to release if not given.
 
     Returns
     -------
     float64
         A certified upper bound for one of the runs, by itself.
     """
-    return _each(_epsilon, num_threads, on_error, {**settings, "delta": delta})
+    return _each(_epsilon, num_threads, on_error, {**settings, "delta": delta, "released": released})
 
 
 def _epsilon(cell: Settings, threads: int | None) -> float:
     del threads
-    told = training({name: value for name, value in cell.items() if name != "delta"})
-    guarantee = told.algorithm.guarantee(told.problem, rounds=told.rounds)
+    told = training({name: value for name, value in cell.items() if name not in OF_EPSILON})
+    view: Any = cell.get("released")
+    guarantee = told.algorithm.guarantee(told.problem, rounds=told.rounds, released=view)
     value = float(guarantee.epsilon(told.rounds, float(cell["delta"])))
     note = f"covers {guarantee.released}, adjacency {guarantee.adjacency}, by {guarantee.source}"
     warnings.warn(note, UserWarning, stacklevel=2)

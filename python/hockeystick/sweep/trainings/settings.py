@@ -20,6 +20,7 @@ from hockeystick.simulate.problem.data import DATA_SETS
 from hockeystick.simulate.problem.problem import LOSSES, Problem
 from hockeystick.simulate.running.rule import MOST_BYTES, SLOTS
 from hockeystick.simulate.running.run import check_seed
+from hockeystick.simulate.running.views import VIEWS
 
 Value = int | float | str
 Kind = type | tuple[str, ...]  # int, float, or the words
@@ -43,6 +44,7 @@ _OF_DATA: dict[str, Kind] = {
 _SAMPLED = {"records": ("batch_size", "batch_rate"), "clients": ("clients_per_round", "client_rate")}
 _SAMPLERS: dict[str, Kind] = {"batch_size": int, "batch_rate": float, "clients_per_round": int, "client_rate": float}
 _OF_RUNS: dict[str, Kind] = {"rounds": int, "seed": int, "num_runs": int}
+OF_EPSILON: dict[str, Kind] = {"delta": float, "released": VIEWS}  # what is asked about a training: no setting of it
 REQUIRED = ("algorithm", "data", "num_silos", "rounds", "seed")
 
 
