@@ -79,7 +79,7 @@ def test_fetch_content(tmp_path):
     options += [f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", "-DHOCKEYSTICK_C=OFF"]
     build_folder = tmp_path / "build"
     assert build("fetch_content", build_folder, *options) == {"bin/training"}
-    run(CMAKE, "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
+    run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
     run(CMAKE, "--build", build_folder)
     run(CMAKE, "--install", build_folder)
     assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()

@@ -110,7 +110,3 @@ template <class AnyEngine> std::vector<Answer> Accountant::ask(const Question& q
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::accounting
-
-#ifdef HOCKEYSTICK_COMPILED
-#include <hockeystick/accounting/compiled.hpp>
-#endif
