@@ -46,6 +46,16 @@ def build(folder, config, *options):
     return folder
 
 
+def check_compiled(folder):
+    """Check that the compiled library gives the bits of the headers, and that its user compiles no engine."""
+    printed = run(folder / "compiled")
+    assert printed == run(folder / "mechanisms")
+    assert len(printed.splitlines()) == 12
+    size = {name: (folder / "CMakeFiles" / f"{name}.dir" / "mechanisms.cpp.o") for name in ("compiled", "mechanisms")}
+    if all(path.exists() for path in size.values()):
+        assert size["compiled"].stat().st_size < 0.3 * size["mechanisms"].stat().st_size
+
+
 def check_output(folder):
     """Check what is printed: theta(1, 1), an inverse, brackets that overlap those of the Python package, and the C error."""
     theta, eps, *cells = map(float, run(folder / "kernels").split())
@@ -80,10 +90,15 @@ def test_plain_install(tmp_path):
     run(CMAKE, "--build", tmp_path / "library", "--target", "install", "--config", "Release")
     prefix.rename(moved)
     check_output(build(tmp_path / "downstream", moved / "lib" / "cmake" / "hockeystick"))
+    check_compiled(tmp_path / "downstream")
     if shutil.which("pkg-config") and shutil.which("cc"):
         environment = os.environ | {"PKG_CONFIG_PATH": str(moved / "lib" / "pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", "hockeystick", env=environment).split()
         program = tmp_path / "from_c"
+        static = run("pkg-config", "--cflags", "--libs", "hockeystick_compiled", env=environment).split()
+        assert "-DHOCKEYSTICK_COMPILED" in static
+        run("c++", "-std=c++17", "-O2", PROJECT / "mechanisms.cpp", *static, "-o", tmp_path / "by_hand")
+        assert run(tmp_path / "by_hand") == run(tmp_path / "downstream" / "compiled")
         run("cc", PROJECT / "from_c.c", *flags, f"-Wl,-rpath,{moved / 'lib'}", "-o", program)
         assert run(program) == run(tmp_path / "downstream" / "from_c")
 

@@ -69,6 +69,7 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
     "pld/test_grid_plan": "cumulant_sketch discretise grid_limits sparse_convolution spectrum_power",
 }
 TESTED_ELSEWHERE = {  # headers that no file of their own room's tests holds against anything, and what does
+    "accounting/compiled": "embedding/test_embed: the bits of the headers, for every mechanism of accountant.hpp",
     "allocation/mean_moments": "loss/test_curve_integral: multinomial expansions",
     "cumulant/*": "contour/test_contour: nodes and moments against thirty digits; they are the contour's integrand",
     "simd/gaussian_inverses": "divergence/test_inverse_steps: lanes against each other and against mpmath",

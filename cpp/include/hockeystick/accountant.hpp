@@ -8,6 +8,10 @@
 #include <hockeystick/accounting/accountant.hpp>
 #include <hockeystick/mechanism/registry.hpp>
 
+#ifdef HOCKEYSTICK_COMPILED
+#include <hockeystick/accounting/compiled.hpp>
+#endif
+
 namespace hockeystick {
 
 using accounting::Accountant;

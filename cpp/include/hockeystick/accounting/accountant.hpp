@@ -21,8 +21,7 @@ class Accountant {
   public:
     explicit Accountant(const simd::Kernels& kernels = simd::own_kernels, contour::ContourCache* cache = nullptr,
                         const LongJob& long_job = {})
-        : make_engine_(
-              [&kernels, cache, long_job] { return std::make_unique<Engine>(kernels, cache, nullptr, long_job); }) {}
+        : make_engine_([&kernels, cache, long_job] { return make<Engine>(kernels, cache, long_job); }) {}
 
     // Adds `count` equal steps.
     void compose(const PairPointer& pair, double count = 1.0) {
@@ -49,10 +48,7 @@ class Accountant {
         if (question.for_epsilon)
             require(question.value >= 0.0 && question.value < 1.0, "delta", "lie in [0, 1)", question.value);
         else require(question.value >= 0.0, "eps", "be non-negative", question.value);
-        std::unique_ptr<Engine> engine = acquire();
-        std::vector<Answer> found = engine->answers(steps(), question, options);
-        release(std::move(engine));
-        return found;
+        return ask<Engine>(question, options);
     }
 
     // The steps for both ends, with all Gaussian steps merged into one.
@@ -67,8 +63,15 @@ class Accountant {
     // The engine of the last question. It keeps its contours, which the next question may reuse.
     struct IdleEngine {
         std::mutex mutex;
-        std::unique_ptr<Engine> engine;
+        std::shared_ptr<Engine> engine;
     };
+
+    // All that needs the engine's code is in these two templates, which are not inline, so that a
+    // program may leave them to the compiled library (accounting/compiled.hpp).
+    template <class AnyEngine>
+    static std::shared_ptr<AnyEngine> make(const simd::Kernels& kernels, contour::ContourCache* cache,
+                                           const LongJob& long_job);
+    template <class AnyEngine> std::vector<Answer> ask(const Question& question, const Options& options) const;
 
     Interval bracket(const Question& question) const {
         const std::vector<Answer> found = answers(question);
@@ -78,19 +81,32 @@ class Accountant {
     }
 
     // The idle engine, or a new one while another thread has it. Neither call waits for a lock.
-    std::unique_ptr<Engine> acquire() const {
+    std::shared_ptr<Engine> acquire() const {
         const std::unique_lock<std::mutex> lock(idle_->mutex, std::try_to_lock);
         return lock && idle_->engine ? std::move(idle_->engine) : make_engine_();
     }
-    void release(std::unique_ptr<Engine> engine) const {
+    void release(std::shared_ptr<Engine> engine) const {
         const std::unique_lock<std::mutex> lock(idle_->mutex, std::try_to_lock);
         if (lock) std::swap(idle_->engine, engine);
     }
 
-    std::function<std::unique_ptr<Engine>()> make_engine_;
+    std::function<std::shared_ptr<Engine>()> make_engine_;
     StepList above_, below_;
     std::unique_ptr<IdleEngine> idle_ = std::make_unique<IdleEngine>();
 };
+
+template <class AnyEngine>
+std::shared_ptr<AnyEngine> Accountant::make(const simd::Kernels& kernels, contour::ContourCache* cache,
+                                            const LongJob& long_job) {
+    return std::make_shared<AnyEngine>(kernels, cache, nullptr, long_job);
+}
+
+template <class AnyEngine> std::vector<Answer> Accountant::ask(const Question& question, const Options& options) const {
+    std::shared_ptr<AnyEngine> engine = acquire();
+    std::vector<Answer> found = engine->answers(steps(), question, options);
+    release(std::move(engine));
+    return found;
+}
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::accounting

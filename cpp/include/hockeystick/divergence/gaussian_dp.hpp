@@ -37,12 +37,12 @@ inline double gdp_epsilon(double mu, double delta) {
 // G_mu where Q(threshold) is the false positive rate; NaN passes.
 inline double gdp_missed(double mu, double threshold) {
     const double value = mu == infinity ? 0.0 : q(mu - threshold);
-    return (mu >= 0.0) & (threshold == threshold) ? value : nan;
+    return ((mu >= 0.0) & (threshold == threshold)) ? value : nan;
 }
 
 inline double gdp_trade_off(double mu, double fpr) { return gdp_missed(mu, q_inv(fpr)); }
 
-inline double gdp_rdp(double mu, double order) { return (mu >= 0.0) & positive(order) ? 0.5 * order * mu * mu : nan; }
+inline double gdp_rdp(double mu, double order) { return ((mu >= 0.0) & positive(order)) ? 0.5 * order * mu * mu : nan; }
 
 // theta(0, mu) = 1 - 2 Q(mu/2): the centre of numeric/gaussian_tail.hpp, or one less a tail whose
 // relative error is divided by five at least. From mu = 20 on it rounds to 1.

@@ -33,7 +33,7 @@ using namespace hidden_state;
 // 2L/(sqrt(m) sigma): of the round in which the user takes part.
 inline double aggregator_use_distance(double batch_size, double noise_std, double lipschitz) {
     const double value = 2.0 * (lipschitz / noise_std) / std::sqrt(batch_size);
-    return count(batch_size) & positive(noise_std) & positive(lipschitz) ? value : nan;
+    return (count(batch_size) & positive(noise_std) & positive(lipschitz)) ? value : nan;
 }
 
 // d sqrt(m)/(lr sigma), in an order that neither overflows nor underflows needlessly.
@@ -66,7 +66,7 @@ inline double constant_aggregator(double use, double log_eta, double eps, double
     const double rounds = floor_positive(num_users / batch_size);
     const double sum = use * straight_geometric_sum(log_eta, rounds);
     const double delta = positive_delta(batch_size / num_users * sum, eps);
-    return (eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta) ? delta : nan;
+    return ((eps >= 0.0) & legal_users(num_users, batch_size) & (log_eta == log_eta)) ? delta : nan;
 }
 
 // S = ceil(suffix T), the number of rounds after which the training may stop. A product that
@@ -79,7 +79,7 @@ inline double stopping_rounds(double suffix, double rounds) {
 // S of a legal cell.
 inline double aggregator_stops(double num_users, double batch_size, double suffix) {
     const double value = stopping_rounds(suffix, floor_positive(num_users / batch_size));
-    return legal_users(num_users, batch_size) & (suffix > 0.0) & (suffix <= 1.0) ? value : nan;
+    return (legal_users(num_users, batch_size) & (suffix > 0.0) & (suffix <= 1.0)) ? value : nan;
 }
 
 // T - S.
@@ -99,7 +99,7 @@ inline double constant_random_stop(double use, double log_eta, double eps, doubl
     const double twofold = double_geometric_sum(lost, 0.0 - expm1_bounded(stops * log_eta), stops);
     const double total = stops * single + (1.0 - forgotten) * twofold;
     const double delta = positive_delta(share * use * total / stops, eps);
-    return (eps >= 0.0) & (log_eta == log_eta) & (stops == stops) ? delta : nan;
+    return ((eps >= 0.0) & (log_eta == log_eta) & (stops == stops)) ? delta : nan;
 }
 
 struct AggregatorRounds {

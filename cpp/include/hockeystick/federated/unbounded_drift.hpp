@@ -75,7 +75,7 @@ inline double pulled_steps(double x, double n) { return x > 1e-290 ? complement_
 // gamma.
 inline double fedavg_root_cost(double rise, double rounds, double local_steps) {
     const double value = std::sqrt(rounds * rise * rise);
-    return count(rounds) & count(local_steps) ? value : nan;
+    return (count(rounds) & count(local_steps)) ? value : nan;
 }
 
 inline double fedprox_root_cost(double rounds, double local_steps, double learning_rate, double prox) {

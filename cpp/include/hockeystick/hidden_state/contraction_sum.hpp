@@ -69,7 +69,7 @@ inline double geometric_sum(double log_eta, double n) {
 // The same without branches or library calls, within 5 ulp: not for what must be rounded upwards.
 inline double straight_geometric_sum(double log_eta, double n) {
     const double sum = expm1_bounded(n * log_eta) / expm1_bounded(log_eta);
-    return (log_eta == 0.0) | (n == 0.0) ? n : sum;
+    return ((log_eta == 0.0) | (n == 0.0)) ? n : sum;
 }
 
 // The sum above where all three are constants; NaN outside the domain.

@@ -85,7 +85,7 @@ inline double power(double log_x, double n) {
 // 2L/noise: how far apart the records put the step that uses them, in deviations of its noise.
 inline double use_distance(double noise, double lipschitz) {
     const double value = 2.0 * (lipschitz / noise);
-    return positive(noise) & positive(lipschitz) ? value : nan;
+    return (positive(noise) & positive(lipschitz)) ? value : nan;
 }
 
 // M D/(eta noise): the diameter of a step's image, in deviations of its noise.
@@ -115,26 +115,26 @@ inline double later_steps(double index, double num_records) {
 //
 // Theorem 4: not 0 at any finite eps.
 inline double gaussian_use(double use, double log_later, double eps) {
-    return (eps >= 0.0) & (log_later == log_later) ? positive_delta(use, eps) : nan;
+    return ((eps >= 0.0) & (log_later == log_later)) ? positive_delta(use, eps) : nan;
 }
 inline double gaussian_descent(double use, double log_later, double after) {
     const double delta = use * power(log_later, after);
-    return (delta < smallest_positive) & (use > 0.0) ? smallest_positive : delta;
+    return ((delta < smallest_positive) & (use > 0.0)) ? smallest_positive : delta;
 }
 
 // Theorem 3. Laplace noise hides exactly what no loss exceeds.
 inline double laplace_use(double use, double log_later, double eps) {
-    return (eps >= 0.0) & (log_later == log_later) ? use : nan;
+    return ((eps >= 0.0) & (log_later == log_later)) ? use : nan;
 }
 inline double laplace_descent(double use, double log_later, double after) {
     const double delta = use * power(log_later, after);
-    return (delta < smallest_positive) & (use > 0.0) & (log_later > -infinity) ? smallest_positive : delta;
+    return ((delta < smallest_positive) & (use > 0.0) & (log_later > -infinity)) ? smallest_positive : delta;
 }
 
 // Theorem 5.
 inline double gaussian_random_stop(double use, double log_later, double eps, double num_records) {
     const double delta = positive_delta(use * straight_geometric_sum(log_later, num_records) / num_records, eps);
-    return (eps >= 0.0) & count(num_records) & (log_later == log_later) ? delta : nan;
+    return ((eps >= 0.0) & count(num_records) & (log_later == log_later)) ? delta : nan;
 }
 
 // Proposition 1, from the root of kappa, which does not underflow as kappa does:
@@ -155,7 +155,7 @@ inline double renyi_descent(double eps, double root, double slope) {
     const double excess = eps * slope - 0.5 * root;
     const double tail = exp_or_zero(-excess * excess);
     const double delta = positive_delta(excess > 0.0 ? tail : 1.0, eps);
-    return (eps >= 0.0) & (root == root) ? delta : nan;
+    return ((eps >= 0.0) & (root == root)) ? delta : nan;
 }
 
 inline double pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,

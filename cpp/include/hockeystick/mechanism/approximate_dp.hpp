@@ -53,7 +53,7 @@ class ApproximateDP final : public Pair {
 // Any (epsilon, delta)-DP mechanism. (0, 0) leaks exactly nothing.
 inline PairPointer approximate_dp(double epsilon, double delta) {
     if (epsilon == 0.0 && delta == 0.0) return nothing();
-    return std::make_shared<ApproximateDP>(epsilon, delta);
+    return made<ApproximateDP>(epsilon, delta);
 }
 
 // Permute-and-flip (McKenna and Sheldon 2020): the pair of Laplace noise at distance epsilon

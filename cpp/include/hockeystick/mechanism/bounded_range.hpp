@@ -46,7 +46,7 @@ class BoundedRange final : public Pair {
     double range_;
 };
 
-inline PairPointer bounded_range(double range) { return std::make_shared<BoundedRange>(range); }
+inline PairPointer bounded_range(double range) { return made<BoundedRange>(range); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

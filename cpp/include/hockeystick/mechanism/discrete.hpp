@@ -190,7 +190,7 @@ class DiscretePairs : public Pair {
 };
 
 inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {
-    return std::make_shared<Discrete>(Masses{std::move(p), std::move(q)});
+    return made<Discrete>(Masses{std::move(p), std::move(q)});
 }
 
 // Two-sided geometric noise, of mass proportional to e^{-parameter |k|}, on a query that moves by

@@ -139,7 +139,7 @@ class DiscreteGaussian final : public Pair {
 };
 
 inline PairPointer discrete_gaussian(double sigma, double sensitivity) {
-    return std::make_shared<DiscreteGaussian>(sigma, sensitivity);
+    return made<DiscreteGaussian>(sigma, sensitivity);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -71,7 +71,7 @@ class Gaussian final : public Pair {
 };
 
 // Noise of standard deviation `noise_multiplier` times the sensitivity.
-inline PairPointer gaussian(double noise_multiplier) { return std::make_shared<Gaussian>(noise_multiplier); }
+inline PairPointer gaussian(double noise_multiplier) { return made<Gaussian>(noise_multiplier); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

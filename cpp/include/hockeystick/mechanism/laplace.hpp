@@ -71,7 +71,7 @@ class Laplace final : public Pair {
 };
 
 // Noise of scale `noise_multiplier` times the sensitivity.
-inline PairPointer laplace(double noise_multiplier) { return std::make_shared<Laplace>(noise_multiplier); }
+inline PairPointer laplace(double noise_multiplier) { return made<Laplace>(noise_multiplier); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

@@ -19,7 +19,7 @@ class Nothing final : public Pair {
     std::vector<double> parameters() const override { return {}; }
 };
 
-inline PairPointer nothing() { return std::make_shared<Nothing>(); }
+inline PairPointer nothing() { return made<Nothing>(); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

@@ -235,6 +235,12 @@ inline double Pair::log_integral(double order, double rate, Direction direction,
     return log_curve_integral(curve, order, half, [&](double b) { return coarse_renyi(b, rate, direction); });
 }
 
+// A new pair of the class. Not inline, so that a program may leave it, and with it all functions of
+// the class, to the compiled library (accounting/compiled.hpp).
+template <class Mechanism, class... Arguments> PairPointer made(Arguments... arguments) {
+    return std::make_shared<Mechanism>(std::move(arguments)...);
+}
+
 // `count` steps, each of which releases the same pair.
 struct CountedPair {
     PairPointer pair;

@@ -84,7 +84,7 @@ inline PairPointer poisson_sampled(const PairPointer& pair, double rate, End end
     if (rate == 0.0 || !pair->leaks()) return nothing();
     if (rate == 1.0) return pair;
     const PairPointer simpler = pair->sampled(rate, end);
-    return simpler ? simpler : std::make_shared<PoissonSampled>(pair, rate);
+    return simpler ? simpler : made<PoissonSampled>(pair, rate);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -28,7 +28,7 @@ inline double deviations(double length, double a, double b) { return length / (a
 // A delta that is positive in exact arithmetic. Where it underflows it must not be reported as 0,
 // which would claim pure differential privacy.
 inline double positive_delta(double value, double eps) {
-    return (eps < infinity) & (value < smallest_positive) ? smallest_positive : value;
+    return ((eps < infinity) & (value < smallest_positive)) ? smallest_positive : value;
 }
 
 }  // namespace HOCKEYSTICK_ISA

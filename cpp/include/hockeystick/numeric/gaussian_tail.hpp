@@ -108,7 +108,7 @@ inline double log_q(double x) {
 // tail_quantile for any p: NaN outside [0, 1].
 inline double outer_quantile(double p) {
     const double x = tail_quantile(p, log_positive(p > 0.5 ? 1.0 - p : p));
-    return (p >= 0.0) & (p <= 1.0) ? x : nan;
+    return ((p >= 0.0) & (p <= 1.0)) ? x : nan;
 }
 
 // Q^{-1}(p) for p in [0, 1]; NaN outside. simd/gaussian_quantiles.hpp computes it over arrays.

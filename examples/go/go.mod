@@ -1,0 +1,3 @@
+module training
+
+go 1.19

@@ -1,0 +1,128 @@
+"""The small projects of examples/: CMake's three ways to the headers, and the C library from Rust and Go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+import processes
+
+ROOT = Path(__file__).parents[2]
+PROJECTS = ROOT / "examples" / "embedding"
+PACKAGE = Path(hs.get_include()).parent
+POCKETFFT = PACKAGE / "include" / "hockeystick" / "pocketfft"
+LIBRARIES = [*PACKAGE.glob("lib/libhockeystick_c.*")]
+CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+
+pytestmark = pytest.mark.slow
+needs_cmake = pytest.mark.skipif(
+    CMAKE is None or not (shutil.which("c++") or os.environ.get("CXX")), reason="no CMake or no C++ compiler"
+)
+needs_library = pytest.mark.skipif(not LIBRARIES, reason="the C library is not installed as a shared object")
+
+
+def run(*command, **options):
+    """Run a command and return what it printed."""
+    return processes.run([str(part) for part in command], limit=900, **options).stdout
+
+
+def check_bracket(line):
+    """Python's accountant has the same epsilon: both ends are certified, so each upper end is above each lower end."""
+    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).compose(hs.Laplace(20.0))
+    ours, (lower, upper) = training.epsilon_bracket(1e-5), map(float, line.split())
+    assert ours.lower <= upper <= ours.upper * (1 + 1e-3)
+    assert lower <= ours.upper
+
+
+def build(name, folder, *options):
+    """Build a project, run its program, install it, and return the names of the files that it installs."""
+    prefix = folder / "prefix"
+    options = ["-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_INSTALL_PREFIX={prefix}", *options]
+    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
+    run(CMAKE, "--build", folder, "--target", "training")
+    run(CMAKE, "--install", folder)
+    check_bracket(run(prefix / "bin" / "training"))
+    return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if path.is_file()}
+
+
+@needs_cmake
+def test_find_package(tmp_path):
+    """The example builds against the installed package."""
+    assert build("find_package", tmp_path, f"-Dhockeystick_DIR={hs.get_cmake_dir()}") == {"bin/training"}
+
+
+@needs_cmake
+def test_add_subdirectory(tmp_path):
+    """A clone inside a project builds without Python, and installs nothing of its own."""
+    assert build("add_subdirectory", tmp_path, f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}") == {"bin/training"}
+
+
+@needs_cmake
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no git, or no clone")
+def test_fetch_content(tmp_path):
+    """CMake fetches a clone by git. The rules of installation come only if asked for."""
+    origin = tmp_path / "origin"
+    run("git", "init", "--quiet", origin)
+    for name in ("CMakeLists.txt", "LICENSES", "cpp"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, origin / name)
+    author = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
+    run("git", "-C", origin, "add", ".")
+    run("git", "-C", origin, *author, "commit", "--quiet", "-m", "as it is")
+    commit = run("git", "-C", origin, "rev-parse", "HEAD").strip()
+    options = [f"-DHOCKEYSTICK_REPOSITORY={origin.as_uri()}", f"-DHOCKEYSTICK_TAG={commit}"]
+    options += [f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", "-DHOCKEYSTICK_C=OFF"]
+    build_folder = tmp_path / "build"
+    assert build("fetch_content", build_folder, *options) == {"bin/training"}
+    run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
+    run(CMAKE, "--build", build_folder)
+    run(CMAKE, "--install", build_folder)
+    assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()
+
+
+@needs_cmake
+def test_a_subproject_without_pocketfft_says_so(tmp_path):
+    """The parent gets one error that names what is missing, not a target that CMake takes for a typo."""
+    command = [CMAKE, "-S", PROJECTS / "add_subdirectory", "-B", tmp_path, "-DPOCKETFFT_INCLUDE_DIR=/nowhere"]
+    result = processes.run([str(part) for part in command], check=False, limit=300)
+    assert result.returncode != 0
+    assert "pocketfft.hpp was not found in '/nowhere'" in " ".join(result.stderr.split())
+
+
+def check_program(output):
+    """Check a program that prints the bracket, then the message of a refused argument."""
+    bracket, message = output.splitlines()
+    check_bracket(bracket)
+    assert message == "noise_multiplier must be positive and finite, not -1"
+
+
+@needs_library
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo")
+def test_rust(tmp_path):
+    """The Rust example builds offline, with no crate but its own, and without a warning."""
+    environment = os.environ | {"HOCKEYSTICK_LIB": str(LIBRARIES[0].parent), "RUSTFLAGS": "-D warnings"}
+    project = shutil.copytree(ROOT / "examples" / "rust", tmp_path / "rust")
+    command = ["cargo", "run", "--quiet", "--offline", "--manifest-path", project / "Cargo.toml"]
+    check_program(run(*command, env=environment))
+
+
+@needs_library
+@pytest.mark.skipif(not (shutil.which("go") and shutil.which("pkg-config")), reason="no go or no pkg-config")
+def test_go(tmp_path):
+    """The Go example builds by cgo and pkg-config."""
+    environment = os.environ | {
+        "PKG_CONFIG_PATH": str(PACKAGE / "lib" / "pkgconfig"),
+        "CGO_ENABLED": "1",
+        "GOFLAGS": "-mod=mod",
+        "GOCACHE": str(tmp_path / "cache"),
+        "GOPROXY": "off",
+        "LD_LIBRARY_PATH": str(LIBRARIES[0].parent),
+    }
+    run("go", "vet", ".", cwd=ROOT / "examples" / "go", env=environment)
+    run("go", "build", "-o", tmp_path / "training", ".", cwd=ROOT / "examples" / "go", env=environment)
+    check_program(run(tmp_path / "training", env=environment))
