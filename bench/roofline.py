@@ -20,6 +20,7 @@ from hockeystick.simulate.kernels import batches, kernel, reassociated
 FLOPS_PER_CYCLE = 16  # two ports for products with sums, of four doubles: Zen 2 to 4; 32 where each takes eight
 INTENSITY = 0.5  # operations a byte
 LEVELS = {"L1": 16 << 10, "L2": 512 << 10, "L3": 8 << 20, "DRAM": 256 << 20}
+FULL = (100, 20, 50)  # clients, records and features of the full batches of simulate.py
 SHAPES = ((20, 50), (32, 50), (32, 500), (256, 500), (4096, 500))
 
 
@@ -102,6 +103,15 @@ def gradient_rate(records: int, features: int) -> float:
     return 4 * records * features * times / seconds(lambda: gradients(problem.data, w, rows, scores, out, times))
 
 
+def products_rate(runs: int) -> float:
+    """Return the operations a second of NumPy's two products of full batches, of all clients and runs at once; nothing else is counted."""
+    clients, records, features = FULL
+    rng = np.random.default_rng(1)
+    x, v = rng.normal(size=(clients, records, features)), rng.normal(size=(clients, features, runs))
+    slopes = x @ v
+    return 4 * x.size * runs / seconds(lambda: (x @ v, x.swapaxes(1, 2) @ slopes))
+
+
 def level(size: int) -> str:
     """Return which cache holds so many bytes."""
     return next(name for name, limit in LEVELS.items() if size <= 2 * limit or name == "DRAM")
@@ -120,6 +130,11 @@ def main() -> None:
         roof, rate = min(by_clock, INTENSITY * rates[name]), gradient_rate(records, features)
         sys.stdout.write(
             f"{records:5} records, {features:4} features, in {name:4}: {rate / 1e9:5.1f} Gflop/s, {rate / by_clock:4.0%} of the peak, roof {roof / 1e9:.0f}\n"
+        )
+    for runs in (1, 20):
+        rate = products_rate(runs)
+        sys.stdout.write(
+            f"NumPy's two products of full batches, {runs:2} runs: {rate / 1e9:5.1f} Gflop/s, {rate / by_clock:4.0%} of the peak\n"
         )
 
 

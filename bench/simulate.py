@@ -183,6 +183,11 @@ def share_of_peak() -> float:
     return roofline.gradient_rate(256, 500) / roofline.peak()[0]
 
 
+def needed_share(step: float) -> float:
+    """Return the share of the peak that a local step needs that is three times as fast as this one, if it does nothing but its products."""
+    return 3 * 4 * FULL_SIZE * FEATURES / step / roofline.peak()[0]
+
+
 def chains() -> float:
     """Return the seconds of 10^5 independent runs of a scalar chain of 1000 rounds, on all cores."""
     algorithm = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0, radius=2.0)
@@ -218,6 +223,7 @@ def main() -> None:
         ("batched NumPy / ours", batched / steps["ours"], 3),
         ("batched NumPy / ours, full batches of 20", full_batched / steps["full"], 3),
         ("batched NumPy / ours, full batches, 20 runs", runs_batched / steps["full, runs"], 3),
+        ("share of the peak that 3 would need here, at least", needed_share(runs_batched), None),
         ("torch / ours", steps["torch"] / steps["ours"] if "torch" in steps else None, 10),
         ("speed-up of two threads, 2000 runs", runs_in_parallel(arguments.repeats), 1.8),
         ("share of the peak, 256 records of 500 features", share_of_peak(), 0.25),
