@@ -57,6 +57,7 @@ LONG_FUNCTIONS = {
     "isrl/rounds.py erm_rounds": 42,
     "last_iterate/chain.py chain_delta": 48,
     "published/distortion/algorithm.py run_near_optimal_utility_fl": 43,
+    "simulate/kernels/views.py borrow_rule": 42,
 }
 
 

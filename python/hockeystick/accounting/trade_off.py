@@ -19,7 +19,7 @@ from hockeystick._checks import Array
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.accounting.tangents import Curve, farthest
 
-START, ROUNDS, MOST = 17, 30, 400  # points at first, refinements, points at most
+START, ROUNDS, MOST = 17, 30, 800  # points at first, refinements, points at most
 
 
 def false_negative_rates(curve: Curve, rates: Array) -> Array:
