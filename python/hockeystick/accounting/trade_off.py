@@ -19,7 +19,7 @@ from hockeystick._checks import Array
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.accounting.tangents import Curve, farthest
 
-START, ROUNDS, MOST = 17, 30, 800  # points at first, refinements, points at most
+START, ROUNDS, MOST = 17, 30, 400  # points at first, refinements, points at most
 
 
 def false_negative_rates(curve: Curve, rates: Array) -> Array:
@@ -73,12 +73,18 @@ def _between(table: Array, rates: list[float]) -> set[float]:
 
 
 def _found(table: Array, rate: float) -> Array:
-    """Return for each point the smaller of both lines, rounded up; all terms are positive."""
-    eps, delta = table.T
-    steep = delta + np.exp(eps) * rate
-    flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rate)
-    best: Array = np.minimum(np.minimum(steep, flat) * (1.0 + FUNCTIONS), 1.0)
+    """Return for each point the smaller of both lines, rounded up."""
+    best: Array = found_lines(table, rate).min(axis=0)
     return best
+
+
+def found_lines(table: Array, rates: float | Array) -> Array:
+    """Return both lines of each point, rounded up: shape (2, points), or (2, rates, points) for a column of rates."""
+    eps, delta = table.T
+    steep = delta + np.exp(eps) * rates  # all terms are positive
+    flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rates)
+    both: Array = np.minimum(np.stack([steep, flat]) * (1.0 + FUNCTIONS), 1.0)
+    return both
 
 
 def _missed(table: Array, rate: float) -> Array:
@@ -88,7 +94,7 @@ def _missed(table: Array, rate: float) -> Array:
 
 
 def missed_lines(table: Array, rates: float | Array) -> Array:
-    """Return one less both lines of each point, rounded down: shape (2, points), or (2, rates, points) for a column of rates."""
+    """Return one less both lines of each point, rounded down, in the same shape."""
     eps, delta = table.T
     growth = np.exp(eps)
     steep = (1.0 - delta) - growth * rates - FUNCTIONS * np.maximum(1.0 - delta, growth * rates)

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from hockeystick._checks import Array
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.trade_off import lines_near, missed_lines
+from hockeystick.accounting.trade_off import found_lines, lines_near, missed_lines
 
 NEAR = 64  # rates near which lines are chosen
 # Rounds of refining the pieces of a range, pieces at most, and how close both ends of mu need be.
@@ -34,7 +34,7 @@ def largest_mu(accountant: Accountant, low: float, high: float) -> float:
     for _ in range(ROUNDS):
         on_pieces = _mu_on_pieces(table, ends)
         largest = float(on_pieces.max())
-        reached = float(_mu(ends, _false_negatives(table, ends)).max())
+        reached = float(_mu(table, ends).max())
         wide = on_pieces > reached + CLOSE
         if not wide.any() or not math.isfinite(largest) or ends.size > MOST:
             break
@@ -42,10 +42,10 @@ def largest_mu(accountant: Accountant, low: float, high: float) -> float:
     return largest
 
 
-def _false_negatives(table: Array, rates: Array) -> Array:
-    """Return the largest line at every rate."""
+def _mu(table: Array, rates: Array) -> Array:
+    """Return for each rate the least mu whose curve goes through the best line's point or above it, rounded up."""
     parts = [rates[first : first + CHUNK] for first in range(0, rates.size, CHUNK)]
-    return np.concatenate([missed_lines(table, part[:, None]).max(axis=(0, 2)) for part in parts])
+    return np.concatenate([_rounded_up(_quantiles(table, part).min(axis=1), part) for part in parts])
 
 
 def _mu_on_pieces(table: Array, ends: Array) -> Array:
@@ -54,23 +54,24 @@ def _mu_on_pieces(table: Array, ends: Array) -> Array:
     found = []
     for first in range(0, left.size, CHUNK):
         pieces = left[first : first + CHUNK], right[first : first + CHUNK]
-        middle, *sides = (_lines(table, rates) for rates in (np.sqrt(pieces[0] * pieces[1]), *pieces))
-        best = middle.argmax(axis=1)[:, None]
+        middle, *sides = (_quantiles(table, rates) for rates in (np.sqrt(pieces[0] * pieces[1]), *pieces))
+        best = middle.argmin(axis=1)[:, None]
         found.append(
-            [_mu(rates, np.take_along_axis(lines, best, 1)[:, 0]) for rates, lines in zip(pieces, sides, strict=True)]
+            [_rounded_up(np.take_along_axis(q, best, 1)[:, 0], rates) for rates, q in zip(pieces, sides, strict=True)]
         )
     largest: Array = np.concatenate([np.maximum(*both) for both in found])
     return largest
 
 
-def _lines(table: Array, rates: Array) -> Array:
-    """Return all lines at each rate."""
-    steep, flat = missed_lines(table, rates[:, None])
-    return np.concatenate([steep, flat], axis=1)
+def _quantiles(table: Array, rates: Array) -> Array:
+    """Return the normal quantile of each line at each rate, from that side of 1/2 on which it has digits."""
+    tpr, fnr = (np.concatenate([*lines(table, rates[:, None])], axis=1) for lines in (found_lines, missed_lines))
+    quantiles: Array = np.where(tpr < 0.5, ndtri(tpr), -ndtri(fnr))
+    return quantiles
 
 
-def _mu(fpr: Array, fnr: Array) -> Array:
-    """Return the least mu whose curve goes through the point or below it, rounded up."""
-    quantiles = np.stack([-ndtri(fpr), -ndtri(fnr)])
-    mu: Array = quantiles.sum(axis=0) + MARGIN * (1.0 + np.abs(quantiles).sum(axis=0))
+def _rounded_up(quantiles: Array, rates: Array) -> Array:
+    """Return mu, the quantile of the true-positive rate less that of the false-positive rate."""
+    least = ndtri(rates)
+    mu: Array = quantiles - least + MARGIN * (1.0 + np.abs(quantiles) + np.abs(least))
     return mu
