@@ -19,19 +19,18 @@ needs_tools = pytest.mark.skipif(
     COMPILER is None or shutil.which("valgrind") is None, reason="needs a C++ compiler and valgrind"
 )
 
-# The kernels of the core on an array. SLOWED plants one more exponential in one of them.
+# The kernels of the core on an array. SLOWED plants 5 % more work in one of them.
 KERNEL = """
 #include <hockeystick/hockeystick.hpp>
-#include <cmath>
 extern "C" double theta_sum(int n) {
     double sum = 0;
     for (int i = 0; i < n; ++i) {
         double const eps = 0.01 * (i % 500);
         sum += hockeystick::theta(eps, 1.0);
-#ifdef SLOWED
-        sum += 1e-300 * std::exp(-eps);
-#endif
     }
+#ifdef SLOWED
+    for (int i = 0; i < n / 20; ++i) sum += 1e-300 * hockeystick::theta(0.01 * (i % 500), 1.0);
+#endif
     return sum;
 }
 extern "C" double q_sum(int n) {
@@ -93,7 +92,7 @@ def test_slowed_kernel_is_caught(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A kernel with a planted exponential fails by its instructions, and is named; its neighbour passes."""
+    """A kernel with 5 % more work fails by its instructions, and is named; its neighbour passes."""
     assert run_gate(built, counts, "slowed", monkeypatch) == 1
     printed = capsys.readouterr().out
     assert re.search(r"\| theta \|.*\*\*slower: instructions\*\*", printed)

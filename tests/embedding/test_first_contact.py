@@ -116,6 +116,7 @@ def test_short_texts_are_bounds():
         (".federated", "fedavg_epsilom", "fedavg_epsilon"),
         (".sweep", "runn", "run"),
         (".audit", "cannary", None),
+        (".risk", "bayes_risks", "bayes_risk"),
         (".utility", "plann", "plan"),
     ],
 )

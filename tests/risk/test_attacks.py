@@ -175,3 +175,12 @@ def test_bad_arguments_are_named(call, words):
     """What is outside its domain is named."""
     with pytest.raises(ValueError, match=words):
         call(hs.Accountant())
+
+
+@pytest.mark.parametrize(
+    "function", [risk.true_positive_rate, risk.attribute_inference, risk.reconstruction, risk.bayes_risk]
+)
+def test_what_is_no_accountant_is_refused(function):
+    """The argument is named."""
+    with pytest.raises(TypeError, match="accountant must be an Accountant, not 3"):
+        function(3, 0.5)

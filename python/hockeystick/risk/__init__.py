@@ -8,6 +8,9 @@ the argument, each function its theorem.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
 from hockeystick.risk.attacks import attribute_inference, reconstruction, singling_out, true_positive_rate
 from hockeystick.risk.bayes import bayes_risk
 
@@ -16,3 +19,7 @@ __all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out"
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

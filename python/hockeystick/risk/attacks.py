@@ -9,6 +9,7 @@ from hockeystick._checks import Grid, Result, count_scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.trade_off import true_positive_rates
+from hockeystick.risk.curve import curve_of
 
 __all__ = ["attribute_inference", "reconstruction", "singling_out", "true_positive_rate"]
 
@@ -30,6 +31,8 @@ def true_positive_rate(accountant: Accountant, fpr: ArrayLike) -> Result:
 
     Raises
     ------
+    TypeError
+        If the accountant is none.
     ValueError
         If fpr is outside its domain.
 
@@ -66,6 +69,8 @@ def attribute_inference(accountant: Accountant, baseline: ArrayLike) -> Result:
 
     Raises
     ------
+    TypeError
+        If the accountant is none.
     ValueError
         If baseline is outside its domain.
 
@@ -104,6 +109,8 @@ def reconstruction(accountant: Accountant, baseline: ArrayLike) -> Result:
 
     Raises
     ------
+    TypeError
+        If the accountant is none.
     ValueError
         If baseline is outside its domain.
 
@@ -144,6 +151,8 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
 
     Raises
     ------
+    TypeError
+        If the accountant is none.
     ValueError
         If an argument is outside its domain.
 
@@ -167,4 +176,4 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
 
 def _each(accountant: Accountant, name: str, probabilities: ArrayLike) -> Result:
     """Return 1 - f at every probability."""
-    return true_positive_rates(accountant._curve(), Grid(None, "raise").probability(name, probabilities))[()]
+    return true_positive_rates(curve_of(accountant), Grid(None, "raise").probability(name, probabilities))[()]

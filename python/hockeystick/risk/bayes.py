@@ -13,6 +13,7 @@ from hockeystick._checks import Array, distribution, probability_scalar
 from hockeystick._numeric.rounding import LONG_SUM, UNIT
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.tangents import Curve, farthest, lacking
+from hockeystick.risk.curve import curve_of
 
 __all__ = ["bayes_risk"]
 
@@ -38,6 +39,8 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
 
     Raises
     ------
+    TypeError
+        If the accountant is none.
     ValueError
         If prior is outside its domain, or a vector does not sum to 1.
 
@@ -62,6 +65,7 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
     >>> print(hs.format_lower(hs.risk.bayes_risk(training, 0.5), ".4f"), hs.format_lower(hs.risk.bayes_risk(training, [0.25] * 4), ".4f"))
     0.4012 0.6042
     """
+    curve = curve_of(accountant)
     if np.ndim(prior) == 0:
         p = probability_scalar("prior", cast(float, prior))
         weights, one_is_reference = np.array([p, 1.0 - p]), True
@@ -72,7 +76,6 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
     if weights.size == 1 and counts[0] == 1:
         return 0.0
 
-    curve = accountant._curve()
     met = [0.0]  # every lambda gives a bound
 
     def right(log_level: float) -> float:

@@ -1,0 +1,14 @@
+"""The curve that a risk is read from."""
+
+from __future__ import annotations
+
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.tangents import Curve
+
+
+def curve_of(accountant: Accountant) -> Curve:
+    """Return the deltas of what an accountant has composed by now."""
+    if not isinstance(accountant, Accountant):
+        msg = f"accountant must be an Accountant, not {accountant!r}"
+        raise TypeError(msg)
+    return accountant._curve()
