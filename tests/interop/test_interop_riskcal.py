@@ -49,6 +49,14 @@ def test_noise_from_risk():
     assert betas[0] >= 0.8 > betas[1]
 
 
+def test_no_noise_where_none_is_needed():
+    """Ten steps that draw a record with probability 1/10 miss it with .35; no step draws one at rate 0."""
+    assert riskcal.find_noise_multiplier_for_err_rates(0.1, 0.0, 0.1, 10) == 0.0
+    assert riskcal.find_noise_multiplier_for_err_rates(0.1, 0.8, 0.0, 10) == 0.0
+    with pytest.raises(ValueError, match="beta must be below 1 - alpha by more than rounding"):
+        riskcal.find_noise_multiplier_for_err_rates(0.1, 0.9 - 1e-16, 0.1, 10)
+
+
 def test_former_names():
     """Names that riskcal will drop are taken, with its warning; the grid of its distributions is taken everywhere."""
     with pytest.warns(DeprecationWarning, match="advantage_error is deprecated"):

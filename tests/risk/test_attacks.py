@@ -184,3 +184,17 @@ def test_what_is_no_accountant_is_refused(function):
     """The argument is named."""
     with pytest.raises(TypeError, match="accountant must be an Accountant, not 3"):
         function(3, 0.5)
+
+
+def test_numbers_below_the_normal_doubles_are_on_the_safe_side():
+    """There margins of rounding are nothing: an upper end goes up, a lower end is 0."""
+    two_lines = released(hs.ApproximateDP(0.4, 0.3), adjacency="add_or_remove")
+    assert risk.true_positive_rate(released(hs.ApproximateDP(0.4, 0.0)), 5e-324) >= 1e-323
+    assert risk.bayes_risk(two_lines, 5e-324) == 0.0
+    assert type(risk.bayes_risk(two_lines, 0.5)) is float
+
+
+def test_many_different_candidates():
+    """A prior of three hundred different weights takes as few questions as one of two."""
+    weights = np.arange(1.0, 301.0)
+    assert 0.9 < risk.bayes_risk(released(hs.Gaussian(4.0)), weights / math.fsum(weights)) < 1.0

@@ -14,6 +14,7 @@ pytest.importorskip("numba")
 from hockeystick import simulate
 from hockeystick.simulate.kernels import kernel
 from hockeystick.simulate.kernels.batches import exponential
+from hockeystick.simulate.problem.records import row_norms
 from hockeystick.simulate.running import engine
 
 LOSSES = ("linear", "least_squares", "logistic", "hinge", "absolute")
@@ -137,3 +138,16 @@ def test_exponential():
     assert np.isnan(ends[0])
     assert 0 < ends[1] < 1e-307
     assert 1e307 < ends[2] < math.inf
+
+
+def test_norms_of_records_do_not_underflow():
+    """Squares of tiny numbers would be 0, and a gradient that is a large multiple of such a record would pass unclipped."""
+    rows = np.array([[3e-165, 4e-165], [0.0, 0.0], [3e200, 4e200], [1.7e308, 1.7e308], [3.0, 4.0]])
+    assert row_norms(rows) == pytest.approx([5e-165, 0.0, 5e200, np.inf, 5.0], rel=1e-15)
+    problem = simulate.Problem("least_squares", rows[:1], [1e40])  # its gradient has the norm 5e-125
+    everyone = simulate.EveryRound()
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1e-130, noise_std=1e-150, records=everyone)
+    with pytest.raises(ValueError, match=r"clip_norm must be at least 3\.4e-139, .* not 1e-200"):
+        simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1e-200, noise_std=1e-200, records=everyone)
+    result = simulate.run(algorithm, problem, rounds=1, seed=0)
+    assert math.hypot(*result.models[0, -1]) == pytest.approx(1e-130, rel=1e-9)

@@ -16,6 +16,7 @@ pytest.importorskip("numba")
 import hockeystick as hs
 from hockeystick import simulate
 from hockeystick.simulate.running import checkpoint
+from hockeystick.training import adaptive_clipping_noise
 
 SETTING: dict[str, Any] = {
     "learning_rate": 0.3,
@@ -272,7 +273,7 @@ def test_audit_of_all_rounds_stays_below():
     ("records", "adjacency", "step", "uses"),
     [
         (simulate.EveryRound(), "replace", hs.Gaussian(0.8), 9),
-        (simulate.Poisson(0.1), "add_or_remove", hs.PoissonSampled(hs.Gaussian(0.8), 0.1), 9),
+        (simulate.Poisson(0.1), "replace", hs.PoissonSampled(hs.Gaussian(0.8), 0.1), 9),
         (simulate.FixedSize(10), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 10, replacement=False), 9),
         (simulate.WithReplacement(2), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 2, replacement=True), 9),
         (simulate.Shuffled(40), "replace", hs.Gaussian(0.8), 5),
@@ -288,6 +289,32 @@ def test_guarantee_is_that_of_the_whole_round(records, adjacency, step, uses):
         assert guarantee.adjacency == adjacency
         assert guarantee.epsilon(9, 1e-5) == ledger.epsilon(1e-5)
     assert "clip norms" in algorithm.guarantee(POOLED, rounds=9).released
+
+
+@pytest.mark.parametrize("fpr", [1e-3, 0.01, 0.1])
+def test_a_record_whose_gradient_is_zero_is_a_replacement(fpr):
+    """A gradient above the clip norm against one of 0: both counts show, and the best test of them finds no more than is certified."""
+    algorithm = learnt(clip_norm=1.0, noise_multiplier=1.0, count_noise=0.51, records=simulate.Poisson(1.0))
+    spread = 1.0 / math.hypot(
+        1.0 / adaptive_clipping_noise(1.0, 0.51), 1.0 / 0.51
+    )  # the sum moves by C, and the count by 1
+    played = stats.norm.sf(stats.norm.isf(fpr) - 1.0 / spread)
+    guarantee = algorithm.guarantee(simulate.Problem("linear", [[1.5], [0.0]]), rounds=1)
+    assert guarantee.adjacency == "replace"
+    certified = hs.risk.true_positive_rate(hs.Accountant("replace").compose(hs.Gaussian(1.0)), fpr)
+    assert guarantee.epsilon(1, 1e-5) == hs.Accountant("replace").compose(hs.Gaussian(1.0)).epsilon(1e-5)
+    assert fpr < played <= certified
+
+
+def test_a_clip_norm_that_falls_below_the_squares_of_doubles_ends_its_run():
+    """Gradients that are far smaller than the clip norm pull it down; the run ends before lengths of gradients can no longer be told apart."""
+    problem = simulate.Problem("linear", [[1e-165], [0.0]])
+    with pytest.warns(RuntimeWarning, match="became non-finite"):
+        result = simulate.run(
+            learnt(clip_norm=1.0, clip_rate=2.0, quantile=0.01, learning_rate=1.0), problem, rounds=400, seed=1
+        )
+    assert 0 < result.diverged[0] < 400
+    assert np.nanmin(result.clip_norm) >= 2.0**-460
 
 
 def test_budget_stops_before_the_round_that_exceeds_it():
@@ -392,7 +419,11 @@ def test_sensitivity_knows_the_clip_norm():
     ("changes", "error", "words"),
     [
         ({"clip_norm": math.inf}, ValueError, "clip_norm must be positive and finite, not inf"),
-        ({"clip_norm": 0.0}, ValueError, "clip_norm must be positive, not 0.0"),
+        (
+            {"clip_norm": 0.0},
+            ValueError,
+            "clip_norm must be at least 3.4e-139, where squares are still doubles, not 0.0",
+        ),
         ({"noise_std": 1.0}, ValueError, "noise_std must not be given, noise_multiplier decides the noise, not 1.0"),
         ({"quantile": 0.0}, ValueError, r"quantile must lie in \(0, 1\), not 0.0"),
         ({"quantile": 1.0}, ValueError, r"quantile must lie in \(0, 1\), not 1.0"),
@@ -416,9 +447,8 @@ def test_bad_problems_are_named():
         run(learnt(), SILOS)
     with pytest.raises(ValueError, match="records of silo 0 must draw at most 100, the number there is, not 101"):
         run(learnt(records=simulate.FixedSize(101)), POOLED)
-    for clip_norm in (1e-307, 1e-320):
-        with pytest.raises(ValueError, match="clip_norm must leave the noise among the normal doubles, not"):
-            run(learnt(clip_norm=clip_norm), POOLED)
+    with pytest.raises(ValueError, match="clip_norm must leave the noise among the normal doubles, not"):
+        run(learnt(clip_norm=1e-130, noise_multiplier=1e-180, count_noise=1e-180), POOLED)
     with pytest.raises(ValueError, match=r"clip_norm must leave the noise among the normal doubles, not 1e\+308"):
         run(learnt(clip_norm=1e308, noise_multiplier=1e4, count_noise=1e4), POOLED)
     with pytest.raises(ValueError, match=r"num_runs=100000 and rounds=100000 need 74\.5 GiB for the clip norms"):

@@ -37,7 +37,10 @@ def true_positive_rates(curve: Curve, rates: Array) -> Array:
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
         if rate < 1.0:
-            result[at] = max(float(_found(table, rate).min()), rate) if rate > 0.0 else curve.delta(math.inf)
+            found = math.nextafter(
+                float(_found(table, rate).min()), 2.0
+            )  # margins are relative, and nothing among subnormal numbers
+            result[at] = min(max(found, rate), 1.0) if rate > 0.0 else curve.delta(math.inf)
     return result
 
 

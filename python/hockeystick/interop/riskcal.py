@@ -227,13 +227,15 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     beta = scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
     tpr = max(1.0 - beta - SHORT_SUM, alpha)  # rounded down, so that `trade_off` is at least beta
     enough = float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, tpr - alpha))  # by the advantage alone
-    if enough == math.inf:
-        msg = f"beta must be within reach of some noise, not {beta} at alpha={alpha}"
-        raise ValueError(msg)
+    if enough == 0.0:
+        return 0.0
 
     def training(noise_multiplier: float) -> Accountant:
         return _training(noise_multiplier, sample_rate, num_steps)
 
+    if enough == math.inf or risk.true_positive_rate(training(enough), alpha) > tpr:
+        msg = f"beta must be below 1 - alpha by more than rounding, not {beta} at alpha={alpha}"
+        raise ValueError(msg)
     less = 0.5 * enough
     while less > SMALLEST_NOISE and float(risk.true_positive_rate(training(less), alpha)) <= tpr:
         less *= 0.5

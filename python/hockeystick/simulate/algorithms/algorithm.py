@@ -16,7 +16,7 @@ from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import EveryRound, Participation, Poisson, WithReplacement
-from hockeystick.simulate.running.rule import GAUSSIAN, LAST, STEP, UpdateRule
+from hockeystick.simulate.running.rule import GAUSSIAN, LAST, LEAST_CLIP_NORM, STEP, UpdateRule
 from hockeystick.simulate.running.views import VIEWS, WORDS, View, view_from
 
 __all__ = ["Algorithm"]
@@ -80,7 +80,8 @@ class Algorithm:
     def __post_init__(self) -> None:
         """Check the settings that all algorithms share."""
         self._set("learning_rate", positive_scalar("learning_rate", self.learning_rate))
-        self._set("clip_norm", scalar("clip_norm", self.clip_norm, lambda x: x > 0, "be positive"))
+        domain = (lambda x: x >= LEAST_CLIP_NORM, f"be at least {LEAST_CLIP_NORM:.1e}, where squares are still doubles")
+        self._set("clip_norm", scalar("clip_norm", self.clip_norm, *domain))
         if isinstance(self.noise_std, tuple):
             self._set("noise_std", tuple(_non_negative(f"noise_std[{i}]", x) for i, x in enumerate(self.noise_std)))
         else:

@@ -10,11 +10,11 @@ import numpy as np
 
 from hockeystick._checks import positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
-from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
-from hockeystick.simulate.running.participation import Participation
+from hockeystick.simulate.running.participation import Participation, Poisson
 from hockeystick.simulate.running.rule import UpdateRule
 from hockeystick.training import adaptive_clipping_noise
 
@@ -54,7 +54,8 @@ class AdaptiveClippingSGD(Algorithm):
 
     steps by the first, and multiplies C by ``exp(-clip_rate (b - quantile))``. :math:`z_\Delta` is `training.adaptive_clipping_noise`
     of the noise multiplier z and :math:`\sigma_b`, the count_noise; the page on mechanisms proves that both together are one Gaussian of
-    multiplier z, sampled or not. A clip norm that leaves the normal doubles ends its run like a model that is not finite.
+    multiplier z, sampled or not. The guarantee is for a record that is replaced, with every sampler: m, which divides the noise too, is that of the
+    records that there are, and a record whose gradient is 0 is counted. A clip norm below 3e-139 ends its run like a model that is not finite.
 
     References
     ----------
@@ -118,9 +119,13 @@ class AdaptiveClippingSGD(Algorithm):
 
     def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
         del rounds
+        step = Gaussian(self.noise_multiplier)
         try:
-            account = self.records._account(Gaussian(self.noise_multiplier), problem.num_records)
+            account = self.records._account(step, problem.num_records)
         except ValueError as error:
             raise NoGuaranteeError(str(error)) from None
+        if isinstance(self.records, Poisson):
+            # A record less would change the divisor, and with it the noise, and one whose gradient is 0 is still counted.
+            account = "replace", PoissonSampled(step, self.records.sampling_rate), lambda rounds: rounds
         seen = "every round's noisy mean and count, and so all models and clip norms"
         return by_composition([account], seen, "Accountant; training.adaptive_clipping_noise splits a round's noise")

@@ -8,9 +8,9 @@ import numpy as np
 
 from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
 from hockeystick.simulate.kernels.views import borrow, borrow_data, borrow_rule
-from hockeystick.simulate.running.rule import MODEL
+from hockeystick.simulate.running.rule import LEAST_CLIP_NORM, MODEL
 
-SMALLEST_NORMAL = 2.0**-1022  # of smaller clip norms and noise, which rounding would change
+SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
 
 
 @inlined
@@ -56,8 +56,8 @@ def _run(data, rule, state, first, last, run, seed, words, integers, floats, noi
         share = _release(data, rule, state[MODEL], clip_norm, rnd, run, seed, work, noise, mean)
         clip_norm *= math.exp(-rule.clip_rate * (share - rule.quantile))
         finite = server.update(rule, state, mean, rnd, run, seed, work.stream)
-        scale = min(1.0, rule.noise_scales[0])
-        if not (finite and clip_norm * scale >= SMALLEST_NORMAL and clip_norm < math.inf):
+        noisy = clip_norm * rule.noise_scales[0] >= SMALLEST_NORMAL
+        if not (finite and noisy and LEAST_CLIP_NORM <= clip_norm < math.inf):
             losses.copy(before, state[MODEL])
             return rnd + 1
         clip_norms[rnd] = clip_norm

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, vector
 from hockeystick.simulate.problem.loss import Loss, remade, starting_model
 from hockeystick.simulate.problem.probes import answers, check_loss
-from hockeystick.simulate.problem.records import count_classes, finite, labels_of, offsets_of
+from hockeystick.simulate.problem.records import count_classes, finite, labels_of, offsets_of, row_norms
 from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
@@ -105,8 +105,7 @@ class Problem:
         outputs = self._outputs(labels)
         hidden = count_scalar("hidden", self.hidden, 1) if self.loss == "network" else 0
         curvature = positive_scalar("curvature", self.curvature)
-        with np.errstate(over="ignore"):  # clipped to 0 then
-            norms = np.linalg.norm(features, axis=1)
+        norms = row_norms(features)
         if self.feature_bound is not None:
             bound = positive_scalar("feature_bound", self.feature_bound)
             if norms.max() > bound * (1 + 1e-12):

@@ -59,3 +59,11 @@ def offsets_of(sizes: Sequence[int] | None, records: int) -> NDArray[np.int64]:
         msg = f"sizes must sum to the number of records, {records}, not {sum(counts)}"
         raise ValueError(msg)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def row_norms(features: Array) -> Array:
+    """Return the norm of every record, as that of numbers up to 1: squares that underflow would hide its length."""
+    largest = np.abs(features).max(axis=1, keepdims=True, initial=0.0)
+    with np.errstate(over="ignore"):  # infinite then, and clipped to 0
+        norms: Array = largest[:, 0] * np.linalg.norm(features / np.where(largest > 0.0, largest, 1.0), axis=1)
+    return norms
