@@ -55,7 +55,7 @@ class AdaptiveClippingSGD(Algorithm):
     steps by the first, and multiplies C by ``exp(-clip_rate (b - quantile))``. :math:`z_\Delta` is `training.adaptive_clipping_noise`
     of the noise multiplier z and :math:`\sigma_b`, the count_noise; the page on mechanisms proves that both together are one Gaussian of
     multiplier z, sampled or not. The guarantee is for a record that is replaced, with every sampler: m, which divides the noise too, is that of the
-    records that there are, and a record whose gradient is 0 is counted. A clip norm below 3e-139 ends its run like a model that is not finite.
+    records that there are, and a record whose gradient is 0 is counted. A clip norm below 1e-138 ends its run like a model that is not finite.
 
     References
     ----------

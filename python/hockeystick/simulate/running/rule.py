@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 __all__ = ["BASE", "HELPER", "LEAST_CLIP_NORM", "MODEL", "MOST_BYTES", "RELEASED", "SLOTS", "Data", "UpdateRule"]
 
-# Of clip norms: the squares of gradients that are as long are normal doubles, in any dimension up to 2^100, so that no longer one passes for a short one.
-LEAST_CLIP_NORM = 2.0**-460
+# Of clip norms: the squares of gradients that are as long are normal doubles, in any dimension up to 2^90, so that no longer one passes for a short one.
+LEAST_CLIP_NORM = 1e-138
 MOST_BYTES = 2**32  # of recorded models, and of learnt clip norms
 
 # The vectors of a run's state.
