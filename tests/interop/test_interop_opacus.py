@@ -154,6 +154,24 @@ def test_batches_of_one_size_are_no_poisson_samples(rate):
     assert accountant.history == [(1.0, rate, 41)]
 
 
+def test_pieces_of_batches_are_not_batches():
+    """With BatchMemoryManager the optimiser shows the last piece of a batch, which is mostly of one size: it says nothing of the sampler."""
+    hook = HockeyStickAccountant().get_optimizer_hook_fn(0.01)
+    for _ in range(60):
+        piece = optimiser(32)
+        piece._is_last_step_skipped = True
+        hook(piece)
+
+
+@pytest.mark.parametrize("history", [None, [(1.0, 0.1)], 3, [1.0]])
+def test_damaged_histories_are_named(history):
+    """What are no triples is refused with the word that is wrong."""
+    with pytest.raises(ValueError, match="history of state_dict must be triples"):
+        HockeyStickAccountant.continuing({"history": history, "mechanism": "rdp"})
+    with pytest.raises(ValueError, match="state_dict must be of mechanism"):
+        HockeyStickAccountant.continuing({"history": [], "mechanism": []})
+
+
 @pytest.mark.parametrize("sizes", [[32] * 39 + [31], [0] * 60])
 def test_batches_that_may_be_poisson_samples(sizes):
     """Sizes that vary, and batches that are empty or not shown, are taken as they are; and all records at once are."""

@@ -90,7 +90,7 @@ class HockeyStickAccountant(Shared):
                 msg = f"source must be an accountant of Opacus or its state_dict, not {source!r}"
                 raise TypeError(msg)
             source = {"history": list(source.history), "mechanism": source.mechanism()}
-        if source.get("mechanism") in SAME_HISTORY:
+        if str(source.get("mechanism")) in SAME_HISTORY:
             source = {**source, "mechanism": cls.mechanism()}
         made.load_state_dict(source)
         return made
@@ -217,7 +217,11 @@ class HockeyStickAccountant(Shared):
         if state_dict["mechanism"] != self.mechanism():
             msg = f"state_dict must be of mechanism {self.mechanism()!r}, not {state_dict['mechanism']!r}"
             raise ValueError(msg)
-        history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
+        try:
+            history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
+        except (TypeError, ValueError):
+            msg = f"history of state_dict must be triples of noise, rate and steps, not {state_dict['history']!r}"
+            raise ValueError(msg) from None
         for entry in history:
             _checked(*entry)
         with self._change():
@@ -225,7 +229,9 @@ class HockeyStickAccountant(Shared):
 
 
 def _batch_size(optimizer: Any) -> int:
-    """Return the number of records in the batch, 0 where the optimiser does not show it."""
+    """Return the number of records in the batch, 0 where the optimiser does not show it or shows its last piece alone."""
+    if getattr(optimizer, "_is_last_step_skipped", False):  # with BatchMemoryManager, pieces are mostly of one size
+        return 0
     try:
         return len(optimizer.grad_samples[0])
     except (AttributeError, IndexError, TypeError, ValueError):  # ghost clipping keeps no gradients of records
