@@ -5,8 +5,8 @@ An event of probability q under one law has under its neighbour at most
 .. math:: 1 - f(q) = \min_s\, (D(s) + s q)
 
 with the lines of `hockeystick.accounting.tangents` (Dong, Roth and Su 2022, Proposition 6). With eps = |log s| these are
-:math:`\delta + e^\epsilon q` for s >= 1, and :math:`1 - e^{-\epsilon} (1 - \delta - q)` for s < 1. Both ways are computed without taking a number near 1
-from 1: f for what is missed, 1 - f for what is found.
+:math:`\delta + e^\epsilon q` for s >= 1, and :math:`1 - e^{-\epsilon} (1 - \delta - q)` for s < 1. f and 1 - f are
+computed apart, because the smaller of them would lose its digits in a subtraction from 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def false_negative_rates(curve: Curve, rates: Array) -> Array:
     table, result = lines_near(curve, rates), np.zeros(rates.shape)
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
-        result[at] = _never_caught(curve) if rate == 0.0 else float(_missed(table, rate).max())
+        result[at] = _never_caught(curve) if rate == 0.0 else float(missed_lines(table, rate).max())
     return result
 
 
@@ -37,9 +37,8 @@ def true_positive_rates(curve: Curve, rates: Array) -> Array:
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
         if rate < 1.0:
-            found = math.nextafter(
-                float(_found(table, rate).min()), 2.0
-            )  # margins are relative, and nothing among subnormal numbers
+            # A relative margin is lost in rounding where numbers are subnormal: one step up more.
+            found = math.nextafter(float(found_lines(table, rate).min()), 2.0)
             result[at] = min(max(found, rate), 1.0) if rate > 0.0 else curve.delta(math.inf)
     return result
 
@@ -69,16 +68,11 @@ def _between(table: Array, rates: list[float]) -> set[float]:
     """Return the points half-way to both neighbours of each rate's best one."""
     wanted: set[float] = set()
     for rate in rates:
-        best = int(np.argmin(_found(table, rate)) if rate < 0.5 else np.argmax(_missed(table, rate)))
+        found, missed = found_lines(table, rate).min(axis=0), missed_lines(table, rate).max(axis=0)
+        best = int(np.argmin(found) if rate < 0.5 else np.argmax(missed))
         near = table[max(best - 1, 0) : best + 2, 0].tolist()
         wanted |= {0.5 * (a + b) for a, b in zip(near, near[1:])}  # noqa: B905, RUF007, shifted by one
     return wanted
-
-
-def _found(table: Array, rate: float) -> Array:
-    """Return for each point the smaller of both lines, rounded up."""
-    best: Array = found_lines(table, rate).min(axis=0)
-    return best
 
 
 def found_lines(table: Array, rates: float | Array) -> Array:
@@ -88,12 +82,6 @@ def found_lines(table: Array, rates: float | Array) -> Array:
     flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rates)
     both: Array = np.minimum(np.stack([steep, flat]) * (1.0 + FUNCTIONS), 1.0)
     return both
-
-
-def _missed(table: Array, rate: float) -> Array:
-    """Return for each point one less the smaller of both lines, rounded down."""
-    best: Array = missed_lines(table, rate).max(axis=0)
-    return best
 
 
 def missed_lines(table: Array, rates: float | Array) -> Array:

@@ -32,7 +32,7 @@ def true_positive_rate(accountant: Accountant, fpr: ArrayLike) -> Result:
     Raises
     ------
     TypeError
-        If the accountant is none.
+        If `accountant` is not an `Accountant`.
     ValueError
         If fpr is outside its domain.
 
@@ -70,7 +70,7 @@ def attribute_inference(accountant: Accountant, baseline: ArrayLike) -> Result:
     Raises
     ------
     TypeError
-        If the accountant is none.
+        If `accountant` is not an `Accountant`.
     ValueError
         If baseline is outside its domain.
 
@@ -110,7 +110,7 @@ def reconstruction(accountant: Accountant, baseline: ArrayLike) -> Result:
     Raises
     ------
     TypeError
-        If the accountant is none.
+        If `accountant` is not an `Accountant`.
     ValueError
         If baseline is outside its domain.
 
@@ -118,7 +118,8 @@ def reconstruction(accountant: Accountant, baseline: ArrayLike) -> Result:
     -----
     Reconstruction robustness (Balle, Cherubin and Hayes 2022, Definition 2). Proof of the bound, which Kaissis et al. 2023 and
     Hayes, Mahloujifar and Balle 2023 have for DP-SGD: let P_z be the law of the output with the record z, and Q that without it, or with a
-    fixed one in its place. The attack succeeds for z on an event S_z. Its chance is :math:`E_z P_z(S_z) \le E_z\, g(Q(S_z)) \le g(E_z Q(S_z))`,
+    fixed one in its place. An event of probability q under Q has at most the probability g(q) = 1 - f(q) under P_z, where f is the trade-off
+    function. The attack succeeds for z on an event S_z. Its chance is :math:`E_z P_z(S_z) \le E_z\, g(Q(S_z)) \le g(E_z Q(S_z))`,
     since g is concave; an output of law Q does not depend on z, so :math:`E_z Q(S_z)` is at most the baseline, and g rises.
 
     Examples
@@ -152,7 +153,7 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
     Raises
     ------
     TypeError
-        If the accountant is none.
+        If `accountant` is not an `Accountant`.
     ValueError
         If an argument is outside its domain.
 
@@ -160,8 +161,8 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
     -----
     Predicate singling out (Cohen and Nissim 2020, Definition 2.2). Proof: fix i and let the output have the law Q that it has where record i is
     left out or replaced by a fresh one. The description p does not depend on record i then, so record i fits it and
-    p has at most the weight w with probability at most w. With record i this becomes at most g(w), given the other records and record i itself
-    averaged as in `reconstruction`; and n such events make n g(w).
+    p has at most the weight w with probability at most w. With record i this probability is at most g(w), one less the trade-off function at w, by
+    the average over records that `reconstruction` has. One of the n records is singled out with probability at most n g(w).
 
     Examples
     --------

@@ -42,7 +42,7 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
     Raises
     ------
     TypeError
-        If the accountant is none.
+        If `accountant` is not an `Accountant`.
     ValueError
         If prior is outside its domain, or a vector does not sum to 1.
 
@@ -80,14 +80,14 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
 
     met = [0.0]  # every lambda gives a bound
 
-    def right(log_level: float) -> float:
+    def negated(log_level: float) -> float:
         met.append(_wrong(curve, weights, counts, log_level, one_is_reference=one_is_reference))
         return -met[-1]
 
     for weight in weights[-MOST_TRIED:].tolist():  # exact for two candidates
-        right(math.log(weight))
+        negated(math.log(weight))
     low = math.log(float(weights[-1])) - farthest(curve, 1.0) - math.log(float(counts.sum()))
-    optimize.minimize_scalar(right, bounds=(low, 0.0), method="bounded", options={"xatol": TOLERANCE})
+    optimize.minimize_scalar(negated, bounds=(low, 0.0), method="bounded", options={"xatol": TOLERANCE})
     found = max(met) - missing
     return float(found) if found >= sys.float_info.min else 0.0  # margins are relative
 

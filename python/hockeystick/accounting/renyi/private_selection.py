@@ -50,7 +50,10 @@ def _least_from(selection: PrivateSelection, adjacency: Adjacency) -> list[float
 
 
 def _bound(selection: PrivateSelection, order: float, adjacency: Adjacency, distance_at: float | None = None) -> float:
-    """Return what the theorem has for an order; infinity at 1, of which it says nothing."""
+    """Return what the theorem has for an order; infinity at 1, of which it says nothing.
+
+    The distance of runs is asked at the order `distance_at`; by default at one of a few, the next that is not below `order`.
+    """
     run = _run(selection.mechanism, selection.count, adjacency, order)
     if order <= 1.0 or run == math.inf:
         return math.inf
