@@ -267,3 +267,61 @@ def test_exported_symbols(library):
     assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
     dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
     assert f"[libhockeystick_c.so.{library.hs_abi_version()}]" in dynamic
+
+
+def test_gaussian_dp(library):
+    """Delta, epsilon and trade-off of mu-GDP are Python's, and NaN outside their domains."""
+    for name in ("delta", "epsilon", "trade_off"):
+        function = getattr(library, f"hs_gdp_{name}")
+        function.argtypes, function.restype = [double, double], double
+    for mu in (0.0, 0.3, 4.0):
+        assert library.hs_gdp_delta(mu, 0.7) == pytest.approx(hs.gdp_delta(mu, 0.7), rel=1e-12)
+        assert library.hs_gdp_epsilon(mu, 1e-6) == pytest.approx(hs.gdp_epsilon(mu, 1e-6), rel=1e-12)
+        assert library.hs_gdp_trade_off(mu, 0.05) == pytest.approx(hs.gdp_trade_off(mu, 0.05), rel=1e-12)
+    assert math.isnan(library.hs_gdp_delta(1.0, -1.0))
+    assert math.isnan(library.hs_gdp_epsilon(-1.0, 0.1))
+
+
+def last_model(library, name, *arguments):
+    """Call a function that writes one number."""
+    function, out = getattr(library, f"hs_{name}"), double()
+    whole = [ctypes.c_int32] if name == "fedavg_gdp" else []
+    function.argtypes = [*whole, *[double] * (len(arguments) - len(whole)), ctypes.POINTER(double)]
+    if function(*arguments, ctypes.byref(out)) != 0:
+        raise ValueError(library.hs_last_error_message().decode())
+    return out.value
+
+
+def test_last_models(library):
+    """Federated averaging under every schedule, and the last iterate, are Python's."""
+    names = ("rounds", "local_steps", "num_clients", "clip_norm", "noise_std", "smoothness", "learning_rate")
+    federation = (40, 5, 20, 1.0, 0.2, 0.8, 0.1)
+    for code, schedule in enumerate(("constant", "cyclic", "stagewise", "continuous")):
+        for diameter in (math.inf, 0.3):
+            settings = dict(zip(names, federation, strict=True)) | {"schedule": schedule, "diameter": diameter}
+            mu = hs.federated.fedavg_gdp(**settings)
+            assert last_model(library, "fedavg_gdp", code, *federation, diameter) == pytest.approx(mu, rel=1e-12)
+    iteration = (20, 40, 0.5, 2.0, 1.0, 0.5, 0.1, 1.0)
+    names = ("index", "num_records", "learning_rate", "noise_std", "lipschitz", "smoothness", "strong_convexity")
+    delta = hs.last_iterate.pnsgd_gaussian(1.0, **dict(zip((*names, "diameter"), iteration, strict=True)))
+    assert last_model(library, "pnsgd_gaussian", 1.0, *iteration) == pytest.approx(delta, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("fedavg_gdp", (4, 40, 5, 20, 1, 0.2, 0.8, 0.1, math.inf), "schedule must be HS_CONSTANT_STEPS"),
+        ("fedavg_gdp", (2, 2e6, 5, 20, 1, 0.2, 0.8, 0.1, math.inf), "rounds must be an integer in [1, 1000000]"),
+        ("fedavg_gdp", (0, 40, 5, 20, 1, 0, 0.8, 0.1, math.inf), "noise_std must be positive and finite, not 0"),
+        ("fedavg_gdp", (0, 40, 5, 20, 1, 0.2, math.nan, 0.1, math.inf), "smoothness must be non-negative and finite"),
+        ("fedavg_gdp", (0, 40, 5, 20, 1, 0.2, 0.8, 0.1, 0), "diameter must be positive, not 0"),
+        ("pnsgd_gaussian", (1, 41, 40, 0.5, 2, 1, 0.5, 0.1, 1), "index must lie in [1, num_records], not 41"),
+        ("pnsgd_gaussian", (1, 4, 40, 0.5, 2, 1, 0.5, 0.6, 1), "strong_convexity must lie in [0, smoothness]"),
+        ("pnsgd_gaussian", (1, 4, 40, 5, 2, 1, 0.5, 0.1, 1), "learning_rate must be at most 2/(smoothness"),
+        ("pnsgd_gaussian", (-1, 4, 40, 0.5, 2, 1, 0.5, 0.1, 1), "eps must be non-negative, not -1"),
+    ],
+)
+def test_last_models_out_of_domain(library, name, arguments, message):
+    """The argument is named, with its domain."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        last_model(library, name, *arguments)
