@@ -36,6 +36,8 @@ from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuf
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
+from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
+from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.kernels import (
@@ -119,6 +121,8 @@ __all__ = [
     "Shuffled",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
+    "ZeroConcentratedFilter",
+    "ZeroConcentratedOdometer",
     "__version__",
     "audit",
     "calibrate",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
+from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
+from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 
@@ -14,6 +16,8 @@ __all__ = [
     "GaussianFilter",
     "RenyiFilter",
     "RenyiOdometer",
+    "ZeroConcentratedFilter",
+    "ZeroConcentratedOdometer",
 ]
 
 
