@@ -40,6 +40,7 @@ from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
 from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
+from hockeystick.budgets.planned_filter import PlannedFilter
 from hockeystick.kernels import (
     gaussian_epsilon,
     laplace_theta,
@@ -108,6 +109,7 @@ __all__ = [
     "Laplace",
     "MixtureOfGaussians",
     "PermuteAndFlip",
+    "PlannedFilter",
     "PoissonSampled",
     "PrivacyLossDistribution",
     "PrivacyProfile",

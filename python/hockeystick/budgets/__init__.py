@@ -8,12 +8,14 @@ from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
 from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
 from hockeystick.budgets.odometer import RenyiOdometer
+from hockeystick.budgets.planned_filter import PlannedFilter
 
 __all__ = [
     "BudgetExceededError",
     "ClientCharge",
     "ClientLedgers",
     "GaussianFilter",
+    "PlannedFilter",
     "RenyiFilter",
     "RenyiOdometer",
     "ZeroConcentratedFilter",

@@ -167,7 +167,7 @@ class Filter(Steps):
             If the version is unknown, something is missing or wrong, or the steps exceed the budget.
         """
         require_format(state, f"hockeystick.{cls.__name__}", 1, ("adjacency", *cls._SETTINGS, "steps"))
-        loaded = cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
+        loaded = cls._of_settings(state)
         for mechanism, count in load_steps(state["steps"]):
             if loaded.would_exceed(mechanism, count):
                 msg = f"the steps of state must fit its budget, not {count} x {mechanism!r} after {loaded!r}"
@@ -177,8 +177,12 @@ class Filter(Steps):
 
     _SETTINGS: ClassVar[tuple[str, ...]] = ()
 
-    def _settings(self) -> dict[str, float]:
+    def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._SETTINGS}
+
+    @classmethod
+    def _of_settings(cls, state: Mapping[str, Any]) -> Self:
+        return cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
