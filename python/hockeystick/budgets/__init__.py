@@ -7,6 +7,7 @@ from hockeystick.budgets.client_queries import ClientCharge
 from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
 from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.budgets.planned_filter import PlannedFilter
 
@@ -15,6 +16,7 @@ __all__ = [
     "ClientCharge",
     "ClientLedgers",
     "GaussianFilter",
+    "IndividualFilter",
     "PlannedFilter",
     "RenyiFilter",
     "RenyiOdometer",
