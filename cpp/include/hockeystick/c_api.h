@@ -97,6 +97,13 @@ HS_API hs_status hs_fedavg_gdp(int32_t schedule, double rounds, double local_ste
 HS_API hs_status hs_pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,
                                    double lipschitz, double smoothness, double strong_convexity, double diameter,
                                    double* delta);
+/* Gaussian noise on num_batches batches, in [1, 10^6], that a shuffle of the records fills, a new one for each of `epochs`; a
+ * record that is added or removed leaves its place empty. The upper end holds for all data, the lower end is attained by
+ * some: no amplification by sampling is claimed. */
+HS_API hs_status hs_shuffled_batches_delta(double noise_multiplier, double num_batches, double epochs, double eps,
+                                           hs_bracket* out);
+HS_API hs_status hs_shuffled_batches_epsilon(double noise_multiplier, double num_batches, double epochs, double delta,
+                                             hs_bracket* out);
 
 /* Mechanisms: what one step releases, as the classes of Python's package with these names and parameters. A handle is
  * written to *out. Whether a mechanism has a pair under the accountant's adjacency is said when it is composed.
