@@ -41,6 +41,12 @@ EXAMPLES = {
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
     hs.Shuffled: [hs.Shuffled(1.0, 1000)],
+    hs.Staircase: [hs.Staircase(0.4), hs.Staircase(0.4, 0.7)],
+    hs.TradeOff: [
+        hs.TradeOff([0.0, 0.3, 1.0], [1.0, 0.4, 0.0]),
+        hs.TradeOff([0.0, 0.4, 0.9], [0.95, 0.3, 0.0], symmetric=False),
+    ],
+    hs.TruncatedLaplace: [hs.TruncatedLaplace(2.0, 20.0)],
     hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }

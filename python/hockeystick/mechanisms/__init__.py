@@ -13,12 +13,14 @@ from hockeystick.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLapl
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
 from hockeystick.mechanisms.noise import Gaussian, Laplace
+from hockeystick.mechanisms.noise_shapes import Staircase, TruncatedLaplace
 from hockeystick.mechanisms.poisson_sampled import PoissonSampled
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection, RenyiDP, ZeroConcentratedDP
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.mechanisms.shuffled import Shuffled
+from hockeystick.mechanisms.trade_off_function import TradeOff
 from hockeystick.mechanisms.truncated_poisson_sampled import TruncatedPoissonSampled
 
 __all__ = [
@@ -42,6 +44,9 @@ __all__ = [
     "RandomizedResponse",
     "RenyiDP",
     "Shuffled",
+    "Staircase",
+    "TradeOff",
+    "TruncatedLaplace",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
 ]
