@@ -1,10 +1,11 @@
-// The accountant (accounting/accountant.hpp) for Python, and its answers.
-#include <hockeystick/accounting/accountant.hpp>
+// The accountant (accounting/accountant.hpp) for Python, its answers, and shuffled batches.
+#include <hockeystick/accounting/shuffled_batches.hpp>
 
 #include "active_kernels.hpp"
 #include "bind.hpp"
 #include "contour_cache.hpp"
 #include "grid.hpp"
+#include "remembered.hpp"
 #include "steps.hpp"
 
 namespace {
@@ -13,12 +14,11 @@ namespace hs = hockeystick;
 
 using hs::accounting::Accountant;
 using hs::accounting::Answer;
+using hs::accounting::AttainedEpoch;
 
 // An accountant that runs long jobs in a worker thread, while the calling thread looks for signals
 // such as Ctrl-C.
-std::unique_ptr<Accountant> make_accountant() {
-    return std::make_unique<Accountant>(active::kernels().contour, &contour_cache(), grid::run_long_job);
-}
+Accountant make_accountant() { return Accountant(active::kernels().contour, &contour_cache(), grid::run_long_job); }
 
 std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, double value, const std::string& engine,
                             bool upper_only) {
@@ -82,9 +82,48 @@ void bind_queries(py::module_& m) {
             py::arg("upper"));
 }
 
+// What an epoch of shuffled batches attains takes some ten milliseconds, a tenth of a second at
+// worst; it is computed in a worker that Ctrl-C stops.
+std::vector<AttainedEpoch> attained_epochs(double noise_multiplier, double num_batches) {
+    static Remembered<std::pair<double, double>, std::vector<AttainedEpoch>> known(16);
+    return known.get({noise_multiplier, num_batches}, [&] {
+        std::vector<AttainedEpoch> found;
+        grid::run_in_worker([&](const std::atomic<bool>& stop) {
+            found = hs::accounting::attained_epochs(noise_multiplier, num_batches, &stop);
+        });
+        return found;
+    });
+}
+
+// (lower, upper, what attains the lower end).
+std::tuple<double, double, std::string> shuffled_batches(bool for_epsilon, double value, double noise_multiplier,
+                                                         double num_batches, double epochs) {
+    const std::vector<AttainedEpoch> attained = attained_epochs(noise_multiplier, num_batches);
+    const py::gil_scoped_release released;
+    const hs::accounting::ShuffledAnswer answer = hs::accounting::shuffled_batches(
+        {noise_multiplier, num_batches, epochs}, attained, {for_epsilon, value}, make_accountant);
+    return {answer.ends.lower, answer.ends.upper, answer.by};
+}
+
+void bind_shuffled_batches(py::module_& m) {
+    m.def("shuffled_batches", shuffled_batches, py::arg("for_epsilon"), py::arg("value"), py::arg("noise_multiplier"),
+          py::arg("num_batches"), py::arg("epochs"));
+    // One pair for each name of what attains it, for tests against integrals and fractions.
+    m.def(
+        "attained_epochs",
+        [](double noise_multiplier, double num_batches) {
+            std::vector<std::pair<std::string, steps::Held>> found;
+            for (const AttainedEpoch& epoch : attained_epochs(noise_multiplier, num_batches))
+                found.emplace_back(epoch.by, steps::held(epoch.pair));
+            return found;
+        },
+        py::arg("noise_multiplier"), py::arg("num_batches"));
+}
+
 }  // namespace
 
 void bind_accounting(py::module_& m) {
     bind_answer(m);
     bind_queries(m);
+    bind_shuffled_batches(m);
 }

@@ -1,9 +1,10 @@
-// The C API (hockeystick/c_api.h): kernels, DP-SGD, and the accountant's life and queries. Its
-// mechanisms are in c_api_handles.cpp.
+// The C API (hockeystick/c_api.h): kernels, DP-SGD, shuffled batches, and the accountant's life and
+// queries. Its mechanisms are in c_api_handles.cpp.
 #include <algorithm>
 #include <vector>
 
 #include <hockeystick/accounting/dpsgd.hpp>
+#include <hockeystick/accounting/shuffled_batches.hpp>
 
 #include "c_api_support.hpp"
 
@@ -40,6 +41,14 @@ hs::accounting::Accountant training(double noise, double rate, double steps) {
 }
 
 hs_bracket bracket(const hs::numeric::Interval& found) { return {found.lower, found.upper}; }
+
+hs_bracket shuffled(const hs::accounting::ShuffledBatches& training, const hs::accounting::Question& question) {
+    require_count(training.epochs, "epochs");
+    return bracket(hs::accounting::shuffled_batches(
+                       training, hs::accounting::attained_epochs(training.noise_multiplier, training.num_batches),
+                       question, [] { return hs::accounting::Accountant(kernels().contour); })
+                       .ends);
+}
 
 // Answers n queries. Writes all brackets, or none if one query fails. The accountant checks the
 // numbers.
@@ -113,6 +122,24 @@ hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double e
         require_delta(delta);
         hs::accounting::Engine engine(kernels().contour);
         *out = hs::accounting::dpsgd_noise_multiplier(engine, sampling_rate, steps, epsilon, delta);
+    });
+}
+
+hs_status hs_shuffled_batches_delta(double noise_multiplier, double num_batches, double epochs, double eps,
+                                    hs_bracket* out) {
+    return guarded([&] {
+        require_pointer(out, "out");
+        require_epsilon(eps, "eps");
+        *out = shuffled({noise_multiplier, num_batches, epochs}, {false, eps});
+    });
+}
+
+hs_status hs_shuffled_batches_epsilon(double noise_multiplier, double num_batches, double epochs, double delta,
+                                      hs_bracket* out) {
+    return guarded([&] {
+        require_pointer(out, "out");
+        require_delta(delta);
+        *out = shuffled({noise_multiplier, num_batches, epochs}, {true, delta});
     });
 }
 

@@ -36,8 +36,12 @@ from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuf
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
+from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
+from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
+from hockeystick.budgets.planned_filter import PlannedFilter
 from hockeystick.kernels import (
     gaussian_epsilon,
     laplace_theta,
@@ -103,9 +107,11 @@ __all__ = [
     "Gaussian",
     "GaussianFilter",
     "ImplausibleSettingWarning",
+    "IndividualFilter",
     "Laplace",
     "MixtureOfGaussians",
     "PermuteAndFlip",
+    "PlannedFilter",
     "PoissonSampled",
     "PrivacyLossDistribution",
     "PrivacyProfile",
@@ -119,6 +125,8 @@ __all__ = [
     "Shuffled",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
+    "ZeroConcentratedFilter",
+    "ZeroConcentratedOdometer",
     "__version__",
     "audit",
     "calibrate",

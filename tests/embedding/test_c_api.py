@@ -42,7 +42,7 @@ def library():
         getattr(loaded, f"hs_{name}_batch").argtypes = [array, array, array, size]
     for name in ("q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"):
         getattr(loaded, f"hs_{name}").restype = double
-    for name in ("dpsgd_delta", "dpsgd_epsilon"):
+    for name in ("dpsgd_delta", "dpsgd_epsilon", "shuffled_batches_delta", "shuffled_batches_epsilon"):
         getattr(loaded, f"hs_{name}").argtypes = [double] * 4 + [ctypes.POINTER(Bracket)]
     loaded.hs_dpsgd_noise_multiplier.argtypes = [double] * 4 + [ctypes.POINTER(double)]
     loaded.hs_accountant_create.argtypes = [ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)]
@@ -186,9 +186,32 @@ def test_dpsgd(library):
     assert noise.value == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
 
 
+SHUFFLED = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
+
+
+@pytest.mark.parametrize(("noise", "batches", "epochs"), SHUFFLED)
+def test_shuffled_batches(library, noise, batches, epochs):
+    """Both ends of shuffled batches are those of the package."""
+    out = Bracket()
+    setting = {"noise_multiplier": noise, "num_batches": batches, "epochs": epochs}
+    for eps in (0.0, 0.5, 3.0, math.inf):
+        assert library.hs_shuffled_batches_delta(noise, batches, epochs, eps, ctypes.byref(out)) == 0
+        assert (out.lower, out.upper) == hs.shuffled_batches_delta(eps, **setting)[:2]
+    for delta in (0.0, 1e-9, 1e-5, 0.2):
+        assert library.hs_shuffled_batches_epsilon(noise, batches, epochs, delta, ctypes.byref(out)) == 0
+        assert (out.lower, out.upper) == hs.shuffled_batches_epsilon(delta, **setting)[:2]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (("shuffled_batches_delta", 0.0, 2, 1, 1.0), "noise_multiplier must be positive and finite, not 0"),
+        (("shuffled_batches_delta", 1.0, 2.5, 1, 1.0), "num_batches must be an integer in [1, 1000000], not 2.5"),
+        (("shuffled_batches_epsilon", 1.0, 2e6, 1, 0.1), "num_batches must be an integer in [1, 1000000], not 2e+06"),
+        (("shuffled_batches_epsilon", 1.0, 2, 0, 0.1), "epochs must be an integer in [1, 2^53], not 0"),
+        (("shuffled_batches_delta", 1.0, 2, 1, -1.0), "eps must be non-negative, not -1"),
+        (("shuffled_batches_delta", 1.0, 2, 1, math.nan), "eps must be non-negative, not nan"),
+        (("shuffled_batches_epsilon", 1.0, 2, 1, 1.0), "delta must lie in [0, 1), not 1"),
         (("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not 0"),
         (("dpsgd_epsilon", math.nan, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not nan"),
         (("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5), "sampling_rate must lie in [0, 1], not 1.5"),

@@ -64,13 +64,15 @@ def check_output(folder):
     assert eps == pytest.approx(1.0, rel=1e-13)
     training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).compose(hs.Laplace(20.0))
     expected = [training.epsilon_bracket(1e-5), training.delta_bracket(2.0)]
-    first, kernel, message = run(folder / "from_c").splitlines()
+    first, kernel, epochs, message = run(folder / "from_c").splitlines()
     for line in (run(folder / "accountant"), first):
         ends = list(map(float, line.split()))
         for (lower, upper), ours in zip([ends[:2], ends[2:]], expected, strict=True):
             assert ours.lower <= upper <= ours.upper * (1 + 1e-3)
             assert lower <= ours.upper
     assert float(kernel) == theta
+    shuffled = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=100, epochs=10)
+    assert tuple(map(float, epochs.split())) == pytest.approx(shuffled[:2], rel=1e-9)
     assert message == "noise_multiplier must be positive and finite, not -1"
 
 

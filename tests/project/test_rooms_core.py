@@ -27,7 +27,7 @@ LAYERS = {  # room -> rooms it may include; a room stands below those that may i
     "pld": "numeric divergence loss",
     "release": "numeric divergence loss allocation cumulant mechanism pld",
     "federated": "numeric divergence hidden_state",
-    "accounting": "numeric divergence loss simd mechanism contour pld",
+    "accounting": "numeric divergence loss simd mechanism contour pld release",
 }
 LONGEST_FILE, LONGEST_LINE, LONGEST_COMMENT, MOST_FILES = 300, 120, 100, 20
 

@@ -22,6 +22,7 @@ NO_ROOMS = {  # folders of tests that follow no room, and why
     "reference": "exact formulas, tables and helpers, which the tests share",
     "show": "what people look at: plot, report and cli",
     "first_ten_minutes": "what an engineer, a planner and a researcher do with README.md alone",
+    "wasm": "the npm package, from Node",
     "storms": "processes and threads that work at random and are killed, and what starts and ends them",
 }
 TESTED_IN = {  # rooms without a folder of tests, and the folder where they are tested

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, positive_scalar, scalar
-from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.shuffled_outputs import LargestOutput, SumOfOutputs
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.noise import Gaussian
-from hockeystick.mechanisms.random_allocation import MOST_STEPS, NOISE, RandomAllocation
+from hockeystick.mechanisms.random_allocation import MOST_STEPS
 
 __all__ = ["shuffled_batches_delta", "shuffled_batches_epsilon"]
 
@@ -61,9 +56,7 @@ def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: 
     1.0e-03 1.3e-01
     """
     eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-    upper, candidates = _accountants(noise_multiplier, num_batches, epochs)
-    lower, by = max((accountant.delta_bracket(eps).lower, by) for by, accountant in candidates)
-    return _bracket(lower, upper.delta(eps), by)
+    return _bracket(False, eps, noise_multiplier, num_batches, epochs)
 
 
 def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1) -> Bracket:
@@ -98,37 +91,15 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
     2.88 4.38
     """
     delta = scalar("delta", delta, *DELTA)
-    upper, candidates = _accountants(noise_multiplier, num_batches, epochs)
-    lower, by = max((accountant.epsilon_bracket(delta).lower, by) for by, accountant in candidates)
-    return _bracket(lower, upper.epsilon(delta), by)
+    return _bracket(True, delta, noise_multiplier, num_batches, epochs)
 
 
-def _accountants(
-    noise_multiplier: float, num_batches: int, epochs: int
-) -> tuple[Accountant, list[tuple[str, Accountant]]]:
-    """Return the accountant of the upper end, and those of lower ends with what they account for."""
+def _bracket(for_epsilon: bool, value: float, noise_multiplier: float, num_batches: int, epochs: int) -> Bracket:
     noise = positive_scalar("noise_multiplier", noise_multiplier)
     num_batches = count_scalar("num_batches", num_batches)
     if num_batches > MOST_STEPS:
         msg = f"num_batches must be at most {MOST_STEPS}, not {num_batches}"
         raise ValueError(msg)
     epochs = count_scalar("epochs", epochs)
-    upper = Accountant().compose(Gaussian(noise), epochs)
-    attained = [(by, Accountant().compose(step, epochs)) for by, step in _attained(noise, num_batches)]
-    return upper, attained
-
-
-def _attained(noise: float, num_batches: int) -> Iterator[tuple[str, Mechanism]]:
-    if num_batches == 1:
-        yield "one batch", Gaussian(noise)
-        return
-    yield "the largest output against others of -1", LargestOutput(noise, num_batches)
-    if NOISE[0] <= noise <= NOISE[1]:
-        yield "a sum of the outputs against others of -1", SumOfOutputs(noise, num_batches)
-    if NOISE[0] <= noise <= NOISE[1]:
-        yield "random allocation, others of 0", RandomAllocation(Gaussian(noise), num_batches)
-
-
-def _bracket(lower: float, upper: float, by: str) -> Bracket:
-    method = f"upper end without amplification, lower end by {by}"
-    return Bracket(min(lower, upper), upper, method, "certified")
+    lower, upper, by = core.shuffled_batches(for_epsilon, value, noise, float(num_batches), float(epochs))
+    return Bracket(lower, upper, f"upper end without amplification, lower end by {by}", "certified")

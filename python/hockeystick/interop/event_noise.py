@@ -19,12 +19,10 @@ from hockeystick.mechanisms import (
     MixtureOfGaussians,
     PermuteAndFlip,
     RandomizedResponse,
-    RenyiDP,
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
 Steps: TypeAlias = list[tuple[Mechanism, int]]
@@ -71,10 +69,7 @@ def concentrated(relation: Relation, rho: float, xi: float) -> Steps:
     del relation
     if math.inf in (rho, xi):
         return [(NON_PRIVATE, 1)]
-    parts: Steps = [(ZeroConcentratedDP(rho), 1)] if rho != 0 else []
-    if non_negative_scalar("xi", xi) > 0.0:
-        parts.append((RenyiDP([1.0, LARGEST_ORDER], [xi, xi]), 1))  # divergences of a composition add up
-    return parts
+    return [(ZeroConcentratedDP(rho, xi), 1)] if rho != 0 or xi != 0 else []
 
 
 def mixture(

@@ -7,7 +7,8 @@
 // Error. With t = log2(n) and eps = 8 t u/(1 - 8 t u),
 //
 //   ||computed - exact||_2 <= eps ||exact||_2,
-//   |computed_k - exact_k| <= eps sum_j |x_j|   for every k, forward.
+//   |computed_k - exact_k| <= eps sum_j |x_j|   for every k, forward; backward, 1/n of it, the sum
+//                                               over all n coefficients.
 //
 // Theorem 24.2 of Higham (Accuracy and Stability of Numerical Algorithms, 2002) is the first of
 // these for radix 2 and a general error mu of the twiddle factors. docs/core/cumulant.md proves
