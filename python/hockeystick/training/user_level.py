@@ -115,7 +115,8 @@ def _by_examples(noise_multiplier: float, held: int, rate: float, steps: int) ->
     assumptions = (
         f"{steps} steps; in each, every record is drawn with probability {rate!r}, independently of all others and afresh",
         f"no user has more than {held} records among those drawn from, chosen before the training",
-        "each record's gradient is clipped for itself",
+        "each record's gradient is clipped for itself, and depends on no other record",
+        "a record may have several owners (`bound_owners`) if who owns what is public, and adjacency means that the user's records contribute nothing",
         *_SHARED,
     )
     mixture = MixtureOfGaussians.of_group(noise_multiplier, held, rate)
@@ -125,7 +126,8 @@ def _by_examples(noise_multiplier: float, held: int, rate: float, steps: int) ->
 def _by_users(noise_multiplier: float, rate: float, steps: int) -> FederatedParameters:
     assumptions = (
         f"{steps} steps; in each, every user is drawn with probability {rate!r}, independently of all others and afresh",
-        "all that a user contributes to a step, by whichever of its records, is clipped as one vector",
+        "all that a user contributes to a step, by whichever of its records, is clipped as one vector, which depends on no records of others",
+        "every record belongs to one user",
         *_SHARED,
     )
     sample = PoissonSampled(Gaussian(noise_multiplier), rate)
@@ -142,7 +144,6 @@ def _part(name: str, value: int, of: str, whole: int) -> int:
 
 _UNIT = "one user with all its records, against who sees all models"
 _SHARED = (
-    "every record belongs to one user, and no vector depends on records of others",
     "the sum of the clipped vectors gets Gaussian noise once, of the multiplier given; a mean divides by the expected number, not by the number drawn",
     "who or what is drawn is secret; the sampling rate is public, and the same with the user and without",
     "trainings are adjacent if one user is added or removed with all its records",
