@@ -31,6 +31,7 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
@@ -160,6 +161,8 @@ __all__ = [
     "gdp_trade_off",
     "get_cmake_dir",
     "get_include",
+    "group_accountant",
+    "group_epsilon",
     "isrl",
     "laplace_theta",
     "last_iterate",

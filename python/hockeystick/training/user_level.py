@@ -81,7 +81,7 @@ def user_level_parameters(
     -----
     Charles and others 2024 (arXiv 2401.10294). Where records are drawn, the number of the user's records in a batch is binomial, and the pair is a mixture of
     Gaussians, which is exact: `MixtureOfGaussians.of_group`, attained by records whose gradients are equal. Group privacy of the guarantee of one
-    record, which holds for every mechanism (Chua and others 2024, arXiv 2407.07737), is far larger. Which way trains better at the same epsilon depends on
+    record, which holds for every mechanism (Chua and others 2024, arXiv 2407.07737), is larger. Which way trains better at the same epsilon depends on
     the gradients: a mean over a batch has noise of noise_multiplier clip norms over `batch_size` or `users_per_step`.
 
     Examples
@@ -106,30 +106,32 @@ def user_level_parameters(
     steps = count_scalar("steps", steps)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     return UserLevelParameters(
-        FederatedParameters(
-            MixtureOfGaussians.of_group(noise_multiplier, held, batch_size / records),
-            _UNIT,
-            "add_or_remove",
-            steps,
-            (
-                f"{steps} steps; in each, every record is drawn with probability {batch_size / records!r}, independently of all others and afresh",
-                f"no user has more than {held} records among those drawn from, chosen before the training",
-                "each record's gradient is clipped for itself",
-                *_SHARED,
-            ),
-        ),
-        FederatedParameters(
-            PoissonSampled(Gaussian(noise_multiplier), users_per_step / users),
-            _UNIT,
-            "add_or_remove",
-            steps,
-            (
-                f"{steps} steps; in each, every user is drawn with probability {users_per_step / users!r}, independently of all others and afresh",
-                "all that a user contributes to a step, by whichever of its records, is clipped as one vector",
-                *_SHARED,
-            ),
-        ),
+        _by_examples(noise_multiplier, held, batch_size / records, steps),
+        _by_users(noise_multiplier, users_per_step / users, steps),
     )
+
+
+def _by_examples(noise_multiplier: float, held: int, rate: float, steps: int) -> FederatedParameters:
+    assumptions = (
+        f"{steps} steps; in each, every record is drawn with probability {rate!r}, independently of all others and afresh",
+        f"no user has more than {held} records among those drawn from, chosen before the training",
+        "each record's gradient is clipped for itself, and depends on no other record",
+        "a record may have several owners (`bound_owners`) if who owns what is public, and adjacency means that the user's records contribute nothing",
+        *_SHARED,
+    )
+    mixture = MixtureOfGaussians.of_group(noise_multiplier, held, rate)
+    return FederatedParameters(mixture, _UNIT, "add_or_remove", steps, assumptions)
+
+
+def _by_users(noise_multiplier: float, rate: float, steps: int) -> FederatedParameters:
+    assumptions = (
+        f"{steps} steps; in each, every user is drawn with probability {rate!r}, independently of all others and afresh",
+        "all that a user contributes to a step, by whichever of its records, is clipped as one vector, which depends on no records of others",
+        "every record belongs to one user",
+        *_SHARED,
+    )
+    sample = PoissonSampled(Gaussian(noise_multiplier), rate)
+    return FederatedParameters(sample, _UNIT, "add_or_remove", steps, assumptions)
 
 
 def _part(name: str, value: int, of: str, whole: int) -> int:
@@ -142,7 +144,6 @@ def _part(name: str, value: int, of: str, whole: int) -> int:
 
 _UNIT = "one user with all its records, against who sees all models"
 _SHARED = (
-    "every record belongs to one user, and no vector depends on records of others",
     "the sum of the clipped vectors gets Gaussian noise once, of the multiplier given; a mean divides by the expected number, not by the number drawn",
     "who or what is drawn is secret; the sampling rate is public, and the same with the user and without",
     "trainings are adjacent if one user is added or removed with all its records",
