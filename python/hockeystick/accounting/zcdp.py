@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
@@ -154,9 +154,10 @@ def zcdp_rho(accountant: Accountant) -> float:
 
 
 def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
-    if isinstance(mechanism, ZeroConcentratedDP):
-        return mechanism.rho
-    if mechanism._has_pair:
+    if isinstance(mechanism, RenyiMechanism):
+        if (rho := mechanism._concentration(adjacency)) is not None:
+            return rho
+    elif mechanism._has_pair:
         terms = [0.5 * count * pair.concentrated_shift**2 for pair, count in mechanism._pairs(adjacency)]
         if not any(map(math.isnan, terms)):
             return math.fsum(terms)

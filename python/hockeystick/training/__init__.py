@@ -7,6 +7,7 @@ from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_paramet
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
+from hockeystick.training.secure_aggregation import secure_aggregation_parameters
 
 __all__ = [
     "DpsgdParameters",
@@ -17,6 +18,7 @@ __all__ = [
     "draw_participants",
     "federated_parameters",
     "privacy_statement",
+    "secure_aggregation_parameters",
 ]
 
 
