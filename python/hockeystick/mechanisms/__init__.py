@@ -6,12 +6,14 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 
 from __future__ import annotations
 
+from hockeystick.mechanisms.added_noise import DistributedDiscreteGaussian, Skellam
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.composed import Composed
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
 from hockeystick.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
+from hockeystick.mechanisms.integer_noise import DiscreteGaussianVector
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.noise_shapes import Staircase, TruncatedLaplace
 from hockeystick.mechanisms.poisson_sampled import PoissonSampled
@@ -28,8 +30,10 @@ __all__ = [
     "Composed",
     "Discrete",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePairs",
+    "DistributedDiscreteGaussian",
     "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",
@@ -44,6 +48,7 @@ __all__ = [
     "RandomizedResponse",
     "RenyiDP",
     "Shuffled",
+    "Skellam",
     "Staircase",
     "TradeOff",
     "TruncatedLaplace",

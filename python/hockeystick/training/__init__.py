@@ -9,6 +9,7 @@ from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 from hockeystick.training.record_owners import OwnedSelection, bound_owners
 from hockeystick.training.user_level import UserLevelParameters, user_level_parameters
+from hockeystick.training.secure_aggregation import secure_aggregation_parameters
 
 __all__ = [
     "DpsgdParameters",
@@ -22,6 +23,7 @@ __all__ = [
     "draw_participants",
     "federated_parameters",
     "privacy_statement",
+    "secure_aggregation_parameters",
     "user_level_parameters",
 ]
 
