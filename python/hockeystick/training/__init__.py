@@ -8,8 +8,8 @@ from hockeystick.training.federated_parameters import FederatedParameters, feder
 from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 from hockeystick.training.record_owners import OwnedSelection, bound_owners
-from hockeystick.training.user_level import UserLevelParameters, user_level_parameters
 from hockeystick.training.secure_aggregation import secure_aggregation_parameters
+from hockeystick.training.user_level import UserLevelParameters, user_level_parameters
 
 __all__ = [
     "DpsgdParameters",
