@@ -80,7 +80,18 @@ from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
-    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, utility
+    from hockeystick import (
+        audit,
+        correlated_noise,
+        distortion,
+        federated,
+        isrl,
+        last_iterate,
+        published,
+        risk,
+        selection,
+        utility,
+    )
     from hockeystick import interop as interop
     from hockeystick import plot as plot
     from hockeystick import simulate as simulate
@@ -163,6 +174,7 @@ __all__ = [
     "q",
     "q_inv",
     "risk",
+    "selection",
     "shifted_interpolation",
     "show_config",
     "shuffled_batches_delta",
@@ -197,6 +209,7 @@ _SUBMODULES = frozenset(
         "plot",
         "published",
         "risk",
+        "selection",
         "simulate",
         "sweep",
         "utility",

@@ -1,13 +1,7 @@
-"""Delta and epsilon of a ledger by its Renyi divergences, where some mechanism has no dominating pair.
-
-Every order a > 1 gives a valid bound (Canonne, Kamath and Steinke 2020, Proposition 12), with D the divergence of order a:
-
-    log delta <= (a - 1)(D - eps + log(1 - 1/a)) - log a,    epsilon <= D + log(1 - 1/a) - (log delta + log a)/(a - 1).
-"""
+"""Delta and epsilon of a ledger by its Renyi divergences, where some mechanism has no dominating pair."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -15,7 +9,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import LONG_SUM
+from hockeystick._numeric.renyi_conversion import least_bound
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 
@@ -24,32 +18,9 @@ Key = frozenset[tuple[Mechanism, int]]
 
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
     """Return the least upper bound over the orders, and its order."""
-    divergences = _curve(frozenset(ledger.items()), adjacency)
-    orders = np.array(ORDERS)
-    if not divergences.any():
-        return 0.0, orders[0]
-    less = orders - 1.0
-    if for_epsilon:
-        if value == 0.0:
-            return math.inf, orders[-1]
-        parts = [divergences, np.log1p(-1.0 / orders), -np.log(value) / less, -np.log(orders) / less]
-        bounds = np.maximum(_sum_up(parts), 0.0)
-    else:
-        if value == math.inf:
-            return 0.0, orders[-1]
-        parts = [less * divergences, -less * value, less * np.log1p(-1.0 / orders), -np.log(orders)]
-        with np.errstate(over="ignore"):
-            bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + LONG_SUM), 1.0), 1.0)
-    at = int(np.argmin(bounds))
-    return float(bounds[at]), float(orders[at])
+    return least_bound(np.array(ORDERS), _curve(frozenset(ledger.items()), adjacency), for_epsilon, value)
 
 
 @lru_cache(maxsize=256)
 def _curve(ledger: Key, adjacency: Adjacency) -> Array:
     return np.array([renyi.of_ledger(dict(ledger), adjacency, order) for order in ORDERS])
-
-
-def _sum_up(parts: list[Array]) -> Array:
-    with np.errstate(invalid="ignore"):
-        total = sum(parts) + LONG_SUM * sum(map(np.abs, parts))
-    return np.where(np.isnan(total), math.inf, total)  # where a divergence is infinite
