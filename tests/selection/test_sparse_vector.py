@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -128,6 +129,19 @@ def test_gaussian_limits():
     for eps in (0.0, 0.5, 1.0):
         exact = float(hs.theta(eps, 0.5))
         assert exact <= quiet.delta(eps) <= exact * (1 + 2e-3) + 1e-4
+
+
+@pytest.mark.parametrize("quiet", [1e6, 1e9, 1e12])
+def test_a_threshold_with_much_more_noise(quiet):
+    """Where the threshold hardly tells anything, the curve is that of the queries, and a rounding of epsilon does not lower it."""
+    step = AboveThreshold(quiet, 2.0, monotone=True)
+    ledger = hs.Accountant().compose(step)
+    for eps in (0.5, math.nextafter(0.5, 0.0)):  # a corner of the bound: no chord is below it
+        with mp.workdps(40):
+            rest = mp.mpf(eps) - mp.mpf("0.5")
+            exact = -mp.expm1(rest) - mp.exp(rest) * mp.expm1(min((-rest - 1 / mp.mpf(quiet)) / 2, 0))
+            pure = -mp.expm1(rest - 1 / mp.mpf(quiet)) / (1 + mp.exp(mp.mpf("-0.5") - 1 / mp.mpf(quiet)))
+        assert ledger.delta(eps) >= min(exact, pure)
 
 
 def test_hits_must_be_paid_for():

@@ -111,7 +111,7 @@ class AboveThreshold(ProfiledMechanism):
 
         def bound(eps: Array) -> Array:
             pure = -np.expm1(np.minimum(eps - whole, 0.0)) / (1.0 + math.exp(-whole))
-            return np.minimum(pure, _laplace(eps - second, first)) * (1.0 + SHORT_SUM)
+            return np.minimum(pure, _laplace(_rest(eps, second), first)) * (1.0 + SHORT_SUM)
 
         last = min(whole * (1.0 + HANDFUL), LARGEST_EPSILON)
         return profile_until(bound, last, second, abs(second - first))
@@ -187,6 +187,11 @@ class GaussianAboveThreshold(ProfiledMechanism):
         return profile_until(bound, end_of(bound))
 
 
+def _rest(eps: Array, taken: float | Array) -> Array:
+    """Return what is left of epsilon, rounded down: where little noise makes a curve steep, a rounding counts."""
+    return np.asarray(eps - taken - HANDFUL * (eps + taken))
+
+
 def _laplace(eps: Array, distance: float) -> Array:
     """Return delta of Laplace noise at any epsilon: that of -eps is -expm1(-eps) + e^-eps times that of eps."""
     beyond = -np.expm1(np.minimum(0.5 * (np.abs(eps) - distance), 0.0))
@@ -200,8 +205,9 @@ def _split(eps: Array, first: float, second: float, count: int) -> Array:
     most = np.minimum(np.maximum(eps, 0.0) + 40.0 * first, second * (second / 2.0 + 40.0))
     taken = steps * most
     error = count * gaussian_curve(taken, second)
+    threshold = gaussian_curve(_rest(eps, taken), first)
     with np.errstate(over="ignore"):
-        reference = gaussian_curve(eps - taken, first) + np.exp(np.minimum(eps - taken, 700.0)) * error
-        likelier = np.exp(np.minimum(taken, 700.0)) * gaussian_curve(eps - taken, first) + error
+        reference = threshold + np.exp(eps - taken) * error
+        likelier = np.exp(taken) * threshold + error
     best: Array = np.minimum(reference, likelier).min(axis=0) * (1.0 + SHORT_SUM)
     return best

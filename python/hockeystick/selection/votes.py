@@ -218,8 +218,10 @@ def _divergences(counts: Array, noise: float, orders: Array) -> Array:
 
     def divergence(seen: Array, missed: Array, threshold: Array) -> Array:
         with np.errstate(divide="ignore", over="ignore"):
-            stays = np.expm1(np.minimum(orders * np.log1p(-seen) - less * np.log1p(-missed * (1.0 + MARGIN)), 700.0))
-            strays = np.exp(np.minimum(tilted + np.asarray(log_q(threshold - less * distance)), 700.0))
+            stays = np.expm1(orders * np.log1p(-seen) - less * np.log1p(-missed * (1.0 + MARGIN)))
+            strays = np.exp(
+                tilted + np.asarray(log_q(threshold - less * distance))
+            )  # infinite: the other bound is taken
         return np.asarray(np.log1p(np.maximum(stays + strays, 0.0)) / less)
 
     with np.errstate(invalid="ignore"):
