@@ -88,7 +88,18 @@ from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
-    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, utility
+    from hockeystick import (
+        audit,
+        correlated_noise,
+        distortion,
+        federated,
+        isrl,
+        last_iterate,
+        published,
+        risk,
+        selection,
+        utility,
+    )
     from hockeystick import interop as interop
     from hockeystick import plot as plot
     from hockeystick import simulate as simulate
@@ -180,6 +191,7 @@ __all__ = [
     "q",
     "q_inv",
     "risk",
+    "selection",
     "shifted_interpolation",
     "show_config",
     "shuffled_batches_delta",
@@ -214,6 +226,7 @@ _SUBMODULES = frozenset(
         "plot",
         "published",
         "risk",
+        "selection",
         "simulate",
         "sweep",
         "utility",

@@ -15,7 +15,7 @@ import pickle
 import pytest
 
 import hockeystick as hs
-from hockeystick import mechanisms
+from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import ADJACENCIES
 from hockeystick.training.participation import SAMPLERS
 
@@ -62,7 +62,18 @@ EXAMPLES = {
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }
 
+EXAMPLES |= {
+    selection.AboveThreshold: [selection.AboveThreshold(5.0, 20.0, 2)],
+    selection.GaussianAboveThreshold: [selection.GaussianAboveThreshold(5.0, 20.0, 50)],
+    selection.GaussianNoisyMaximum: [selection.GaussianNoisyMaximum(9.0, 12)],
+    selection.OptimalPartitions: [selection.OptimalPartitions(0.3, 1e-4, 2)],
+    selection.ThresholdedPartitions: [selection.ThresholdedPartitions(hs.Laplace(5.0), 40.0)],
+}
+
 CLASSES = [getattr(mechanisms, name) for name in mechanisms.__all__ if name != "Mechanism"]
+CLASSES += [
+    kind for kind in vars(selection).values() if isinstance(kind, type) and issubclass(kind, mechanisms.Mechanism)
+]
 ALL = [example for examples in EXAMPLES.values() for example in examples]
 
 
@@ -97,7 +108,11 @@ def test_every_class_has_an_example(kind):
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_value(mechanism):
     """A mechanism is a value: equal after any copy, hashable, immutable, rebuilt by its repr."""
-    for again in (pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism), eval(repr(mechanism), vars(hs))):
+    for again in (
+        pickle.loads(pickle.dumps(mechanism)),
+        copy.deepcopy(mechanism),
+        eval(repr(mechanism), vars(hs) | vars(selection)),
+    ):
         assert again == mechanism
         assert hash(again) == hash(mechanism)
     field = dataclasses.fields(mechanism)[0].name

@@ -27,6 +27,7 @@ MODULES = (
     hs.last_iterate,
     hs.published,
     hs.risk,
+    hs.selection,
     hs.utility,
     simulate,
     *ADAPTERS,
@@ -41,7 +42,7 @@ PUBLIC = sorted(
 )
 CLASSES = [
     (f"{module.__name__}.{name}", getattr(module, name))
-    for module in (hs, simulate, *ADAPTERS)
+    for module in (hs, simulate, hs.selection, *ADAPTERS)
     for name in module.__all__
     if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]

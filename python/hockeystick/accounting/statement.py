@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hockeystick import selection
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import HEADINGS, SENTENCES, Part, Statement, say, say_all
@@ -98,7 +99,9 @@ def again(accountant: Questions, delta: float) -> tuple[str, ...]:
     """Return the code that gives the statement again."""
     steps = "".join(f".compose({mechanism!r}, {count})" for mechanism, count in accountant.ledger.items())
     made = f"Accountant({accountant.adjacency!r})"
-    return ("from hockeystick import *", f"print({made}{steps}.statement({delta!r}))")
+    chooses = any(hasattr(selection, type(part).__name__) for step in accountant.ledger for part in step._within())
+    names = ["from hockeystick.selection import *"] if chooses else []
+    return ("from hockeystick import *", *names, f"print({made}{steps}.statement({delta!r}))")
 
 
 def entry(

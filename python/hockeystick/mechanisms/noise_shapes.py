@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import positive_scalar, probability_scalar, scalar
-from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.mechanisms import trade_off_polygon
 from hockeystick.mechanisms.base import Adjacency, sensitivity
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
@@ -128,7 +128,7 @@ class TruncatedLaplace(ProfiledMechanism):
             return self._tested(moved)
         last = min(moved, 2.0 * self.reach - moved) / self.noise_multiplier
         epsilons = np.linspace(0.0, last * UP, CELLS + 1).tolist()
-        deltas = [min(self._delta(min(eps, last), moved) * UP, 1.0) for eps in epsilons]
+        deltas = [min(self._delta(min(eps, last) * DOWN, moved) * UP, 1.0) for eps in epsilons]  # delta falls
         deltas[-1] = min(self._only_one(moved) * UP, 1.0)
         return PrivacyProfile(epsilons, np.minimum.accumulate(deltas).tolist())
 
@@ -140,7 +140,12 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def _only_one(self, moved: float) -> float:
         """Return the mass of what only one data set can give."""
-        return self._above(self.reach - moved)
+        if self.reach < moved:
+            return self._above(self.reach - moved)
+        wide = self.reach / self.noise_multiplier
+        if wide > 600.0:
+            return 0.5 * math.exp((moved - self.reach) / self.noise_multiplier)
+        return math.exp(-wide) * math.expm1(moved / self.noise_multiplier) / (2.0 * -math.expm1(-wide))
 
     def _above(self, x: float) -> float:
         """Return the probability of noise above x."""
@@ -156,11 +161,18 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def _tested(self, moved: float) -> PrivacyProfile:
         """Return what tests by thresholds tell: a polygon between points of the trade-off function, or just above them."""
-        points = {(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))}
-        best = [self.reach, *np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()]
+        only = Fraction(self._only_one(moved) * DOWN)
+        points = {
+            (Fraction(0), 1 - only),
+            (1 - only, Fraction(0)),
+            (Fraction(0), Fraction(1)),
+            (Fraction(1), Fraction(0)),
+        }
+        best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
+        slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
         for threshold in [*best, *(moved - t for t in best)]:  # those of delta in either order
-            x = Fraction(min(self._above(threshold) * UP, 1.0))
-            found = Fraction(self._above(threshold - moved) * DOWN)
-            if x + found > 0 and x < found:
+            x = Fraction(min(self._above(threshold - slack) * UP, 1.0))
+            found = Fraction(self._above(threshold - moved + slack) * DOWN)
+            if x < found:
                 points |= {(x, 1 - found)}
         return trade_off_polygon.profile(trade_off_polygon.lower_hull(points), symmetric=True, up=False)

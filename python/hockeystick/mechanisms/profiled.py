@@ -6,6 +6,7 @@ import dataclasses
 from functools import cached_property
 from typing import Any
 
+import hockeystick._core as core
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 
@@ -37,10 +38,17 @@ class ProfiledMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         known = self._known(adjacency, upper=upper)
-        return [] if known is None else known._pairs(adjacency, upper=upper)
+        pairs = [] if known is None else known._pairs(adjacency, upper=upper)
+        return [(pair, times * self._times) for pair, times in pairs]
 
-    def _pair(self, adjacency: Adjacency) -> Any:
-        return self._known(adjacency, upper=True)._pair(adjacency)
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        pairs = self._pairs(adjacency)
+        return core.as_one(pairs, upper=True) if self._times > 1 else pairs[0][0]
+
+    @property
+    def _times(self) -> int:
+        """How many releases of the profile are one step."""
+        return 1
 
     def _known(self, adjacency: Adjacency, *, upper: bool) -> Any:
         key = ADJACENCIES[0] if self._for_one_adjacency else adjacency, upper
