@@ -177,6 +177,18 @@ def test_many_clients_are_normal_noise():
     assert hs.gdp_epsilon(1.0, 1e-6) <= found.upper <= 1.1 * hs.gdp_epsilon(1.0, 1e-6)
 
 
+@pytest.mark.parametrize(
+    "noise", [hs.DiscreteGaussianVector(20.0, 9.0), hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 99)]
+)
+def test_many_steps_of_wide_noise(noise):
+    """The lower end of forty steps is that of forty of one coordinate, which no grid of losses is needed for, and close."""
+    found = hs.Accountant().compose(noise, 40).epsilon_bracket(1e-6)
+    sigma = 20.0 if isinstance(noise, hs.DiscreteGaussianVector) else math.sqrt(40) * 3.0
+    normal = hs.gdp_epsilon(math.sqrt(40) * noise.sensitivity / sigma, 1e-6)
+    assert 0.99 * normal <= found.lower <= normal * 1.001
+    assert normal <= found.upper <= 1.02 * normal
+
+
 def test_concentration():
     """The rho of a vector is the sensitivity squared over twice the variance, of a sum too, and Skellam noise has none."""
     rho = hs.zcdp_rho(hs.Accountant().compose(hs.DiscreteGaussianVector(3.0, 7.0), 4))
