@@ -157,6 +157,28 @@ def test_releases_add_up(noise):
         assert found.upper - found.lower <= 4e-3 * found.upper
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        hs.DiscreteGaussianVector(0.0257, 2.9),
+        hs.DiscreteGaussianVector(0.1, 3.6, 7),
+        hs.DiscreteGaussianVector(0.2, 4.0),
+        hs.DistributedDiscreteGaussian(0.01, 3, 1.0, 1),
+        hs.DistributedDiscreteGaussian(0.3, 5, 40.0, 1),
+        hs.Skellam(1e-6, 1.0, 1),
+        hs.Skellam(4.0, 90.0, 1),
+        hs.Skellam(4.0, 1e6, 1),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_too_little_noise(noise, adjacency):
+    """Laws that hardly overlap have a delta of nearly 1, and no less than the mass of what only one of them has."""
+    found = hs.Accountant(adjacency).compose(noise).delta_bracket(3.0)
+    assert 0 <= found.lower <= 1
+    assert 0.999 <= found.upper <= 1
+
+
 @pytest.mark.parametrize("law", [integer_laws.skellam(7.0), integer_laws.sum_of_discrete_gaussians(1.0, 5)])
 def test_masses(law):
     """Both ends enclose every mass, and what is missing is beyond the reach."""
