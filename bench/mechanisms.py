@@ -42,6 +42,9 @@ MECHANISMS: dict[str, Case] = {
     "Gaussian, replace": Case(lambda x: hs.Gaussian(20 * x), lambda e, x: e.GaussianDpEvent(20 * x), "replace"),
     "Laplace": Case(lambda x: hs.Laplace(20 * x), lambda e, x: e.LaplaceDpEvent(20 * x)),
     "DiscreteGaussian": Case(lambda x: hs.DiscreteGaussian(20 * x)),
+    "DiscreteGaussianVector": Case(lambda x: hs.DiscreteGaussianVector(40 * x, 2.0, 1000)),
+    "DistributedDiscreteGaussian": Case(lambda x: hs.DistributedDiscreteGaussian(2 * x, 100, 1.0, 1000)),
+    "Skellam": Case(lambda x: hs.Skellam(400 * x, 1.0, 1)),
     "DiscreteLaplace": Case(lambda x: hs.DiscreteLaplace(0.05 / x), lambda e, x: e.DiscreteLaplaceDpEvent(0.05 / x, 1)),
     "RandomizedResponse": Case(
         lambda x: hs.RandomizedResponse(0.95 * x, 4), None, "replace"

@@ -36,6 +36,7 @@ EVENTS: dict[str, Callable[[Any], dp.DpEvent]] = {
     "Laplace": lambda m: dp.LaplaceDpEvent(m.noise_multiplier),
     "DiscreteLaplace": lambda m: dp.dp_event.DiscreteLaplaceDpEvent(m.parameter, m.sensitivity),
     "DiscreteGaussian": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity),
+    "DiscreteGaussianVector": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity, m.dimension),
     "RandomizedResponse": lambda m: dp.dp_event.RandomizedResponseDpEvent(m.noise_parameter, m.num_buckets),
     "ApproximateDP": lambda m: dp.dp_event.EpsilonDeltaDpEvent(m.epsilon, m.delta),
     "ExponentialMechanism": lambda m: dp.dp_event.ExponentialMechanismDpEvent(m.epsilon),

@@ -157,6 +157,28 @@ def test_releases_add_up(noise):
         assert found.upper - found.lower <= 4e-3 * found.upper
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        hs.DiscreteGaussianVector(0.0257, 2.9),
+        hs.DiscreteGaussianVector(0.1, 3.6, 7),
+        hs.DiscreteGaussianVector(0.2, 4.0),
+        hs.DistributedDiscreteGaussian(0.01, 3, 1.0, 1),
+        hs.DistributedDiscreteGaussian(0.3, 5, 40.0, 1),
+        hs.Skellam(1e-6, 1.0, 1),
+        hs.Skellam(4.0, 90.0, 1),
+        hs.Skellam(4.0, 1e6, 1),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_too_little_noise(noise, adjacency):
+    """Laws that hardly overlap have a delta of nearly 1, and no less than the mass of what only one of them has."""
+    found = hs.Accountant(adjacency).compose(noise).delta_bracket(3.0)
+    assert 0 <= found.lower <= 1
+    assert 0.999 <= found.upper <= 1
+
+
 @pytest.mark.parametrize("law", [integer_laws.skellam(7.0), integer_laws.sum_of_discrete_gaussians(1.0, 5)])
 def test_masses(law):
     """Both ends enclose every mass, and what is missing is beyond the reach."""
@@ -175,6 +197,18 @@ def test_many_clients_are_normal_noise():
     found = hs.Accountant().compose(hs.DistributedDiscreteGaussian(2.0, 1000, norm, 10**6)).epsilon_bracket(1e-6)
     assert 0.97 * hs.gdp_epsilon(1.0, 1e-6) <= found.lower <= hs.gdp_epsilon(1.0, 1e-6)
     assert hs.gdp_epsilon(1.0, 1e-6) <= found.upper <= 1.1 * hs.gdp_epsilon(1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "noise", [hs.DiscreteGaussianVector(20.0, 9.0), hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 99)]
+)
+def test_many_steps_of_wide_noise(noise):
+    """The lower end of forty steps is that of forty of one coordinate, which no grid of losses is needed for, and close."""
+    found = hs.Accountant().compose(noise, 40).epsilon_bracket(1e-6)
+    sigma = 20.0 if isinstance(noise, hs.DiscreteGaussianVector) else math.sqrt(40) * 3.0
+    normal = hs.gdp_epsilon(math.sqrt(40) * noise.sensitivity / sigma, 1e-6)
+    assert 0.99 * normal <= found.lower <= normal * 1.001
+    assert normal <= found.upper <= 1.02 * normal
 
 
 def test_concentration():

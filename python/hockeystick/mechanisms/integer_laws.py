@@ -22,6 +22,7 @@ from hockeystick.mechanisms.integer_curvature import bessel_ratios
 
 LEAST_MASS = 1e-290  # smaller ones are cut off and counted as missing
 DEPTH = 668.0  # minus the logarithm of it
+LEAST_SHARED = 0.9995  # of the noise, among the outcomes that both laws have
 MOST_POINTS = 4000  # of a profile, and of outcomes below
 LARGEST_EPSILON = 600.0
 
@@ -42,13 +43,14 @@ class Law:
 
 @lru_cache(maxsize=32)
 def discrete_gaussian(sigma: float) -> Law:
-    """Return the law of mass proportional to e^(-k^2/(2 sigma^2)); beyond m it has at most 2 e^(-m^2/(2 sigma^2)) (CKS 2020)."""
-    reach = math.ceil(math.sqrt(2.0 * DEPTH) * sigma) + 1
+    """Return the law of mass proportional to e^(-k^2/(2 sigma^2)); beyond its reach weights fall at least as a geometric series."""
+    reach = math.floor(math.sqrt(2.0 * DEPTH) * sigma)
     right = np.exp(-0.5 * (np.arange(1.0, reach + 1.0) / sigma) ** 2)
     weights = np.concatenate([right[::-1], [1.0], right])
-    law = weights / (1.0 + 2.0 * math.fsum(right.tolist()))
-    missing = 3.0 * math.exp(-0.5 * (reach / sigma) ** 2)
-    return Law(law * (1.0 - MASS), law * (1.0 + MASS), missing)
+    first, ratio = math.exp(-0.5 * ((reach + 1.0) / sigma) ** 2), math.exp(-(reach + 1.5) / sigma**2)
+    missing = 2.0 * first / (1.0 - ratio) * (1.0 + MASS)
+    total = 1.0 + 2.0 * math.fsum(right.tolist())
+    return Law(weights / (total + missing) * (1.0 - MASS), weights / total * (1.0 + MASS), missing)
 
 
 @lru_cache(maxsize=8)
@@ -148,7 +150,8 @@ def deltas_beyond(law: Law, shift: int, at: NDArray[np.int64], epsilons: Array, 
     All losses above epsilon must be beyond; those beyond that are not may be smaller than epsilon by `known`.
     """
     error = 2.0 * law.low.size * UNIT
-    a = np.append(_from_above(law.high), 0.0)[at - shift + 1] * (1.0 + error) * np.exp(known) + law.missing
+    beyond = np.maximum(at - shift + 1, 0)  # where the moved law is all beyond, from its first outcome on
+    a = np.append(_from_above(law.high), 0.0)[beyond] * (1.0 + error) * np.exp(known) + law.missing
     b = np.append(_from_above(law.low), 0.0)[at + 1] * (1.0 - error)
     least = np.exp(epsilons) * (1.0 - FUNCTIONS * (1.0 + epsilons)) * b
     deltas = np.minimum(np.maximum(a - least, 0.0) + 2.0 * UNIT * a, 1.0)
@@ -163,8 +166,8 @@ def _from_above(masses: Array) -> Array:
 @lru_cache(maxsize=32)
 def lower_pair(law: Law, shift: int) -> core.Pair:
     """Return a pair for lower ends, of which what is seen is merged and what is cut off is left out."""
-    if shift >= law.low.size:
-        return core.nothing()
+    if shift >= law.low.size or math.fsum(law.low[shift:].tolist()) < LEAST_SHARED:
+        return core.nothing()  # the core takes no measures that miss more of a law
     starts = np.unique(np.linspace(0, law.low.size - shift - 1, MOST_POINTS).astype(np.int64))
     error = law.low.size * UNIT
     moved, still = slice(0, law.low.size - shift), slice(shift, law.low.size)  # the outcomes that both have

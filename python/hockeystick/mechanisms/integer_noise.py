@@ -16,6 +16,7 @@ from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 MOST_ENUMERATED = 64  # squared norm, of a replaced record; 220 vectors
 LARGEST_ENUMERATED_SIGMA = 16.0
+WIDE = 1e3  # a sigma beyond which the table of a coordinate takes a second
 
 
 class IntegerNoise(RenyiMechanism):
@@ -127,7 +128,10 @@ class DiscreteGaussianVector(IntegerNoise):
         if not self._has_pair:
             return super()._pairs(adjacency, upper=upper)
         if not upper:
-            return _composed(self.sigma, self._attained(adjacency))
+            vector = self._attained(adjacency)
+            if self.sigma > WIDE:
+                vector = tuple(part for part in vector if part == vector[0])
+            return _composed(self.sigma, vector)
         if not self._enumerates():
             norm = math.sqrt(self._squared(adjacency)) * UP
             return integer_smoothing.dominating_pairs(self.sigma, norm, self._coordinates(adjacency), 0.0)
