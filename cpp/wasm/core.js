@@ -26,7 +26,32 @@ function surroundings() {
     };
 }
 
+/**
+ * What is no number becomes NaN, which every function refuses with the argument's name: WebAssembly would take the empty
+ * text of a field, and null, for 0.
+ * @param {unknown} value
+ */
+const numeric = (value) => (typeof value === "number" ? value : NaN);
+
+/**
+ * The exports, with functions of the C API that take numbers alone.
+ * @param {Record<string, any>} exports
+ */
+function guarded(exports) {
+    const entries = Object.entries(exports).map(([name, value]) =>
+        name.startsWith("hs_")
+            ? [name, (/** @type {unknown[]} */ ...given) => value(...given.map(numeric))]
+            : [name, value],
+    );
+    return Object.fromEntries(entries);
+}
+
 export class Core {
+    /** @type {any} the exports */
+    api;
+    /** @type {number[]} what the scope has allocated */
+    kept = [];
+
     /**
      * @param {BufferSource} bytes of hockeystick.wasm
      * @returns {Promise<Core>}
@@ -34,8 +59,7 @@ export class Core {
     static async compile(bytes) {
         const { instance } = await WebAssembly.instantiate(bytes, surroundings());
         const core = new Core();
-        /** @type {any} */
-        core.api = instance.exports;
+        core.api = guarded(instance.exports);
         core.api._initialize(); // with counts of 0, the environment is not read: see above
         return core;
     }
@@ -78,7 +102,7 @@ export class Core {
      */
     doubles(values) {
         const pointer = this.room(8 * values.length);
-        new Float64Array(this.api.memory.buffer, pointer, values.length).set(values);
+        new Float64Array(this.api.memory.buffer, pointer, values.length).set(Array.from(values, numeric));
         return pointer;
     }
 
@@ -140,7 +164,4 @@ export class Core {
     bracket(call) {
         return this.scope(() => this.brackets(1, call)[0]);
     }
-
-    /** @type {number[]} */
-    kept = [];
 }

@@ -11,6 +11,7 @@ const TEN = 10n;
  * @param {1 | -1} towards
  */
 export function outward(value, format, towards) {
+    if (typeof value !== "number") throw new HockeystickError(`value must be a number, not '${String(value)}'`);
     const found = FORMAT.exec(format);
     if (!found)
         throw new HockeystickError(

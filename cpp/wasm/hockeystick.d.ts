@@ -6,7 +6,8 @@
  *     console.log(hs.formatLower(epsilon.lower, ".10f"), hs.formatUpper(epsilon.upper, ".10f"));
  *
  * Names and domains are those of the Python package, in camelCase. An argument outside its domain throws a
- * HockeystickError that names it, its value and its domain. Natural logarithms throughout.
+ * HockeystickError that names it, its value and its domain; what is no number, as the text of a field, counts as NaN.
+ * Natural logarithms throughout.
  */
 
 /** Certified ends: the truth lies between them, rounding included. */
@@ -21,7 +22,7 @@ export class HockeystickError extends Error {}
 /** "add_or_remove": data sets differ by a record that is there or not. "replace": one record becomes another. */
 export type Adjacency = "add_or_remove" | "replace";
 
-/** What one step releases: a plain object, made by the functions below and used in `Accountant.compose`. */
+/** What one step releases: a plain object, made by the functions below and used in `Accountant.compose`, which checks its numbers. */
 export interface Mechanism {
     readonly name: string;
 }
@@ -104,11 +105,11 @@ export interface Hockeystick {
     fixedSizeSampled(mechanism: Mechanism, datasetSize: number, batchSize: number, replacement?: boolean): Mechanism;
     randomAllocation(noiseMultiplier: number, numSteps: number, numSelected?: number): Mechanism;
 
-    /** Upper bounds for the last model of a federation: the mu of Gaussian differential privacy, epsilon, delta. */
+    /** Upper bounds for the last model of a federation, up to a relative rounding of 1e-12: mu of Gaussian DP, epsilon, delta. */
     fedavgGdp(federation: Federation): number;
     fedavgEpsilon(federation: Federation & { delta: number }): number;
     fedavgDelta(federation: Federation & { epsilon: number }): number;
-    /** Upper bound of delta for the last iterate of projected noisy SGD. */
+    /** Upper bound of delta for the last iterate of projected noisy SGD, up to a relative rounding of 1e-12 in log delta. */
     pnsgdGaussian(iteration: Iteration & { epsilon: number }): number;
     /** What is proven (upper) and what is attained (lower) for shuffled batches. */
     shuffledBatchesEpsilon(training: ShuffledTraining & { delta: number }): Bracket;

@@ -6,6 +6,7 @@ import { mechanisms } from "./mechanisms.js";
 
 export { HockeystickError };
 
+/** @typedef {import("./hockeystick.js").Adjacency} Adjacency */
 /** @typedef {import("./hockeystick.js").Federation} Federation */
 /** @typedef {import("./hockeystick.js").Hockeystick} Hockeystick */
 /** @typedef {import("./hockeystick.js").Iteration} Iteration */
@@ -113,13 +114,13 @@ function library(core) {
     const { api } = core;
     return Object.freeze({
         version: core.text(api.hs_version()),
-        accountant: (adjacency = "add_or_remove") => new Accountant(core, adjacency),
+        accountant: (/** @type {Adjacency} */ adjacency = "add_or_remove") => new Accountant(core, adjacency),
         ...mechanisms,
         ...poissonTrainings(core),
         ...shuffledTrainings(core),
         ...lastModels(core),
-        formatUpper: (value, format = ".6g") => outward(value, format, 1),
-        formatLower: (value, format = ".6g") => outward(value, format, -1),
+        formatUpper: (/** @type {number} */ value, format = ".6g") => outward(value, format, 1),
+        formatLower: (/** @type {number} */ value, format = ".6g") => outward(value, format, -1),
         q: api.hs_q,
         logQ: api.hs_log_q,
         qInv: api.hs_q_inv,
@@ -133,9 +134,9 @@ function library(core) {
 /** The bytes of hockeystick.wasm, from beside this file: Node's fetch reads no files. */
 async function bytesFromBeside() {
     const address = new URL("./hockeystick.wasm", import.meta.url);
-    if (typeof process === "object" && process.versions?.node) {
-        const { readFile } = await import("node:fs/promises");
-        return readFile(address);
+    if (/** @type {any} */ (globalThis).process?.versions?.node) {
+        const files = "node:fs/promises"; // not in the import itself, where a bundler for browsers would look for it
+        return (await import(files)).readFile(address);
     }
     const answer = await fetch(address);
     if (!answer.ok) throw new HockeystickError(`${address} cannot be read: ${answer.status} ${answer.statusText}`);

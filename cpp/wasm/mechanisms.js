@@ -14,6 +14,16 @@ function mechanism(name, make) {
 }
 
 /**
+ * @param {Mechanism} mechanism
+ * @returns {Made}
+ */
+function made(mechanism) {
+    const found = /** @type {any} */ (mechanism);
+    if (typeof found?.make === "function") return found;
+    throw new TypeError(`mechanism must be made by a function of this module, not ${String(mechanism)}`);
+}
+
+/**
  * Calls body with the handle of a mechanism, which is freed afterwards.
  * @template T
  * @param {Core} core
@@ -22,12 +32,10 @@ function mechanism(name, make) {
  * @returns {T}
  */
 export function withHandle(core, mechanism, body) {
-    if (typeof (/** @type {any} */ (mechanism)?.make) !== "function") {
-        throw new TypeError(`mechanism must be made by a function of this module, not ${String(mechanism)}`);
-    }
+    const { make } = made(mechanism);
     return core.scope(() => {
         const out = core.room(8);
-        core.check(/** @type {any} */ (mechanism).make(core, out));
+        core.check(make(core, out));
         const handle = core.address(out);
         try {
             return body(handle);
@@ -81,12 +89,12 @@ export const mechanisms = {
         ),
     /** @param {Mechanism} inner @param {number} rate */
     poissonSampled: (inner, rate) =>
-        mechanism(`PoissonSampled(${inner.name}, ${text(rate)})`, (core, out) =>
+        mechanism(`PoissonSampled(${made(inner).name}, ${text(rate)})`, (core, out) =>
             around(core, inner, out, (handle) => core.api.hs_mechanism_poisson_sampled(handle, rate, out)),
         ),
     /** @param {Mechanism} inner @param {number} records @param {number} batch @param {boolean} replacement */
     fixedSizeSampled: (inner, records, batch, replacement = false) =>
-        mechanism(`FixedSizeSampled(${inner.name}, ${text(records)}, ${text(batch)})`, (core, out) =>
+        mechanism(`FixedSizeSampled(${made(inner).name}, ${text(records)}, ${text(batch)})`, (core, out) =>
             around(core, inner, out, (handle) =>
                 core.api.hs_mechanism_fixed_size_sampled(handle, records, batch, replacement ? 1 : 0, out),
             ),

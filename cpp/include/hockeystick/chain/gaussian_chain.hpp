@@ -105,7 +105,7 @@ class GaussianChain {
     }
 
     void bound_errors() {
-        constexpr double precision = std::numeric_limits<long double>::epsilon();
+        constexpr double precision = long_double_ulp;
         const double scale = smallest_scale(chain_);
         double farthest = chain_.radius, widest = 0.0, midpoint = 0.0;
         for (const ScalarMap& map : chain_.maps) {

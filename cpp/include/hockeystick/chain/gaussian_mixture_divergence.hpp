@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -39,7 +38,7 @@ class GaussianMixturePair {
         const double farthest = std::min(contrast_.farthest(), 150.0);
         // Long double tails: an ulp times the square of the argument, and the sum. The last summand
         // pays for skipped signs and for weights that are stored as doubles.
-        tail_error_ = std::numeric_limits<long double>::epsilon() * (terms + 64.0 + 16.0 * farthest * farthest) +
+        tail_error_ = long_double_ulp * (terms + 64.0 + 16.0 * farthest * farthest) +
                       thirty_two_roundings;
     }
 
@@ -123,7 +122,7 @@ class GaussianMixturePair {
                   [&](std::size_t a, std::size_t b) { return p_.centre[a] < p_.centre[b]; });
         std::vector<bool> signs;
         // Of `difference`, relative to `size`.
-        constexpr long double sign_error = 8.0L * std::numeric_limits<long double>::epsilon();
+        constexpr long double sign_error = 8.0L * static_cast<long double>(long_double_ulp);
         for (const std::size_t j : order) {
             const long double gamma_q = gamma_ * q_.weight[j];
             const long double difference = p_.weight[j] - gamma_q;
