@@ -18,7 +18,7 @@ const figure = (caption) => make("figure", {}, make("div", { class: "hs-picture"
 /** @param {string} label */
 function codeBlock(label) {
   const code = make("pre", { tabindex: 0, "aria-label": label });
-  return { code, block: make("div", { class: "hs-code" }, make("h3", {}, label), copyButton("Copy", () => code.textContent), code) };
+  return { code, block: make("div", { class: "hs-code" }, make("h2", {}, label), copyButton("Copy", () => code.textContent), code) };
 }
 
 function numberBlock() {

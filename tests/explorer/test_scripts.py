@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,3 +155,16 @@ def test_scripts_ask_for_nothing(script: Path) -> None:
     }
     assert addresses <= ({"http:"} if "www.w3.org/2000/svg" in text else set())
     assert len(text.splitlines()) <= 300
+
+
+def test_the_site_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where em++ is absent, pages say so in the explorer's place; where it is there, they have an element for it."""
+    explorer = explorer_page.extension("explorer")
+    monkeypatch.delenv("HOCKEYSTICK_WASM", raising=False)
+    monkeypatch.setattr(explorer.shutil, "which", lambda tool: None if tool == "em++" else tool)
+    assert explorer.package() is None
+    for found in (False, True):
+        text = [(PAGE / "index.md").read_text(encoding="utf-8")]
+        explorer.place(SimpleNamespace(config=SimpleNamespace(has_explorer=found)), "explorer/index", text)
+        assert ("built without `em++`" in text[0]) is not found
+        assert ('data-form="full"' in text[0]) is found
