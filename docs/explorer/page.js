@@ -54,7 +54,9 @@ function mount(root, order) {
   const draw = drawForm(form, settings, tell, full ? undefined : ["noise_multiplier", "sampling_rate", "steps"]);
   if (full) {
     addEventListener("hashchange", () => {
-      Object.assign(settings, startingSettings(fromHash(location.hash)));
+      const given = fromHash(location.hash);
+      if (!Object.keys(given).length) return; // a link to a heading
+      Object.assign(settings, startingSettings(given));
       draw();
       tell();
     });
@@ -163,11 +165,12 @@ function shower(settings, parts, view, root) {
  * @param {{headline: string, low: string|null, high: string, later?: boolean, milliseconds?: number}} answer
  */
 function showNumber(parts, settings, { headline, low, high, later, milliseconds }) {
-  parts.number.textContent = headline === "inf" ? "no finite ε" : `ε ≤ ${headline} at δ = ${settings.delta}`;
+  const none = headline === "inf";
+  parts.number.textContent = none ? `no finite ε at δ = ${settings.delta}` : `ε ≤ ${headline} at δ = ${settings.delta}`;
   const known = low === null ? `at most ${high}` : `between ${low} and ${high}`;
   const open = later ? " A lower end follows." : low === null ? " How far below is not computed." : "";
   const time = milliseconds === undefined ? "" : ` Computed in ${milliseconds.toFixed(1)} ms.`;
-  parts.ends.textContent = `The smallest ε is ${known}: certified, rounding included.${open}${time}`;
+  parts.ends.textContent = none ? "" : `The smallest ε is ${known}: certified, rounding included.${open}${time}`;
 }
 
 function noiseText(settings, budget, noise) {

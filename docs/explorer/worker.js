@@ -21,7 +21,10 @@ const CURVES = 120; // milliseconds that curves may go on for when a newer reque
  */
 
 const ready = load({ wasmBinary: Uint8Array.from(atob(BYTES), (letter) => letter.charCodeAt(0)) });
-ready.then((hs) => postMessage({ id: 0, part: "version", result: hs.version }));
+ready.then(
+  (hs) => postMessage({ id: 0, part: "version", result: hs.version }),
+  (error) => postMessage({ id: Infinity, part: "error", result: `The accountant did not start in this browser: ${error.message}` }),
+);
 
 /** @type {Request|undefined} */
 let newest;
@@ -31,7 +34,7 @@ self.onmessage = async ({ data }) => {
   newest = data;
   if (working) return;
   working = true;
-  const hs = await ready;
+  const hs = await ready; // if there is none, the page has been told, and no request is answered
   while (newest) {
     const request = newest;
     newest = undefined;
