@@ -31,6 +31,7 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
@@ -57,8 +58,10 @@ from hockeystick.mechanisms import (
     Composed,
     Discrete,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePairs,
+    DistributedDiscreteGaussian,
     ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
@@ -72,6 +75,10 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     RenyiDP,
     Shuffled,
+    Skellam,
+    Staircase,
+    TradeOff,
+    TruncatedLaplace,
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
@@ -97,8 +104,10 @@ __all__ = [
     "Composed",
     "Discrete",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePairs",
+    "DistributedDiscreteGaussian",
     "DpsgdParameters",
     "Explanation",
     "ExponentialMechanism",
@@ -123,6 +132,10 @@ __all__ = [
     "RenyiOdometer",
     "ShiftedInterpolation",
     "Shuffled",
+    "Skellam",
+    "Staircase",
+    "TradeOff",
+    "TruncatedLaplace",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
     "ZeroConcentratedFilter",
@@ -154,6 +167,8 @@ __all__ = [
     "gdp_trade_off",
     "get_cmake_dir",
     "get_include",
+    "group_accountant",
+    "group_epsilon",
     "isrl",
     "laplace_theta",
     "last_iterate",

@@ -410,3 +410,17 @@ def test_rounding_of_a_distribution_is_raised():
         adapter.from_pld(1)
     with pytest.raises(ValueError, match="needs more than 4000000 points"):
         adapter.to_pld(hs.Accountant().compose(hs.Gaussian(0.01)), value_discretization_interval=1e-4)
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.05, 0.5, 3.0])
+@pytest.mark.parametrize("xi", [0.0, 0.01, 0.4])
+def test_concentrated_with_xi_is_theirs(rho, xi):
+    """Their Renyi accountant reads xi as we do: at its orders the divergences are equal, and its epsilon is no less than ours."""
+    event = dp.dp_event.ZCDpEvent(rho, xi)
+    theirs, ours = dp.rdp.RdpAccountant().compose(event, 2), adapter.HockeyStickAccountant().compose(event, 2)
+    assert ours.accountant.rdp([1.5, 4.0, 64.0]) == pytest.approx(
+        2 * (xi + rho * np.array([1.5, 4.0, 64.0])), rel=1e-12
+    )
+    for delta in (1e-9, 1e-5, 1e-2):
+        least = hs.zcdp_epsilon(2 * rho, delta, xi=2 * xi)
+        assert least * (1 - 1e-9) <= ours.get_epsilon(delta) <= theirs.get_epsilon(delta) * (1 + 2e-3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,8 @@ import numpy as np
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import HEADINGS, SENTENCES, Part, Statement, say, say_all
-from hockeystick.accounting.group import group_epsilon
-from hockeystick.accounting.questions import Questions, num_records
+from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains
+from hockeystick.accounting.questions import Questions
 from hockeystick.accounting.trade_off import true_positive_rates
 
 if TYPE_CHECKING:
@@ -83,19 +82,16 @@ def attack(accountant: Questions) -> tuple[str, ...]:
 
 def user_level(accountant: Questions, delta: float) -> tuple[Part, ...]:
     """Return the guarantee of several records of one person, where a chain of adjacent data sets has one accountant."""
-    if delta == 0.0 or (accountant.adjacency == "add_or_remove" and num_records(accountant.ledger) is not None):
+    if delta == 0.0 or not has_chains(accountant):
         return ()
     lines = []
     for size in GROUPS:
-        epsilon = group_epsilon(partial(_log_delta, accountant), size, delta)
+        exact, chained = exact_epsilon(accountant, size, delta), chained_epsilon(accountant, size, delta)
+        epsilon, how = (exact, "user_level_exact") if exact <= chained else (chained, "user_level_chained")
         known = "user_level_infinite" if math.isinf(epsilon) else "user_level_finite"
         shown = say(known, epsilon=format_upper(epsilon, ".4g"))
-        lines.append(say("user_level", size=size, shown=shown, delta=repr(delta)))
+        lines.append(say("user_level", size=size, shown=shown, delta=repr(delta), how=say(how)))
     return (Part(HEADINGS["user_level"], tuple(lines)),)
-
-
-def _log_delta(accountant: Questions, eps: float) -> float:
-    return float(accountant.log_delta(eps))
 
 
 def again(accountant: Questions, delta: float) -> tuple[str, ...]:

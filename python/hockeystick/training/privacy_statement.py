@@ -85,7 +85,7 @@ def privacy_statement(
 
     Notes
     -----
-    The ε of several records of one person is by group privacy (Vadhan 2017, Lemma 2.2); what an attacker can do is by the trade-off
+    The ε of several records of one person is that of `group_epsilon`; what an attacker can do is by the trade-off
     function (Dong, Roth and Su 2022).
 
     Examples
