@@ -1,6 +1,6 @@
 // What the page shows of a setting, from the module: the number, curves, a map of cells, the least noise of a budget. The long
 // ones are generators that pause between evaluations, so that the worker can hear of newer settings.
-import { ask, changed, fieldsOf, lengthIn } from "./engine.js";
+import { ask, changed, fieldsOf, leastLength, lengthIn } from "./engine.js";
 
 /** @typedef {import("./state.js").Values} Values */
 
@@ -29,8 +29,9 @@ export function asking(hs, values, use) {
  * @returns {Generator<undefined, {points: Array<[number, number]>}>} steps and upper ends
  */
 export function* epsilonOverSteps(hs, values) {
-  const most = Math.max(Math.ceil(1.5 * lengthIn(values)), 4);
-  const lengths = [...Array(CURVE).keys()].map((k) => Math.round(1 + (most - 1) * (k / (CURVE - 1)) ** 2));
+  const least = leastLength(values);
+  const most = Math.max(Math.ceil(1.5 * lengthIn(values)), least + 3);
+  const lengths = [...Array(CURVE).keys()].map((k) => Math.round(least + (most - least) * (k / (CURVE - 1)) ** 2));
   const points = [];
   for (const length of new Set(lengths)) {
     const upper = asking(hs, changed(values, { length }), (question) => question.upperEpsilon(values.delta));
@@ -50,7 +51,7 @@ export function* deltaOverEpsilon(hs, values, epsilon) {
   const points = [];
   try {
     for (let k = 0; k < CURVE; k++) {
-      const at = (most * k) / (CURVE - 1);
+      const at = most * (k / (CURVE - 1)) ** 1.5; // closer together where the trade-off curve bends
       points.push([at, question.upperDelta(at)]);
       yield;
     }
@@ -134,7 +135,9 @@ export function* epsilonOfCells(hs, values) {
   const cells = { columns, rows, values: Array(columns.length * rows.length).fill(null) };
   for (const [j, noise] of rows.entries()) {
     for (const [i, length] of columns.entries()) {
-      const setting = changed(values, { noise, length: Math.max(Math.round(length), 1) });
+      const whole = Math.max(Math.round(length), 1);
+      if (whole < leastLength(values)) continue;
+      const setting = changed(values, { noise, length: whole });
       cells.values[j * columns.length + i] = asking(hs, setting, (question) => question.upperEpsilon(values.delta));
       yield;
     }

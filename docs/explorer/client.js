@@ -15,6 +15,6 @@ export function startWorker(text, show) {
     shown[part] = id;
     show(part, result, id === last);
   };
-  worker.onerror = (event) => show("error", `The accountant did not start in this browser: ${event.message}`, true);
+  worker.onerror = (event) => show("error", `The accountant did not start in this browser: ${event.message ?? "it has no workers"}`, true);
   return (settings, parts) => worker.postMessage({ id: ++last, settings, parts });
 }

@@ -43,7 +43,6 @@ const LAST_MODEL = [
   ["local_steps", true],
   ["num_clients", true],
   ["learning_rate", false],
-  ["smoothness", false],
 ];
 const LAST_ITERATE = [
   ["noise_std", false],
@@ -67,7 +66,7 @@ export function pythonLine(values, training, epsilon) {
   const delta = pythonFloat(values.delta);
   switch (values.mechanism) {
     case "fedavg":
-      return `hs.federated.fedavg_epsilon(${delta}, ${keywords(values, LAST_MODEL)})`;
+      return `hs.federated.fedavg_epsilon(${delta}, ${keywords(values, LAST_MODEL)}, smoothness=0.0)`;
     case "last_iterate":
       return `hs.last_iterate.pnsgd_gaussian(${pythonFloat(epsilon)}, ${keywords(values, LAST_ITERATE)})`;
     case "shuffled": {

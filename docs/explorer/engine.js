@@ -11,6 +11,7 @@ import { passesOf, trainingOf } from "./training.js";
  * @property {(epsilon: number) => Ends} delta
  * @property {(delta: number) => number} upperEpsilon the upper end alone, which may cost less
  * @property {(epsilon: number) => number} upperDelta
+ * @property {boolean} [later] whether the lower end takes longer than a frame, so that the upper one is shown first
  * @property {() => void} free
  */
 
@@ -27,10 +28,15 @@ export function changed(values, changes) {
   if (changes.length !== undefined) {
     delete copy.epochs;
     copy[length] = changes.length;
-    if (values.mechanism === "last_iterate") copy.index = Math.min(values.index, changes.length);
   }
   return copy;
 }
+
+/**
+ * The least length that a setting may have: the record of a step is used in that step.
+ * @param {Values} values
+ */
+export const leastLength = (values) => (values.mechanism === "last_iterate" ? values.index : 1);
 
 /**
  * The names of the settings with the noise and the length.
@@ -110,6 +116,7 @@ function askShuffled(hs, values) {
   const ends = (upper, lower) => ({ lower: attained ? Math.min(lower(), upper) : null, upper });
   return {
     ...shown,
+    later: attained,
     epsilon: (delta) =>
       ends(shown.epsilon(delta).upper, () => hs.shuffledBatchesEpsilon({ ...settings, epochs: whole, delta }).lower),
     delta: (epsilon) =>
@@ -124,7 +131,7 @@ function askFederation(hs, values) {
     numClients: values.num_clients,
     clipNorm: values.clip_norm,
     noiseStd: values.noise_std,
-    smoothness: values.smoothness,
+    smoothness: 0, // of no influence with a constant learning rate and no projection
     learningRate: values.learning_rate,
   };
   const epsilonAt = (delta) => hs.fedavgEpsilon({ ...federation, delta });

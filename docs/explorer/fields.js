@@ -16,7 +16,7 @@ export const FIELDS = {
   noise_multiplier: { label: "Noise multiplier σ", low: 0.2, high: 20, value: 1 },
   sampling_rate: { label: "Sampling rate q", low: 1e-5, high: 1, value: 0.01 },
   records: { label: "Records", low: 100, high: 1e7, whole: true, value: 60000 },
-  batch_size: { label: "Batch size", low: 1, high: 1e5, whole: true, value: 256 },
+  batch_size: { label: "Batch size", low: 1, high: 1e5, whole: true, value: 250 },
   steps: { label: "Steps", low: 1, high: 1e6, whole: true, value: 1000 },
   epochs: { label: "Epochs", low: 1, high: 1000, value: 15 },
   delta: { label: "δ", low: 1e-12, high: 0.1, value: 1e-5 },
@@ -25,7 +25,7 @@ export const FIELDS = {
   local_steps: { label: "Local steps a round", low: 1, high: 1000, whole: true, value: 5 },
   num_clients: { label: "Clients, all in every round", low: 1, high: 1e5, whole: true, value: 50 },
   clip_norm: { label: "Clip norm", low: 0.01, high: 100, value: 1 },
-  noise_std: { label: "Noise, standard deviation", low: 0.01, high: 100, value: 0.5 },
+  noise_std: { label: "Noise, standard deviation", low: 0.01, high: 100, value: 2 },
   smoothness: { label: "Smoothness of the loss", low: 0.01, high: 100, value: 0.5 },
   learning_rate: { label: "Learning rate", low: 1e-4, high: 10, value: 0.1 },
   index: { label: "Step that uses the record", low: 1, high: 1000, whole: true, value: 20 },
@@ -59,6 +59,7 @@ export const CHOICES = {
  * @property {string[]} choices
  * @property {string} [protects] the adjacency, where there is no choice
  * @property {(settings: Settings) => string[]} fields what is asked for
+ * @property {Settings} [usual] what it begins with, where that is not what the fields and choices begin with
  */
 
 /** @typedef {Object<string, string>} Settings as typed and chosen, by name; "mechanism" names the mechanism */
@@ -82,6 +83,7 @@ export const MECHANISMS = {
     length: "steps",
     choices: ["length", "adjacency"],
     fields: training,
+    usual: { adjacency: "replace" },
   },
   shuffled: {
     label: "DP-SGD, shuffled batches",
@@ -111,7 +113,7 @@ export const MECHANISMS = {
     length: "rounds",
     choices: [],
     protects: "one record replaced",
-    fields: () => ["noise_std", "clip_norm", "rounds", "local_steps", "num_clients", "learning_rate", "smoothness"],
+    fields: () => ["noise_std", "clip_norm", "rounds", "local_steps", "num_clients", "learning_rate"],
   },
   last_iterate: {
     label: "Noisy SGD, last iterate of one pass",
@@ -129,5 +131,6 @@ export const MECHANISMS = {
       "strong_convexity",
       "diameter",
     ],
+    usual: { noise_std: "1", learning_rate: "0.5", index: "36" },
   },
 };

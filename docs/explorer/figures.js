@@ -13,6 +13,8 @@ const largest = (points) => Math.max(...points.map(([, value]) => value).filter(
 
 /** A number in a text that describes a picture: never below the number, to three digits. */
 const shown = (value) => short(Number((value * 1.0051).toPrecision(3)));
+/** The same for a probability, whose powers of ten are written as such. */
+const above = (value) => tickText(Number(Math.min(value * 1.0051, 1).toPrecision(3)));
 
 /**
  * @param {Settings} settings
@@ -49,7 +51,7 @@ export function deltaFigure(settings, { points }, epsilon) {
     y: { label: "δ at most", low, high: 1, log: true },
     curves: [{ points: points.map(([at, value]) => [at, value >= low ? value : NaN]), kind: "main" }],
     mark: [epsilon, delta],
-    text: `δ over ε: at most ${tickText(points[0][1])} at ε = 0, falling to ${tickText(points.at(-1)[1])} at ε = ${shown(points.at(-1)[0])}.`,
+    text: `δ over ε: at most ${above(points[0][1])} at ε = 0, falling to ${above(points.at(-1)[1])} at ε = ${shown(points.at(-1)[0])}.`,
   });
 }
 

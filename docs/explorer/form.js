@@ -97,8 +97,12 @@ export function drawForm(place, settings, tell, only) {
     tell();
     if (focused) document.getElementById(focused)?.focus();
   };
+  const chosen = () => {
+    Object.assign(settings, { adjacency: "add_or_remove" }, MECHANISMS[settings.mechanism].usual);
+    again();
+  };
   function draw() {
-    const rows = only ? [] : [choiceRow("mechanism", { label: "Mechanism", options: labels }, settings, again, prefix)];
+    const rows = only ? [] : [choiceRow("mechanism", { label: "Mechanism", options: labels }, settings, chosen, prefix)];
     for (const name of only ?? relevant(settings)) {
       if (name in CHOICES) rows.push(choiceRow(name, CHOICES[name], settings, again, prefix));
       else rows.push(numberRow(name, settings, tell, prefix));

@@ -7,7 +7,9 @@ import { cellsFigure, deltaFigure, stepsFigure, tradeOffFigure } from "./figures
 import { drawForm } from "./form.js";
 import { fromHash, startingSettings, toHash } from "./state.js";
 
-const FULL = ["steps", "delta", "noise", "cells", "statement"];
+/** @typedef {import("./state.js").Settings} Settings */
+
+const FULL = ["ends", "steps", "delta", "noise", "statement", "cells"];
 const SPOKEN_AFTER = 700; // milliseconds without a change, so that a screen reader is not talked over
 
 /** A figure whose picture comes later. */
@@ -16,7 +18,7 @@ const figure = (caption) => make("figure", {}, make("div", { class: "hs-picture"
 /** @param {string} label */
 function codeBlock(label) {
   const code = make("pre", { tabindex: 0, "aria-label": label });
-  return { code, block: make("div", { class: "hs-code" }, make("h3", {}, label), copyButton("Copy", () => code.textContent), code) };
+  return { code, block: make("div", { class: "hs-code" }, make("h2", {}, label), copyButton("Copy", () => code.textContent), code) };
 }
 
 function numberBlock() {
@@ -52,7 +54,9 @@ function mount(root, order) {
   const draw = drawForm(form, settings, tell, full ? undefined : ["noise_multiplier", "sampling_rate", "steps"]);
   if (full) {
     addEventListener("hashchange", () => {
-      Object.assign(settings, startingSettings(fromHash(location.hash)));
+      const given = fromHash(location.hash);
+      if (!Object.keys(given).length) return; // a link to a heading
+      Object.assign(settings, startingSettings(given));
       draw();
       tell();
     });
@@ -108,11 +112,13 @@ function shower(settings, parts, view, root) {
       root.classList.remove("hs-stale");
       parts.error.hidden = true;
       showNumber(parts, settings, result);
+      parts.doubts.replaceChildren(...result.doubts.map((text) => make("li", {}, text)));
       if (view.statement) view.statement.textContent = "…"; // until that of these settings is there
       if (view.python) view.python.textContent = `import hockeystick as hs\n${result.python}`;
       if (view.shell) view.shell.textContent = result.shell;
       speak(`${parts.number.textContent}. ${result.doubts.join(" ")}`);
     },
+    ends: (result) => result && showNumber(parts, settings, result),
     error(message) {
       root.classList.add("hs-stale");
       parts.error.hidden = false;
@@ -142,7 +148,7 @@ function shower(settings, parts, view, root) {
     },
   };
   const show = (part, result, newest) => {
-    if (newest && ["number", "error", "done"].includes(part)) root.dataset.state = part;
+    if (newest && ["number", "ends", "error", "done"].includes(part)) root.dataset.state = part;
     try {
       if (result?.error) shows.failed(part, result.error);
       else shows[part](result);
@@ -153,13 +159,18 @@ function shower(settings, parts, view, root) {
   return { show, asked: () => (root.dataset.state = "asked") };
 }
 
-function showNumber(parts, settings, { lower, headline, ends, doubts, milliseconds }) {
+/**
+ * @param {Object<string, HTMLElement>} parts
+ * @param {Settings} settings
+ * @param {{headline: string, low: string|null, high: string, later?: boolean, milliseconds?: number}} answer
+ */
+function showNumber(parts, settings, { headline, low, high, later, milliseconds }) {
   const none = headline === "inf";
-  parts.number.textContent = none ? "no finite ε" : `ε ≤ ${headline} at δ = ${settings.delta}`;
-  const [low, high] = ends;
-  const known = lower === null ? `at most ${high}; how far below is not known here` : `between ${low} and ${high}`;
-  parts.ends.textContent = `The smallest ε is ${known}: certified, rounding included. Computed in ${milliseconds.toFixed(1)} ms.`;
-  parts.doubts.replaceChildren(...doubts.map((text) => make("li", {}, text)));
+  parts.number.textContent = none ? `no finite ε at δ = ${settings.delta}` : `ε ≤ ${headline} at δ = ${settings.delta}`;
+  const known = low === null ? `at most ${high}` : `between ${low} and ${high}`;
+  const open = later ? " A lower end follows." : low === null ? " How far below is not computed." : "";
+  const time = milliseconds === undefined ? "" : ` Computed in ${milliseconds.toFixed(1)} ms.`;
+  parts.ends.textContent = none ? "" : `The smallest ε is ${known}: certified, rounding included.${open}${time}`;
 }
 
 function noiseText(settings, budget, noise) {

@@ -118,11 +118,13 @@ export function heatMap(map) {
   const [wide, high] = [half(columns), half(rows)];
   const axis = (label, values, factor) => ({ label, low: values[0] / factor, high: values.at(-1) * factor, log: true });
   const { svg, x, y } = frame({ x: axis(map.x, columns, wide), y: axis(map.y, rows, high), text: map.text });
-  const over = (i, j) => !(map.values[j * columns.length + i] <= map.budget);
+  const valueOf = (i, j) => map.values[j * columns.length + i];
+  const parted = (one, other) =>
+    one !== null && other !== null && one <= map.budget !== other <= map.budget; // NaN is never within
   let border = "";
   rows.forEach((row, j) =>
     columns.forEach((column, i) => {
-      const value = map.values[j * columns.length + i];
+      const value = valueOf(i, j);
       const [left, right] = [x.at(column / wide), x.at(column * wide)];
       const [bottom, top] = [y.at(row / high), y.at(row * high)];
       if (value === null) return;
@@ -130,13 +132,14 @@ export function heatMap(map) {
       const cell = element("rect", { ...box, class: "hs-cell", "fill-opacity": shade(value).toFixed(3) });
       cell.append(element("title", {}, map.name(value, column, row)));
       svg.append(cell);
-      if (i + 1 < columns.length && over(i, j) !== over(i + 1, j)) border += `M${right} ${top}V${bottom}`;
-      if (j + 1 < rows.length && over(i, j) !== over(i, j + 1)) border += `M${left} ${top}H${right}`;
+      if (i + 1 < columns.length && parted(value, valueOf(i + 1, j))) border += `M${right} ${top}V${bottom}`;
+      if (j + 1 < rows.length && parted(value, valueOf(i, j + 1))) border += `M${left} ${top}H${right}`;
     }),
   );
   svg.append(element("path", { d: border, class: "hs-halo" }), element("path", { d: border, class: "hs-border" }));
   const [a, b] = map.mark;
   if (x.at(a) >= EDGE.left && x.at(a) <= WIDTH - EDGE.right && y.at(b) >= EDGE.top && y.at(b) <= HEIGHT - EDGE.bottom) {
+    svg.append(element("circle", { cx: x.at(a), cy: y.at(b), r: 8, class: "hs-around" }));
     svg.append(element("circle", { cx: x.at(a), cy: y.at(b), r: 4.5, class: "hs-mark" }));
   }
   return svg;

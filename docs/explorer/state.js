@@ -14,7 +14,8 @@ export function startingSettings(given = {}) {
   const settings = { mechanism: "poisson" };
   for (const [name, choice] of Object.entries(CHOICES)) settings[name] = Object.keys(choice.options)[0];
   for (const [name, field] of Object.entries(FIELDS)) settings[name] = short(field.value);
-  return { ...settings, ...given };
+  const { usual } = MECHANISMS[given.mechanism ?? settings.mechanism];
+  return { ...settings, ...usual, ...given };
 }
 
 /**

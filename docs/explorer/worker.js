@@ -1,11 +1,11 @@
-// The thread that computes. Of a request, the number comes first, then the curves, then what takes long: the least noise, the
+// The thread that computes. Of a request, the number comes first, then its lower end if that takes long, the curves, and what takes longer: the least noise, the
 // map, the statement. The newest request wins: its number is answered between two evaluations of an older one, whose curves are
 // finished if they have just begun (a slider that moves all the time would show none else), and whose rest is dropped.
 import { load } from "hockeystick";
-import { deltaOverEpsilon, epsilonOfCells, epsilonOverSteps, leastNoise, tradeOffBelow } from "./answers.js";
+import { asking, deltaOverEpsilon, epsilonOfCells, epsilonOverSteps, leastNoise, tradeOffBelow } from "./answers.js";
 import { pythonLine, shellLine } from "./commands.js";
 import { doubtsOf } from "./doubts.js";
-import { ask, trainingIn } from "./engine.js";
+import { trainingIn } from "./engine.js";
 import { valuesOf } from "./state.js";
 import { statement } from "./statement.js";
 import { BYTES } from "./wasm_bytes.js";
@@ -21,7 +21,10 @@ const CURVES = 120; // milliseconds that curves may go on for when a newer reque
  */
 
 const ready = load({ wasmBinary: Uint8Array.from(atob(BYTES), (letter) => letter.charCodeAt(0)) });
-ready.then((hs) => postMessage({ id: 0, part: "version", result: hs.version }));
+ready.then(
+  (hs) => postMessage({ id: 0, part: "version", result: hs.version }),
+  (error) => postMessage({ id: Infinity, part: "error", result: `The accountant did not start in this browser: ${error.message}` }),
+);
 
 /** @type {Request|undefined} */
 let newest;
@@ -31,7 +34,7 @@ self.onmessage = async ({ data }) => {
   newest = data;
   if (working) return;
   working = true;
-  const hs = await ready;
+  const hs = await ready; // if there is none, the page has been told, and no request is answered
   while (newest) {
     const request = newest;
     newest = undefined;
@@ -58,7 +61,8 @@ const send = (request, part, result) => postMessage({ id: request.id, part, resu
 /**
  * Answers the number of a request.
  * @param {import("hockeystick").Hockeystick} hs
- * @param {Request & {values?: import("./state.js").Values, ends?: import("./engine.js").Ends}} request its values and ends are kept
+ * @param {Request & {values?: import("./state.js").Values, ends?: import("./engine.js").Ends, later?: boolean}} request what is found is
+ *   kept in it
  * @returns {boolean} whether there is one
  */
 function answerNumber(hs, request) {
@@ -67,20 +71,17 @@ function answerNumber(hs, request) {
     const began = performance.now();
     const values = valuesOf(request.settings);
     const training = trainingIn(values);
-    const question = ask(hs, values);
-    const { lower, upper } = question.epsilon(values.delta);
-    question.free();
-    request.values = values;
-    request.ends = { lower, upper };
+    const [ends, later] = asking(hs, values, (question) => [
+      question.later ? { lower: null, upper: question.upperEpsilon(values.delta) } : question.epsilon(values.delta),
+      Boolean(question.later),
+    ]);
+    Object.assign(request, { values, ends, later });
     send(request, "number", {
-      lower,
-      upper,
-      headline: hs.formatUpper(upper, ".4g"),
-      ends: [lower === null ? null : hs.formatLower(lower, ".10g"), hs.formatUpper(upper, ".10g")],
-      doubts: doubtsOf(values, training, upper),
-      training,
-      python: pythonLine(values, training, upper),
-      shell: shellLine(values, training, upper),
+      ...shownEnds(hs, ends),
+      later,
+      doubts: doubtsOf(values, training, ends.upper),
+      python: pythonLine(values, training, ends.upper),
+      shell: shellLine(values, training, ends.upper),
       milliseconds: performance.now() - began,
     });
     return true;
@@ -91,10 +92,27 @@ function answerNumber(hs, request) {
 }
 
 /**
+ * @param {import("hockeystick").Hockeystick} hs
+ * @param {import("./engine.js").Ends} ends
+ * @returns {{upper: number, headline: string, low: string|null, high: string}} both ends, and as text rounded outward
+ */
+const shownEnds = (hs, { lower, upper }) => ({
+  upper,
+  headline: hs.formatUpper(upper, ".4g"),
+  low: lower === null ? null : hs.formatLower(lower, ".10g"),
+  high: hs.formatUpper(upper, ".10g"),
+});
+
+/**
  * What comes after the number, by name.
  * @type {Object<string, (hs: import("hockeystick").Hockeystick, request: any) => Generator>}
  */
 const LATER = {
+  *ends(hs, { values, later }) {
+    if (!later) return null;
+    yield;
+    return shownEnds(hs, asking(hs, values, (question) => question.epsilon(values.delta)));
+  },
   *steps(hs, { values }) {
     return yield* epsilonOverSteps(hs, values);
   },
@@ -115,7 +133,7 @@ const LATER = {
     return statement(hs, values, trainingIn(values));
   },
 };
-const QUICK = ["steps", "delta"];
+const QUICK = ["ends", "steps", "delta"];
 
 /**
  * @param {import("hockeystick").Hockeystick} hs

@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,3 +155,40 @@ def test_scripts_ask_for_nothing(script: Path) -> None:
     }
     assert addresses <= ({"http:"} if "www.w3.org/2000/svg" in text else set())
     assert len(text.splitlines()) <= 300
+
+
+def test_the_site_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where em++ is absent, pages say so in the explorer's place; where it is there, they have an element for it."""
+    explorer = explorer_page.extension("explorer")
+    monkeypatch.delenv("HOCKEYSTICK_WASM", raising=False)
+    monkeypatch.setattr(explorer.shutil, "which", lambda tool: None if tool == "em++" else tool)
+    assert explorer.package() is None
+    for found in (False, True):
+        text = [(PAGE / "index.md").read_text(encoding="utf-8")]
+        explorer.place(SimpleNamespace(config=SimpleNamespace(has_explorer=found)), "explorer/index", text)
+        assert ("built without `em++`" in text[0]) is not found
+        assert ('data-form="full"' in text[0]) is found
+
+
+def laplace_trade_off(rate: float, mu: float) -> float:
+    """Return the least false negatives of Laplace noise of scale 1 at distance mu, which the tests of Neyman and Pearson have."""
+    if rate < math.exp(-mu) / 2:
+        return 1 - math.exp(mu) * rate
+    return math.exp(-mu) / (4 * rate) if rate <= 0.5 else math.exp(-mu) * (1 - rate)
+
+
+def test_attacks_are_bounded(tmp_path: Path) -> None:
+    """With the exact deltas of Laplace noise no curve lies above the exact trade-off, and the best line is close to it."""
+    rng = random.Random(3)
+    rates = [10 ** rng.uniform(-6, 0) for _ in range(100)] + [rng.random() for _ in range(100)]
+    deltas = "(epsilon) => (epsilon < given.mu ? -Math.expm1((epsilon - given.mu) / 2) : 0)"
+    for mu in (0.1, 1.0, 5.0):
+        given = {"mu": mu, "rates": rates, "epsilons": [mu * k / 20 for k in range(25)]}
+        expression = f"given.rates.map((rate) => m.mostFound({{ upperDelta: {deltas} }}, rate))"
+        for rate, most in zip(rates, node(tmp_path, "answers.js", expression, given), strict=True):
+            exact = 1 - laplace_trade_off(rate, mu)
+            assert exact * (1 - 1e-12) <= most <= exact * (1 + 1e-6)
+        expression = f"m.tradeOffBelow(given.epsilons.map((epsilon) => [epsilon, ({deltas})(epsilon)]))"
+        for rate, missed in node(tmp_path, "answers.js", expression, given):
+            exact = laplace_trade_off(rate, mu)
+            assert exact - 0.02 <= missed <= exact + 1e-12

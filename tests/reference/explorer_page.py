@@ -64,7 +64,7 @@ def wait(page: Any, state: str) -> None:
     page.wait_for_selector(ASKED.format(state), timeout=1000 * processes.seconds(30), state="attached")
 
 
-def choose(page: Any, settings: dict[str, Any], state: str = "number") -> None:
+def choose(page: Any, settings: dict[str, Any], state: str = "ends") -> None:
     """Put settings into the link, as a reader would who follows it, and wait for the answer."""
     link = urlencode(settings)
     # Another link is another event; the same one is none.
@@ -76,9 +76,9 @@ def choose(page: Any, settings: dict[str, Any], state: str = "number") -> None:
         })""",
         link,
     )
-    if state == "number":
+    if state == "ends":
         page.wait_for_function(
-            "() => ['number', 'done', 'error'].includes(document.querySelector('.hs-explorer').dataset.state)",
+            "() => ['ends', 'done', 'error'].includes(document.querySelector('.hs-explorer').dataset.state)",
             timeout=1000 * processes.seconds(30),
         )
     else:
