@@ -41,7 +41,7 @@ EXAMPLES = {
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
     hs.Shuffled: [hs.Shuffled(1.0, 1000)],
-    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
+    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9, z) for z in (False, True)],
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }
 
