@@ -1,5 +1,6 @@
 // Gaussian noise on a Poisson sample that is truncated to a largest size, where a record is added
-// or removed, replaced, or zeroed out. Theorem and proof: docs/accounting/sampling.md, Truncated samples.
+// or removed, replaced, or zeroed out. Theorems and proofs: docs/accounting/sampling.md, Truncated
+// samples.
 //
 // The pair is one of several, and shows which one. Under Q all of them are N(0, 1). Under P, with
 // r the shift of one record, q the sampling rate and x the excess:
