@@ -63,7 +63,7 @@ CONSTRUCTORS = {
         ctypes.c_int32(m.randomizer == "randomized_response"),
     ),
     hs.TruncatedPoissonSampled: lambda m: (
-        *("truncated_poisson", m.mechanism.noise_multiplier, float(m.dataset_size)),
+        *("truncated_poisson" + "_zeroed_out" * m.zeroed_out, m.mechanism.noise_multiplier, float(m.dataset_size)),
         *(m.sampling_rate, float(m.max_batch_size)),
     ),
 }
@@ -112,6 +112,7 @@ EXAMPLES = [
     hs.Shuffled(1.0, 1000),
     hs.Shuffled(0.5, 200, "randomized_response"),
     hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9),
+    hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9, zeroed_out=True),
 ]
 
 # function of _core that makes a pair or steps -> the constructors of C that reach it

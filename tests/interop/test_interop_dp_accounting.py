@@ -79,13 +79,18 @@ def test_mixtures_hold_the_number_of_upstream():
 
 
 def test_truncated_samples_leak_no_more_than_upstream_says():
-    """Our bound of truncated Poisson samples lies between what a lone record leaks and upstream's; a special record is refused."""
+    """Our bound of truncated Poisson samples lies between what a lone record leaks and upstream's, also beside a special record."""
     event = dp.TruncatedSubsampledGaussianDpEvent(4, 0.5, 2, 1.0)
     alone = dp.PoissonSampledDpEvent(0.5, dp.GaussianDpEvent(1.0))  # no other record, no truncation
     found = adapter.HockeyStickAccountant(ADD).compose(event, 3).get_epsilon(1e-6)
     assert dp.pld.PLDAccountant(ADD).compose(alone, 3).get_epsilon(1e-6) * 0.999 <= found
     assert found <= dp.pld.PLDAccountant(ADD).compose(event, 3).get_epsilon(1e-6)
-    assert not adapter.HockeyStickAccountant(SPECIAL).supports(event)
+    special = adapter.HockeyStickAccountant(SPECIAL).compose(event, 3)
+    assert special.accountant.ledger == {hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 4, 0.5, 2, zeroed_out=True): 3}
+    kept = dp.PoissonSampledDpEvent((4 * 0.5 - 4 / 16 - 2 / 16) / 4, dp.GaussianDpEvent(1.0))  # E min(M, 2)/4
+    assert dp.pld.PLDAccountant(ADD).compose(kept, 3).get_epsilon(1e-6) * 0.99 <= special.get_epsilon(1e-6)
+    replaced = adapter.HockeyStickAccountant(REPLACE).compose(event, 3)
+    assert special.get_epsilon(1e-6) <= replaced.get_epsilon(1e-6)
     nothing = dp.TruncatedSubsampledGaussianDpEvent(4, 0.0, 2, 1.0)
     assert adapter.HockeyStickAccountant(ADD).compose(nothing, 3).get_epsilon(0.0) == 0.0
 

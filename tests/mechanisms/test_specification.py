@@ -58,7 +58,7 @@ EXAMPLES = {
         hs.TradeOff([0.0, 0.4, 0.9], [0.95, 0.3, 0.0], symmetric=False),
     ],
     hs.TruncatedLaplace: [hs.TruncatedLaplace(2.0, 20.0)],
-    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
+    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9, z) for z in (False, True)],
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }
 

@@ -113,8 +113,10 @@ def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
         msg = f"a mechanism of state must be one of {', '.join(known)}, not {state['name']!r}"
         raise ValueError(msg)
     kind = known[state["name"]]
-    _require(state, [field.name for field in dataclasses.fields(kind)], f"{state['name']} of state")
-    arguments = {field.name: _load_value(state[field.name]) for field in dataclasses.fields(kind)}
+    fields = dataclasses.fields(kind)
+    needed = [field.name for field in fields if field.default is dataclasses.MISSING]  # what an older version wrote
+    _require(state, needed, f"{state['name']} of state")
+    arguments = {field.name: _load_value(state[field.name]) for field in fields if field.name in state}
     loaded: Mechanism = kind(**arguments)
     return loaded
 

@@ -100,15 +100,14 @@ def truncated(
     noise_multiplier: float,
 ) -> Steps:
     """Read Gaussian noise on truncated Poisson samples."""
-    if relation == "replace_special":
-        msg = "a special record that is sampled takes a place in the batch: it is not as good as none"
-        raise ValueError(msg)
     if sampling_probability == 0 or count_scalar("truncated_batch_size", truncated_batch_size, 0) == 0:
         return []
     if noise_multiplier == 0:
         return [(NON_PRIVATE, 1)]
     noise = Gaussian(noise_multiplier)
-    return [(TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size), 1)]
+    zeroed_out = relation == "replace_special"  # a special record that is sampled takes a place in the batch
+    step = TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size, zeroed_out)
+    return [(step, 1)]
 
 
 def tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:
