@@ -144,6 +144,11 @@ def test_gumbel(monotone):
         (lambda: noisy_maximum("gumbel", 0.0), ValueError, "noise_multiplier must be positive"),
         (lambda: noisy_maximum("gumbel", 1e-3), ValueError, "noise_multiplier must be at least"),
         (lambda: noisy_maximum("gaussian", 1.0, num_candidates=1), ValueError, "num_candidates must be an integer"),
+        (
+            lambda: hs.Accountant("replace").compose(GaussianNoisyMaximum(1.0, 5, True)),
+            ValueError,
+            "use monotone=False",
+        ),
         (lambda: GaussianNoisyMaximum(1e-3, 5), ValueError, r"noise_multiplier must lie in \[0.01"),
         (lambda: GaussianNoisyMaximum(1.0, 5, 1), TypeError, "monotone must be True or False"),
     ],

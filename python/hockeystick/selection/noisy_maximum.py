@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from hockeystick.kernels import log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
-from hockeystick.mechanisms.profiled import ProfiledMechanism
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from hockeystick.selection.curves import end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
+from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
 
 Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
@@ -87,7 +86,7 @@ def noisy_maximum(
 
 
 @dataclass(frozen=True)
-class GaussianNoisyMaximum(ProfiledMechanism):
+class GaussianNoisyMaximum(OneDirection):
     r"""Report-noisy-max with Gaussian noise.
 
     Parameters
@@ -138,7 +137,6 @@ class GaussianNoisyMaximum(ProfiledMechanism):
     noise_multiplier: float
     num_candidates: int
     monotone: bool = False
-    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""

@@ -30,7 +30,7 @@ class _Partitions(ProfiledMechanism):
     def _times(self) -> int:
         return self.partitions
 
-    def _require_users(self, adjacency: Adjacency) -> None:
+    def _require_adjacency(self, adjacency: Adjacency) -> None:
         if adjacency != "add_or_remove":
             raise refuse(
                 self,
@@ -135,7 +135,7 @@ class OptimalPartitions(_Partitions):
         return max((missing + rest) * math.exp(-min(steps * self.epsilon, 800.0)) - rest, 0.0)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        self._require_users(adjacency)
+        del adjacency  # refused above, if it is the other one
         if not upper:
             return None
         last = self._last_growing()
@@ -245,7 +245,7 @@ class ThresholdedPartitions(_Partitions):
         return 0.5 * math.exp(-away) if away > 0.0 else 1.0 - 0.5 * math.exp(away)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        self._require_users(adjacency)
+        del adjacency  # refused above, if it is the other one
         if not upper:
             return None
         distance = 1.0 / self.noise.noise_multiplier
