@@ -93,6 +93,14 @@ def test_it_grows_as_the_logarithm():
         assert hs.Accountant().compose(GaussianNoisyMaximum(10.0, k)).epsilon(1e-6) <= everything
 
 
+@pytest.mark.parametrize("noise", [100.0, 1999.0, 2001.0, 1e9])
+def test_much_noise(noise):
+    """At tiny shifts the total variation of two groups is below the bound, which is not infinite work."""
+    ledger = hs.Accountant().compose(GaussianNoisyMaximum(noise, 50))
+    with_gap = [winners(np.array([gap, 0.0]), np.array([25, 25])) for gap in (0.0, 2 / noise)]
+    assert hockey_stick(*with_gap[::-1], 0.0) <= ledger.delta(0.0) + 1e-11
+
+
 @pytest.mark.parametrize("m", [1, 2, 9, 100])
 def test_density_of_a_maximum(m):
     """Of all maxima of m Gaussians the one of equal means has the largest density where it is exceeded with a given probability."""
@@ -144,6 +152,11 @@ def test_gumbel(monotone):
         (lambda: noisy_maximum("gumbel", 0.0), ValueError, "noise_multiplier must be positive"),
         (lambda: noisy_maximum("gumbel", 1e-3), ValueError, "noise_multiplier must be at least"),
         (lambda: noisy_maximum("gaussian", 1.0, num_candidates=1), ValueError, "num_candidates must be an integer"),
+        (
+            lambda: hs.Accountant("replace").compose(GaussianNoisyMaximum(1.0, 5, True)),
+            ValueError,
+            "use monotone=False",
+        ),
         (lambda: GaussianNoisyMaximum(1e-3, 5), ValueError, r"noise_multiplier must lie in \[0.01"),
         (lambda: GaussianNoisyMaximum(1.0, 5, 1), TypeError, "monotone must be True or False"),
     ],

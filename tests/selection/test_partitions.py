@@ -138,7 +138,7 @@ def test_the_larger_and_not_the_sum():
         (lambda: OptimalPartitions(1.0, 0.1, 0), ValueError, "partitions must be an integer"),
         (lambda: OptimalPartitions(1.0, 0.1, 10**7), ValueError, "partitions must be at most"),
         (lambda: ThresholdedPartitions(3.0, 1.0), TypeError, "noise must be Laplace or Gaussian"),
-        (lambda: ThresholdedPartitions(hs.Laplace(1.0), math.inf), ValueError, "threshold must be finite"),
+        (lambda: ThresholdedPartitions(hs.Laplace(1.0), math.inf), ValueError, "threshold must lie in"),
         (lambda: OptimalPartitions(1.0, 0.1).keep_probability(-1), ValueError, "users must be an integer"),
         (lambda: OptimalPartitions(1.0, 0.1).keep_probability(1.5), TypeError, "users must be an integer"),
         (lambda: hs.Accountant("replace").compose(OptimalPartitions(1.0, 0.1)), ValueError, "adjacency='replace'"),

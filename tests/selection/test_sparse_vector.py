@@ -170,6 +170,11 @@ def test_queries_need_noise():
         (lambda: AboveThreshold(1.0, 1.0, 1.5), TypeError, "hits must be an integer"),
         (lambda: AboveThreshold(1.0, 1.0, 1, "yes"), TypeError, "monotone must be True or False"),
         (lambda: AboveThreshold(1e-3, 1e-3), ValueError, "at most 600 together"),
+        (
+            lambda: hs.Accountant("replace").compose(AboveThreshold(1.0, 1.0, monotone=True)),
+            ValueError,
+            "use monotone=False",
+        ),
         (lambda: GaussianAboveThreshold(1.0, 1e-3, 5), ValueError, r"query_noise must lie in \[0.01"),
         (lambda: GaussianAboveThreshold(1.0, 1.0, 0), ValueError, "num_queries must be an integer"),
     ],

@@ -51,10 +51,14 @@ class ProfiledMechanism(Mechanism):
         return 1
 
     def _known(self, adjacency: Adjacency, *, upper: bool) -> Any:
+        self._require_adjacency(adjacency)
         key = ADJACENCIES[0] if self._for_one_adjacency else adjacency, upper
         if key not in self._profiles:
             self._profiles[key] = self._profile(adjacency, upper=upper)
         return self._profiles[key]
+
+    def _require_adjacency(self, adjacency: Adjacency) -> None:
+        """Raise ValueError if nothing is known under an adjacency."""
 
     @cached_property
     def _profiles(self) -> dict[tuple[str, bool], PrivacyProfile | None]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
 from hockeystick._checks import Array, positive_scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick.kernels import theta
+from hockeystick.mechanisms.base import Adjacency, refuse
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.profiled import ProfiledMechanism
 
 CELLS = 400
 SMALLEST_NORMAL = sys.float_info.min
@@ -41,6 +44,19 @@ def gaussian_curve(eps: Array, distance: float) -> Array:
     found = np.asarray(theta(eps, distance * (1.0 + HANDFUL)))
     digits = 1.0 - np.log(np.maximum(found, SMALLEST_NORMAL))  # its relative error grows so
     return np.asarray(np.minimum(found * (1.0 + GAUSSIAN_TAIL * digits) + SMALLEST_NORMAL, 1.0))
+
+
+class OneDirection(ProfiledMechanism):
+    """A mechanism on queries or scores that a record may move in one direction only, if it is added or removed."""
+
+    monotone: bool
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def _require_adjacency(self, adjacency: Adjacency) -> None:
+        if self.monotone and adjacency == "replace":
+            raise refuse(
+                self, adjacency, "a record that is replaced moves some of them up and others down; use monotone=False"
+            )
 
 
 def gaussian_noise(name: str, value: float) -> float:

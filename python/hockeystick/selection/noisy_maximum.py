@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from hockeystick.kernels import log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
-from hockeystick.mechanisms.profiled import ProfiledMechanism
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from hockeystick.selection.curves import end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
+from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
 
 Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
-WIDTH, MOST_CELLS = 5e-4, 4000  # of the cells in which the best threshold is sought, and within the shift
+# Cells in which the best threshold is sought: a 200th of the shift, or what memory lets be; a smaller shift is not asked.
+WIDTH, LEAST_WIDTH, CELLS, MOST_CELLS, LEAST_SHIFT = 5e-4, 1e-4, 200, 4000, 1e-3
 FAR = 14.0  # standard deviations beyond the shift: what is further out is 1e-40
 
 
@@ -87,7 +87,7 @@ def noisy_maximum(
 
 
 @dataclass(frozen=True)
-class GaussianNoisyMaximum(ProfiledMechanism):
+class GaussianNoisyMaximum(OneDirection):
     r"""Report-noisy-max with Gaussian noise.
 
     Parameters
@@ -121,7 +121,7 @@ class GaussianNoisyMaximum(ProfiledMechanism):
 
     .. math:: \delta(\epsilon) \le \sup_x\, (F(x + d) - e^\epsilon F(x)).
 
-    The distance counts in units of that maximum's spread, so that the bound grows with :math:`\sqrt{2 \log k}` and not with :math:`\sqrt{k}`. Cf. Lebensold, Precup and Balle
+    The distance counts in units of that maximum's spread, so that the bound grows with :math:`\sqrt{2 \log k}` and not with :math:`\sqrt{k}`; it is asked for d >= 0.001. Cf. Lebensold, Precup and Balle
     2024 (arXiv:2402.06137), whose bounds are for scores in a bounded interval. The lower end is that of two
     candidates that change places.
 
@@ -138,7 +138,6 @@ class GaussianNoisyMaximum(ProfiledMechanism):
     noise_multiplier: float
     num_candidates: int
     monotone: bool = False
-    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -163,7 +162,7 @@ class GaussianNoisyMaximum(ProfiledMechanism):
                 [0.0, min(epsilon, LARGEST_EPSILON)], [math.tanh(0.5 * epsilon) * (1.0 - GAUSSIAN_TAIL), 0.0]
             )
         half = k // 2
-        sets = _BySets(k - 1, distance) if k > 2 else None
+        sets = _BySets(k - 1, distance) if k > 2 and distance >= LEAST_SHIFT else None
 
         def bound(eps: Array) -> Array:
             several = gaussian_curve(eps, distance * math.sqrt(half * (k - half) / k))
@@ -189,7 +188,8 @@ class _BySets:
     """The bound from sets of outcomes, by cells of the threshold x: none is missed, since F does not fall."""
 
     def __init__(self, others: int, distance: float) -> None:
-        width = distance / math.ceil(distance / max(WIDTH, distance / MOST_CELLS))
+        finest = max(min(WIDTH, distance / CELLS), LEAST_WIDTH, distance / MOST_CELLS)
+        width = distance / math.ceil(distance / finest)
         self._cells = round(distance / width)
         # log Phi of the median of the maximum is -log(2)/others
         target = -math.log(2.0) / others

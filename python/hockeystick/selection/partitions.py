@@ -30,7 +30,7 @@ class _Partitions(ProfiledMechanism):
     def _times(self) -> int:
         return self.partitions
 
-    def _require_users(self, adjacency: Adjacency) -> None:
+    def _require_adjacency(self, adjacency: Adjacency) -> None:
         if adjacency != "add_or_remove":
             raise refuse(
                 self,
@@ -135,7 +135,7 @@ class OptimalPartitions(_Partitions):
         return max((missing + rest) * math.exp(-min(steps * self.epsilon, 800.0)) - rest, 0.0)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        self._require_users(adjacency)
+        del adjacency  # refused above, if it is the other one
         if not upper:
             return None
         last = self._last_growing()
@@ -174,7 +174,7 @@ class ThresholdedPartitions(_Partitions):
     noise : Laplace or Gaussian
         The noise of one group's count of users, which one user moves by 1.
     threshold : float
-        Finite.
+        In [-1e12, 1e12].
     partitions : int
         In how many groups one user is at most, in [1, 10^6]: the accountant composes so many groups.
 
@@ -207,7 +207,9 @@ class ThresholdedPartitions(_Partitions):
         if not 0.01 <= self.noise.noise_multiplier <= 1e9:
             msg = f"noise must have a noise_multiplier in [0.01, 1e9], not {self.noise!r}"
             raise ValueError(msg)
-        object.__setattr__(self, "threshold", scalar("threshold", self.threshold, math.isfinite, "be finite"))
+        object.__setattr__(
+            self, "threshold", scalar("threshold", self.threshold, lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]")
+        )
         object.__setattr__(self, "partitions", _partitions(self.partitions))
 
     def assumptions(self) -> list[str]:
@@ -245,7 +247,7 @@ class ThresholdedPartitions(_Partitions):
         return 0.5 * math.exp(-away) if away > 0.0 else 1.0 - 0.5 * math.exp(away)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        self._require_users(adjacency)
+        del adjacency  # refused above, if it is the other one
         if not upper:
             return None
         distance = 1.0 / self.noise.noise_multiplier

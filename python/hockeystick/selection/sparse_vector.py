@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,14 +29,13 @@ from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
-from hockeystick.mechanisms.profiled import ProfiledMechanism
-from hockeystick.selection.curves import end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
+from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
 
 SPLITS = 200  # of epsilon between the threshold and the queries, of which the best is taken
 
 
 @dataclass(frozen=True)
-class AboveThreshold(ProfiledMechanism):
+class AboveThreshold(OneDirection):
     r"""The sparse vector technique with Laplace noise.
 
     Parameters
@@ -78,7 +76,6 @@ class AboveThreshold(ProfiledMechanism):
     query_noise: float
     hits: int = 1
     monotone: bool = False
-    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -118,7 +115,7 @@ class AboveThreshold(ProfiledMechanism):
 
 
 @dataclass(frozen=True)
-class GaussianAboveThreshold(ProfiledMechanism):
+class GaussianAboveThreshold(OneDirection):
     r"""The sparse vector technique with Gaussian noise, which stops at the first answer "above".
 
     Parameters
@@ -157,7 +154,6 @@ class GaussianAboveThreshold(ProfiledMechanism):
     query_noise: float
     num_queries: int
     monotone: bool = False
-    _for_one_adjacency: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
