@@ -42,6 +42,9 @@ MECHANISMS: dict[str, Case] = {
     "Gaussian, replace": Case(lambda x: hs.Gaussian(20 * x), lambda e, x: e.GaussianDpEvent(20 * x), "replace"),
     "Laplace": Case(lambda x: hs.Laplace(20 * x), lambda e, x: e.LaplaceDpEvent(20 * x)),
     "DiscreteGaussian": Case(lambda x: hs.DiscreteGaussian(20 * x)),
+    "DiscreteGaussianVector": Case(lambda x: hs.DiscreteGaussianVector(40 * x, 2.0, 1000)),
+    "DistributedDiscreteGaussian": Case(lambda x: hs.DistributedDiscreteGaussian(2 * x, 100, 1.0, 1000)),
+    "Skellam": Case(lambda x: hs.Skellam(400 * x, 1.0, 1)),
     "DiscreteLaplace": Case(lambda x: hs.DiscreteLaplace(0.05 / x), lambda e, x: e.DiscreteLaplaceDpEvent(0.05 / x, 1)),
     "RandomizedResponse": Case(
         lambda x: hs.RandomizedResponse(0.95 * x, 4), None, "replace"
@@ -56,6 +59,9 @@ MECHANISMS: dict[str, Case] = {
     "RandomAllocation": Case(lambda x: hs.RandomAllocation(hs.Gaussian(4 * x), 100)),
     "Shuffled": Case(lambda x: hs.Shuffled(0.5 / x, 10_000), None, "replace"),
     "ZeroConcentratedDP": Case(lambda x: hs.ZeroConcentratedDP(1e-3 / x)),
+    "Staircase": Case(lambda x: hs.Staircase(0.05 / x)),
+    "TradeOff": Case(lambda x: hs.TradeOff([0.0, 0.48, 1.0], [1.0, 0.5 - 0.01 / x, 0.0])),
+    "TruncatedLaplace": Case(lambda x: hs.TruncatedLaplace(20 * x, 400 * x)),
     "RenyiDP": Case(lambda x: hs.RenyiDP([2.0, 8.0, 32.0], [1e-3 / x, 4e-3 / x, 16e-3 / x])),
     "PrivateSelection": Case(lambda x: hs.PrivateSelection(hs.Gaussian(200 * x), 1, 5.0)),
     "MixtureOfGaussians": Case(

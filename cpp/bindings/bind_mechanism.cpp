@@ -145,12 +145,12 @@ void bind_sampled(py::module_& m) {
         py::arg("shift"), py::arg("sampling_rate"));
     m.def(
         "truncated_poisson",
-        [](double shift, double rate, double last, double excess, double swapped, bool replaced) -> Held {
+        [](double shift, double rate, double last, double excess, double swapped, int change) -> Held {
             return std::make_shared<mechanism::TruncatedPoisson>(
-                shift, rate, mechanism::Truncation{last, excess, swapped}, replaced);
+                shift, rate, mechanism::Truncation{last, excess, swapped}, steps::change_of(change));
         },
         py::arg("shift"), py::arg("sampling_rate"), py::arg("last"), py::arg("excess"), py::arg("swapped"),
-        py::arg("replaced"));
+        py::arg("change"));
     m.def(
         "poisson_sampled",
         [](const Held& base, double rate, bool upper) {

@@ -145,12 +145,13 @@ void bind_release(py::module_& m) {
     bind_samples(m);
     m.def(
         "truncated_poisson_sampled",
-        [](double noise_multiplier, double dataset_size, double rate, double max_batch_size, bool replace, bool upper) {
-            return steps::held(release::truncated_poisson_sampled(
-                noise_multiplier, {dataset_size, rate, max_batch_size}, replace, steps::end_of(upper)));
+        [](double noise_multiplier, double dataset_size, double rate, double max_batch_size, int change, bool upper) {
+            return steps::held(release::truncated_poisson_sampled(noise_multiplier,
+                                                                  {dataset_size, rate, max_batch_size},
+                                                                  steps::change_of(change), steps::end_of(upper)));
         },
         py::arg("noise_multiplier"), py::arg("dataset_size"), py::arg("sampling_rate"), py::arg("max_batch_size"),
-        py::arg("replace"), py::arg("upper"));
+        py::arg("change"), py::arg("upper"));
     m.def(
         "mixture_of_gaussians",
         [](double noise_multiplier, Vector sensitivities, Vector probabilities, bool upper) {

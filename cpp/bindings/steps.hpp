@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/truncated_poisson.hpp>
 
 #include "pybind.hpp"
 
@@ -26,6 +26,12 @@ inline hockeystick::mechanism::Direction direction_of(bool forward) {
 
 inline hockeystick::mechanism::End end_of(bool upper) {
     return upper ? hockeystick::mechanism::End::upper : hockeystick::mechanism::End::lower;
+}
+
+// How a record differs in a truncated sample: 0 removed, 1 replaced, 2 zeroed out.
+inline hockeystick::mechanism::Change change_of(int change) {
+    hockeystick::numeric::require(change >= 0 && change <= 2, "change", "be 0, 1 or 2", change);
+    return static_cast<hockeystick::mechanism::Change>(change);
 }
 
 // What one direction is asked: an epsilon at a delta, or a delta at an epsilon.

@@ -110,7 +110,12 @@ hs_status hs_mechanism_shuffled(double epsilon0, double num_users, int32_t rando
 hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double dataset_size, double sampling_rate,
                                          double max_batch_size, hs_mechanism** out) {
     return make_handle(
-        out, [&] { return truncated_poisson(noise_multiplier, {dataset_size, sampling_rate, max_batch_size}); });
+        out, [&] { return truncated_poisson(noise_multiplier, {dataset_size, sampling_rate, max_batch_size}, false); });
+}
+hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double dataset_size, double sampling_rate,
+                                                    double max_batch_size, hs_mechanism** out) {
+    return make_handle(
+        out, [&] { return truncated_poisson(noise_multiplier, {dataset_size, sampling_rate, max_batch_size}, true); });
 }
 hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const double* counts, size_t n,
                                 hs_mechanism** out) {

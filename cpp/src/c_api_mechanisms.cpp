@@ -165,11 +165,14 @@ Mechanism shuffled(const hs::release::ShuffledRound& round) {
     return made;
 }
 
-Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample) {
+Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample, bool zeroed_out) {
     hs::mechanism::require_noise_multiplier(noise_multiplier);
     hs::release::require_truncated_sample(sample);
     Mechanism made{"truncated_poisson", [=](bool replace, End end) {
-                       return once(hs::release::truncated_poisson_sampled(noise_multiplier, sample, replace, end));
+                       using hs::mechanism::Change;
+                       const Change comes = zeroed_out ? Change::zeroed : Change::removed;
+                       const Change change = replace ? Change::replaced : comes;
+                       return once(hs::release::truncated_poisson_sampled(noise_multiplier, sample, change, end));
                    }};
     made.samples = true;
     made.most_records = sample.dataset_size;

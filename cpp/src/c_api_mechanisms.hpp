@@ -43,7 +43,7 @@ Mechanism privacy_profile(const hs::release::Profile& profile);
 Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances distances);
 Mechanism random_allocation(double noise_multiplier, const hs::release::Allocation& epoch);
 Mechanism shuffled(const hs::release::ShuffledRound& round);
-Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample);
+Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample, bool zeroed_out);
 Mechanism composed(std::vector<std::pair<Mechanism, double>> steps);
 Mechanism poisson_sampled(Mechanism mechanism, double sampling_rate);
 Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batch);

@@ -1,6 +1,6 @@
 """The support table, ``<!-- support table -->``: every mechanism is tried, ours by our accountant, the peers' by theirs.
 
-A mechanism is any class in ``hockeystick.mechanisms.__all__``; its instance is the one that its docstring's example makes. One that samples
+A mechanism is any class in ``hockeystick.mechanisms.__all__`` and ``hockeystick.selection.__all__``; its instance is the one that its docstring's example makes. One that samples
 is tried with each of the others, too.
 """
 
@@ -18,7 +18,7 @@ import dp_accounting as dp
 from dp_accounting import pld, rdp
 
 import hockeystick as hs
-from hockeystick import mechanisms
+from hockeystick import mechanisms, selection
 from hockeystick.training.participation import SAMPLERS
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ EVENTS: dict[str, Callable[[Any], dp.DpEvent]] = {
     "Laplace": lambda m: dp.LaplaceDpEvent(m.noise_multiplier),
     "DiscreteLaplace": lambda m: dp.dp_event.DiscreteLaplaceDpEvent(m.parameter, m.sensitivity),
     "DiscreteGaussian": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity),
+    "DiscreteGaussianVector": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity, m.dimension),
     "RandomizedResponse": lambda m: dp.dp_event.RandomizedResponseDpEvent(m.noise_parameter, m.num_buckets),
     "ApproximateDP": lambda m: dp.dp_event.EpsilonDeltaDpEvent(m.epsilon, m.delta),
     "ExponentialMechanism": lambda m: dp.dp_event.ExponentialMechanismDpEvent(m.epsilon),
@@ -66,7 +67,7 @@ def event(mechanism: mechanisms.Mechanism) -> dp.DpEvent:
 
 def examples() -> Iterator[mechanisms.Mechanism]:
     """Yield an instance of every mechanism, and those that sample with each mechanism that they accept."""
-    found = [example(kind) for kind in vars(mechanisms).values() if _is_mechanism(kind)]
+    found = [example(kind) for room in (mechanisms, selection) for kind in vars(room).values() if _is_mechanism(kind)]
     plain = [instance for instance in found if not hasattr(instance, "mechanism")]
     yield from plain
     yield from (instance for instance in found if isinstance(instance, mechanisms.PrivateSelection))
@@ -84,7 +85,7 @@ def _running(outer: mechanisms.Mechanism, inner: mechanisms.Mechanism) -> mechan
 
 
 def _is_mechanism(kind: object) -> bool:
-    listed = inspect.isclass(kind) and kind.__name__ in mechanisms.__all__
+    listed = inspect.isclass(kind) and kind.__name__ in (*mechanisms.__all__, *selection.__all__)
     return listed and issubclass(kind, mechanisms.Mechanism) and kind is not mechanisms.Mechanism
 
 
@@ -93,7 +94,7 @@ def example(kind: type[mechanisms.Mechanism]) -> mechanisms.Mechanism:
     space: dict[str, Any] = {}
     for part in doctest.DocTestParser().get_examples(kind.__doc__ or ""):
         for call in ast.walk(ast.parse(part.source)):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) in (f"hs.{kind.__name__}", kind.__name__):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == kind.__name__:
                 return eval(ast.unparse(call), space)
         exec(part.source, space)  # noqa: S102
     message = f"the docstring of {kind.__name__} has no example that makes one"

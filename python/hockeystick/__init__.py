@@ -31,6 +31,7 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
@@ -57,8 +58,10 @@ from hockeystick.mechanisms import (
     Composed,
     Discrete,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePairs,
+    DistributedDiscreteGaussian,
     ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
@@ -72,6 +75,10 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     RenyiDP,
     Shuffled,
+    Skellam,
+    Staircase,
+    TradeOff,
+    TruncatedLaplace,
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
@@ -81,7 +88,18 @@ from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
 
 if TYPE_CHECKING:
-    from hockeystick import audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, utility
+    from hockeystick import (
+        audit,
+        correlated_noise,
+        distortion,
+        federated,
+        isrl,
+        last_iterate,
+        published,
+        risk,
+        selection,
+        utility,
+    )
     from hockeystick import interop as interop
     from hockeystick import plot as plot
     from hockeystick import simulate as simulate
@@ -97,8 +115,10 @@ __all__ = [
     "Composed",
     "Discrete",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePairs",
+    "DistributedDiscreteGaussian",
     "DpsgdParameters",
     "Explanation",
     "ExponentialMechanism",
@@ -123,6 +143,10 @@ __all__ = [
     "RenyiOdometer",
     "ShiftedInterpolation",
     "Shuffled",
+    "Skellam",
+    "Staircase",
+    "TradeOff",
+    "TruncatedLaplace",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
     "ZeroConcentratedFilter",
@@ -154,6 +178,8 @@ __all__ = [
     "gdp_trade_off",
     "get_cmake_dir",
     "get_include",
+    "group_accountant",
+    "group_epsilon",
     "isrl",
     "laplace_theta",
     "last_iterate",
@@ -165,6 +191,7 @@ __all__ = [
     "q",
     "q_inv",
     "risk",
+    "selection",
     "shifted_interpolation",
     "show_config",
     "shuffled_batches_delta",
@@ -199,6 +226,7 @@ _SUBMODULES = frozenset(
         "plot",
         "published",
         "risk",
+        "selection",
         "simulate",
         "sweep",
         "utility",

@@ -179,7 +179,22 @@ def truncated(case):
     return pair, Law(law.strands, law.atom + last * excess * (1 - q), law.slope)
 
 
-FAMILIES = [sampled_mixture, whole_mixture, replaced, fixed_size, labelled, truncated]
+def zeroed(case):
+    """Return the pair of a truncated sample, of which a record is zeroed out, and its law."""
+    q, r, last, excess, swapped = mpmath.mpf(case.rate), case.shift, case.share / 4, 0.5, case.share
+    pair = _core.truncated_poisson(r, case.rate, last, excess, swapped, 2)
+    fuller = 1 + q * excess
+    law = joined(
+        [
+            mixture_law(q, [r], [1], case.forward, 1 - last * (1 + excess) - swapped),
+            mixture_law(q * (1 + excess) / fuller, [r], [1], case.forward, last * fuller),
+            fixed_size_law(q, 2 * r, swapped),
+        ]
+    )
+    return pair, Law(law.strands, law.atom + last * excess * (1 - q), law.slope)
+
+
+FAMILIES = [sampled_mixture, whole_mixture, replaced, fixed_size, labelled, truncated, zeroed]
 
 
 def random_case(draw):

@@ -79,13 +79,18 @@ def test_mixtures_hold_the_number_of_upstream():
 
 
 def test_truncated_samples_leak_no_more_than_upstream_says():
-    """Our bound of truncated Poisson samples lies between what a lone record leaks and upstream's; a special record is refused."""
+    """Our bound of truncated Poisson samples lies between what a lone record leaks and upstream's, also beside a special record."""
     event = dp.TruncatedSubsampledGaussianDpEvent(4, 0.5, 2, 1.0)
     alone = dp.PoissonSampledDpEvent(0.5, dp.GaussianDpEvent(1.0))  # no other record, no truncation
     found = adapter.HockeyStickAccountant(ADD).compose(event, 3).get_epsilon(1e-6)
     assert dp.pld.PLDAccountant(ADD).compose(alone, 3).get_epsilon(1e-6) * 0.999 <= found
     assert found <= dp.pld.PLDAccountant(ADD).compose(event, 3).get_epsilon(1e-6)
-    assert not adapter.HockeyStickAccountant(SPECIAL).supports(event)
+    special = adapter.HockeyStickAccountant(SPECIAL).compose(event, 3)
+    assert special.accountant.ledger == {hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 4, 0.5, 2, zeroed_out=True): 3}
+    kept = dp.PoissonSampledDpEvent((4 * 0.5 - 4 / 16 - 2 / 16) / 4, dp.GaussianDpEvent(1.0))  # E min(M, 2)/4
+    assert dp.pld.PLDAccountant(ADD).compose(kept, 3).get_epsilon(1e-6) * 0.99 <= special.get_epsilon(1e-6)
+    replaced = adapter.HockeyStickAccountant(REPLACE).compose(event, 3)
+    assert special.get_epsilon(1e-6) <= replaced.get_epsilon(1e-6)
     nothing = dp.TruncatedSubsampledGaussianDpEvent(4, 0.0, 2, 1.0)
     assert adapter.HockeyStickAccountant(ADD).compose(nothing, 3).get_epsilon(0.0) == 0.0
 
@@ -410,3 +415,17 @@ def test_rounding_of_a_distribution_is_raised():
         adapter.from_pld(1)
     with pytest.raises(ValueError, match="needs more than 4000000 points"):
         adapter.to_pld(hs.Accountant().compose(hs.Gaussian(0.01)), value_discretization_interval=1e-4)
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.05, 0.5, 3.0])
+@pytest.mark.parametrize("xi", [0.0, 0.01, 0.4])
+def test_concentrated_with_xi_is_theirs(rho, xi):
+    """Their Renyi accountant reads xi as we do: at its orders the divergences are equal, and its epsilon is no less than ours."""
+    event = dp.dp_event.ZCDpEvent(rho, xi)
+    theirs, ours = dp.rdp.RdpAccountant().compose(event, 2), adapter.HockeyStickAccountant().compose(event, 2)
+    assert ours.accountant.rdp([1.5, 4.0, 64.0]) == pytest.approx(
+        2 * (xi + rho * np.array([1.5, 4.0, 64.0])), rel=1e-12
+    )
+    for delta in (1e-9, 1e-5, 1e-2):
+        least = hs.zcdp_epsilon(2 * rho, delta, xi=2 * xi)
+        assert least * (1 - 1e-9) <= ours.get_epsilon(delta) <= theirs.get_epsilon(delta) * (1 + 2e-3)

@@ -67,7 +67,7 @@ TINY = 4e-309  # 1/TINY overflows
         (lambda: _core.mixture_of_gaussians(1.0, [math.nan], [1.0], True), "sensitivities must be 0 or in .*, not nan"),
         (lambda: _core.fixed_size_steps(STEPS, math.nan, 1.0, False, True, True), "dataset_size must be .*, not nan"),
         (lambda: _core.poisson_replaced_steps(STEPS, math.nan, True, True), "sampling_rate must lie in .*, not nan"),
-        (lambda: _core.truncated_poisson_sampled(1.0, 9.0, math.nan, 2.0, True, True), "sampling_rate must lie in"),
+        (lambda: _core.truncated_poisson_sampled(1.0, 9.0, math.nan, 2.0, 1, True), "sampling_rate must lie in"),
     ],
 )
 def test_refused(call, message):

@@ -15,7 +15,7 @@ import pickle
 import pytest
 
 import hockeystick as hs
-from hockeystick import mechanisms
+from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import ADJACENCIES
 from hockeystick.training.participation import SAMPLERS
 
@@ -26,8 +26,18 @@ EXAMPLES = {
     hs.Composed: [hs.Composed([(GAUSSIAN, 1), (hs.Laplace(3.0), 2)])],
     hs.Discrete: [PAIR, hs.Discrete([0.9, 0.1, 0.0], [0.8, 0.1, 0.1])],
     hs.DiscreteGaussian: [hs.DiscreteGaussian(2.5), hs.DiscreteGaussian(4.0, 2)],
+    hs.DiscreteGaussianVector: [
+        hs.DiscreteGaussianVector(2.0, 2.0),
+        hs.DiscreteGaussianVector(20.0, 9.5, 100),
+        hs.DiscreteGaussianVector(7.0, 4.5),
+    ],
     hs.DiscreteLaplace: [hs.DiscreteLaplace(0.4), hs.DiscreteLaplace(0.2, 3)],
     hs.DiscretePairs: [hs.DiscretePairs(PAIR, hs.Discrete([0.5, 0.5], [0.6, 0.4]))],
+    hs.DistributedDiscreteGaussian: [
+        hs.DistributedDiscreteGaussian(1.0, 9, 2.0, 1),
+        hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 1000),
+        hs.DistributedDiscreteGaussian(1.0, 20, 3.0),
+    ],
     hs.ExponentialMechanism: [hs.ExponentialMechanism(0.4)],
     hs.FixedSizeSampled: [hs.FixedSizeSampled(GAUSSIAN, 50, 5, replacement=word) for word in (False, True)],
     hs.Gaussian: [GAUSSIAN],
@@ -41,11 +51,29 @@ EXAMPLES = {
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
     hs.Shuffled: [hs.Shuffled(1.0, 1000)],
-    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)],
+    hs.Skellam: [hs.Skellam(20.0, 3.0, 1), hs.Skellam(50.0, 4.5)],
+    hs.Staircase: [hs.Staircase(0.4), hs.Staircase(0.4, 0.7)],
+    hs.TradeOff: [
+        hs.TradeOff([0.0, 0.3, 1.0], [1.0, 0.4, 0.0]),
+        hs.TradeOff([0.0, 0.4, 0.9], [0.95, 0.3, 0.0], symmetric=False),
+    ],
+    hs.TruncatedLaplace: [hs.TruncatedLaplace(2.0, 20.0)],
+    hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9, z) for z in (False, True)],
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }
 
+EXAMPLES |= {
+    selection.AboveThreshold: [selection.AboveThreshold(5.0, 20.0, 2)],
+    selection.GaussianAboveThreshold: [selection.GaussianAboveThreshold(5.0, 20.0, 50)],
+    selection.GaussianNoisyMaximum: [selection.GaussianNoisyMaximum(9.0, 12)],
+    selection.OptimalPartitions: [selection.OptimalPartitions(0.3, 1e-4, 2)],
+    selection.ThresholdedPartitions: [selection.ThresholdedPartitions(hs.Laplace(5.0), 40.0)],
+}
+
 CLASSES = [getattr(mechanisms, name) for name in mechanisms.__all__ if name != "Mechanism"]
+CLASSES += [
+    kind for kind in vars(selection).values() if isinstance(kind, type) and issubclass(kind, mechanisms.Mechanism)
+]
 ALL = [example for examples in EXAMPLES.values() for example in examples]
 
 
@@ -80,7 +108,11 @@ def test_every_class_has_an_example(kind):
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_value(mechanism):
     """A mechanism is a value: equal after any copy, hashable, immutable, rebuilt by its repr."""
-    for again in (pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism), eval(repr(mechanism), vars(hs))):
+    for again in (
+        pickle.loads(pickle.dumps(mechanism)),
+        copy.deepcopy(mechanism),
+        eval(repr(mechanism), vars(hs) | vars(selection)),
+    ):
         assert again == mechanism
         assert hash(again) == hash(mechanism)
     field = dataclasses.fields(mechanism)[0].name

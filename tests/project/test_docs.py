@@ -20,6 +20,7 @@ PAGES = (
     "accounting/mechanisms",
     "accounting/risk",
     "accounting/sampling",
+    "accounting/selection",
     "accounting/threads",
 )
 SPOKEN = {".py", ".md", ".toml", ".hpp", ".cpp", ".h", ".html", ".cff"}

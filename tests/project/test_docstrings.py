@@ -27,6 +27,7 @@ MODULES = (
     hs.last_iterate,
     hs.published,
     hs.risk,
+    hs.selection,
     hs.utility,
     simulate,
     *ADAPTERS,
@@ -41,17 +42,15 @@ PUBLIC = sorted(
 )
 CLASSES = [
     (f"{module.__name__}.{name}", getattr(module, name))
-    for module in (hs, simulate, *ADAPTERS)
+    for module in (hs, simulate, hs.selection, *ADAPTERS)
     for name in module.__all__
     if inspect.isclass(getattr(module, name)) and "Examples\n" in (getattr(module, name).__doc__ or "")
 ]
 CLASSES += [
     (f"hockeystick.{method.__qualname__}", method)
     for method in (
-        hs.PrivacyProfile.from_function,
-        hs.PrivacyProfile.from_densities,
-        hs.RenyiDP.from_cumulant,
-        hs.ZeroConcentratedFilter.of_epsilon,
+        *(hs.PrivacyProfile.from_function, hs.PrivacyProfile.from_densities, hs.RenyiDP.from_cumulant),
+        *(hs.TradeOff.from_function, hs.TradeOff.from_points, hs.ZeroConcentratedFilter.of_epsilon),
     )
 ]
 

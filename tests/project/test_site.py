@@ -47,7 +47,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
     command = [sys.executable, "-m", "sphinx", *options, "docs", str(out)]
-    processes.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=900)
+    processes.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=1800
+    )  # the module of the explorer, too
     return out
 
 

@@ -157,6 +157,10 @@ HS_API hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, 
 /* Gaussian noise on a Poisson sample of at most dataset_size records, of which at most max_batch_size are kept. */
 HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double dataset_size, double sampling_rate,
                                                 double max_batch_size, hs_mechanism** out);
+/* The same where a record that is removed keeps its place in sample and batch, and contributes nothing. */
+HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double dataset_size,
+                                                           double sampling_rate, double max_batch_size,
+                                                           hs_mechanism** out);
 /* Gaussian noise on each of num_steps steps, of which a record takes part in num_selected: one count is all the steps.
  * Under HS_ADD_OR_REMOVE only. */
 HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double num_steps, double num_selected,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import hockeystick.mechanisms as all_mechanisms
+import hockeystick.selection as all_selection
 from hockeystick.mechanisms.base import Mechanism
 
 FORMAT, VERSION = "hockeystick.Accountant", 1
@@ -102,13 +103,20 @@ def _load_value(value: Any) -> Any:
 
 def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
     _require(state, ("name",), "a mechanism of state")
-    known = {name: getattr(all_mechanisms, name) for name in all_mechanisms.__all__ if name != "Mechanism"}
+    known: dict[str, Any] = {
+        name: kind
+        for room in (all_mechanisms, all_selection)
+        for name in room.__all__
+        if isinstance(kind := getattr(room, name), type) and issubclass(kind, Mechanism) and kind is not Mechanism
+    }
     if state["name"] not in known:
         msg = f"a mechanism of state must be one of {', '.join(known)}, not {state['name']!r}"
         raise ValueError(msg)
     kind = known[state["name"]]
-    _require(state, [field.name for field in dataclasses.fields(kind)], f"{state['name']} of state")
-    arguments = {field.name: _load_value(state[field.name]) for field in dataclasses.fields(kind)}
+    fields = dataclasses.fields(kind)
+    needed = [field.name for field in fields if field.default is dataclasses.MISSING]  # what an older version wrote
+    _require(state, needed, f"{state['name']} of state")
+    arguments = {field.name: _load_value(state[field.name]) for field in fields if field.name in state}
     loaded: Mechanism = kind(**arguments)
     return loaded
 

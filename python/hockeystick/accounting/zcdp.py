@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
@@ -181,7 +181,10 @@ def concentrated_cost(mechanism: Mechanism, adjacency: Adjacency) -> ZeroConcent
     if failure == 1.0 or (failure > 0.0 and not holding._has_pair):
         return None
     rho = math.nan
-    if holding._has_pair:
+    if isinstance(holding, RenyiMechanism):
+        known = holding._concentration(adjacency)
+        rho = math.nan if known is None else known
+    elif holding._has_pair:
         rho = math.fsum(count * _half_square(pair.concentrated_shift) for pair, count in holding._pairs(adjacency))
     if math.isnan(rho):
         rho = _half_square(float(Accountant(adjacency).compose(holding).epsilon(0.0)))

@@ -155,7 +155,7 @@ class ClientQueries(SoleOwner):
 
         Returns
         -------
-        Accountant, GaussianFilter or RenyiFilter
+        Accountant, or a filter
             With its state as JSON values in `state_dict`; changing it does not change these ledgers.
 
         Raises

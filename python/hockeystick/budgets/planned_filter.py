@@ -57,7 +57,7 @@ class PlannedFilter(Filter):
     -----
     The guarantee is that of the whole plan, by exact composition: nothing is lost to the freedom, and nothing is gained by running less. Which step of
     the plan comes next, its query, and whether any comes, may depend on what was released; what is in the plan may not. The proof is in
-    budgets/planned_filter.py. A step that leaks less than one of the plan may be run in its place: spend the one of the plan.
+    budgets/planned_filter.py. What is one step of the plan, such as `RandomAllocation` or `Composed`, is run as one: nothing comes between its releases. A step that leaks less than one of the plan may be run in its place: spend the one of the plan.
 
     It assumes that `spend` comes before the release; and that which step comes next, and whether one does, depends on the data only
     through earlier releases (and coins of its own).

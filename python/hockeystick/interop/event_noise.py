@@ -13,6 +13,7 @@ from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     ExponentialMechanism,
     Gaussian,
@@ -47,10 +48,10 @@ def discrete_laplace(relation: Relation, noise_parameter: float, sensitivity: in
 
 
 def discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dimension: int | None) -> Steps:
-    """Read discrete Gaussian noise: of one integer exactly, of a vector by its Renyi divergences.
+    """Read discrete Gaussian noise on one integer, or on a vector of integers; where it cannot move, or sigma is beyond our domain, by its rho.
 
-    Coordinate j moves by an integer s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne, Kamath and
-    Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
+    In these cases coordinate j moves by s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne,
+    Kamath and Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
     """
     sensitivity = non_negative_scalar("sensitivity", sensitivity)
     dimension = None if dimension is None else count_scalar("dimension", dimension)
@@ -60,6 +61,8 @@ def discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dime
         return [(NON_PRIVATE, 1)]
     if dimension == 1 and sensitivity.is_integer():
         return [(DiscreteGaussian(sigma, int(sensitivity)), 1)]
+    if 1.0 <= sensitivity <= 1e9 and 1e-3 <= sigma <= 1e5:
+        return [(DiscreteGaussianVector(sigma, sensitivity, dimension), 1)]
     moved = (2.0 if relation == "replace" else 1.0) * sensitivity / positive_scalar("sigma", sigma)
     return concentrated(relation, math.nextafter(0.5 * moved * moved * UP, math.inf), 0.0)
 
@@ -97,15 +100,14 @@ def truncated(
     noise_multiplier: float,
 ) -> Steps:
     """Read Gaussian noise on truncated Poisson samples."""
-    if relation == "replace_special":
-        msg = "a special record that is sampled takes a place in the batch: it is not as good as none"
-        raise ValueError(msg)
     if sampling_probability == 0 or count_scalar("truncated_batch_size", truncated_batch_size, 0) == 0:
         return []
     if noise_multiplier == 0:
         return [(NON_PRIVATE, 1)]
     noise = Gaussian(noise_multiplier)
-    return [(TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size), 1)]
+    zeroed_out = relation == "replace_special"  # a special record that is sampled takes a place in the batch
+    step = TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size, zeroed_out)
+    return [(step, 1)]
 
 
 def tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:

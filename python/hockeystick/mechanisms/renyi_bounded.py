@@ -36,6 +36,11 @@ class RenyiMechanism(Mechanism):
         """Return an upper bound of the divergence of an order >= 1 in both directions."""
         raise NotImplementedError
 
+    def _concentration(self, adjacency: Adjacency) -> float | None:
+        """Return a rho for which the divergence is at most rho times the order at every order, if one is known."""
+        del adjacency
+        return None
+
 
 @dataclass(frozen=True)
 class ZeroConcentratedDP(RenyiMechanism):
@@ -86,6 +91,10 @@ class ZeroConcentratedDP(RenyiMechanism):
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the guarantee is taken to be for the one in use
         return math.inf if self.delta > 0.0 else (self.xi + self.rho * order) * UP
+
+    def _concentration(self, adjacency: Adjacency) -> float:
+        del adjacency
+        return self.rho
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ class TruncatedPoissonSampled(Mechanism):
         Probability of each record, in [0, 1].
     max_batch_size : int
         How many records are kept at most, at least 1.
+    zeroed_out : bool
+        What adding or removing a record means: that it comes or goes, or, if this is true, that it contributes something or nothing
+        in a place that it keeps in the sample and in the batch. Where records are replaced both are the same.
 
     Notes
     -----
@@ -32,6 +35,9 @@ class TruncatedPoissonSampled(Mechanism):
     A full batch with the record is compared with what the B - 1 others alone give, one sensitivity away: Poisson sampling at
     a higher rate where the other records leave one place. Where most samples are truncated it is compared with a batch in which another
     record has its place, two sensitivities away. The pair shows which case it is.
+
+    A record that is zeroed out (zero-out adjacency; dp_accounting's REPLACE_SPECIAL) leaks by the number of other records that are kept.
+    Given that number it is a Poisson sample, whose rate is higher where there is one place left; the page has the proof.
 
     The bound need not be attained. The lower end is that of a data set whose other records contribute nothing. There z is in the batch
     with the probability r = E min(M, B)/n, M the binomial size of the sample of all n records, and nothing else is seen: Poisson
@@ -49,6 +55,7 @@ class TruncatedPoissonSampled(Mechanism):
     dataset_size: int
     sampling_rate: float
     max_batch_size: int
+    zeroed_out: bool = False
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -60,16 +67,24 @@ class TruncatedPoissonSampled(Mechanism):
         implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
         object.__setattr__(self, "sampling_rate", rate)
         object.__setattr__(self, "max_batch_size", count_scalar("max_batch_size", self.max_batch_size))
+        if not isinstance(self.zeroed_out, bool):
+            msg = f"zeroed_out must be True or False, not {self.zeroed_out!r}"
+            raise TypeError(msg)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        return [
+        said = [
             (
                 "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
                 f"subset is kept if it has more than {self.max_batch_size}; which is secret; a data set has at most "
                 f"{self.dataset_size} records"
             )
         ]
+        if self.zeroed_out:
+            said.append(
+                "zero-out adjacency: a record that is removed keeps its place in samples and batches, and contributes nothing"
+            )
+        return said
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return self._sampled(adjacency, upper=True)
@@ -80,4 +95,5 @@ class TruncatedPoissonSampled(Mechanism):
     def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
         sample = float(self.dataset_size), self.sampling_rate, float(self.max_batch_size)
-        return core.truncated_poisson_sampled(noise, *sample, adjacency == "replace", upper)
+        change = 1 if adjacency == "replace" else 2 if self.zeroed_out else 0
+        return core.truncated_poisson_sampled(noise, *sample, change, upper)

@@ -1,5 +1,6 @@
 // Gaussian noise on a Poisson sample that is truncated to a largest size, where a record is added
-// or removed, or replaced. Theorem and proof: docs/accounting/sampling.md, Truncated samples.
+// or removed, replaced, or zeroed out. Theorems and proofs: docs/accounting/sampling.md, Truncated
+// samples.
 //
 // The pair is one of several, and shows which one. Under Q all of them are N(0, 1). Under P, with
 // r the shift of one record, q the sampling rate and x the excess:
@@ -12,6 +13,10 @@
 //
 // Where a record is replaced, the first two rows are compared with the same at -r, the third leaks
 // nothing, and the fourth is a batch of fixed size in which one record moves the sum by 2r.
+//
+// Where a record is zeroed out, that is replaced by one that contributes nothing and takes its
+// place, a row is as probable under Q as under P. The first three rows compare (1-q') N(0, 1) +
+// q' N(r, 1) with N(0, 1), q' being q, q (1+x)/(1+qx) and 0, and the fourth is that of replacing.
 #pragma once
 
 #include <hockeystick/loss/labelled.hpp>
@@ -22,6 +27,10 @@
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
+
+// How the data sets differ in a record: it is there or not, it is another one, or it contributes
+// nothing in the same place.
+enum class Change { removed, replaced, zeroed };
 
 // The probabilities `last` and `swapped` of the table above, and its x.
 struct Truncation {
@@ -39,8 +48,8 @@ inline constexpr double largest_excess = 100.0;  // keeps the offset log(1 + q x
 class TruncatedPoisson final : public Pair {
   public:
     // `shift` is that of one record.
-    TruncatedPoisson(double shift, double rate, const Truncation& truncation, bool replaced)
-        : shift_(shift), rate_(rate), truncation_(truncation), replaced_(replaced) {
+    TruncatedPoisson(double shift, double rate, const Truncation& truncation, Change change)
+        : shift_(shift), rate_(rate), truncation_(truncation), change_(change) {
         const auto& [last, excess, swapped] = truncation;
         require(shift > 0.0, "shift", "be positive", shift);
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
@@ -63,7 +72,7 @@ class TruncatedPoisson final : public Pair {
         for (const TruncatedLabel& label : labels()) losses.push_back(loss_of(label, direction));
         return std::make_shared<LabelledLoss>(std::move(losses));
     }
-    bool symmetric() const override { return replaced_; }
+    bool symmetric() const override { return change_ == Change::replaced; }
     // No label's pair moves by more than two shifts, and showing a label adds no more than the
     // logarithm of its ratio.
     double coarse_renyi(double order, double, Direction) const override {
@@ -93,14 +102,13 @@ class TruncatedPoisson final : public Pair {
 
     // The table holds for the product of the rates: its proof has no other use of q.
     PairPointer sampled(double rate, End end) const override {
-        return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), false);
+        return symmetric() ? nullptr : at_rate(product_of_rates(rate_, rate, end), change_);
     }
     PairPointer sampled_and_replaced(double rate, End end) const override {
-        return replaced_ ? nullptr : at_rate(product_of_rates(rate_, rate, end), true);
+        return symmetric() ? nullptr : at_rate(product_of_rates(rate_, rate, end), Change::replaced);
     }
     std::vector<double> parameters() const override {
-        return {
-            shift_, rate_, truncation_.last, truncation_.excess, truncation_.swapped, static_cast<double>(replaced_)};
+        return {shift_, rate_, truncation_.last, truncation_.excess, truncation_.swapped, static_cast<double>(change_)};
     }
 
   private:
@@ -111,37 +119,42 @@ class TruncatedPoisson final : public Pair {
     }
     LabelledLoss::Label loss_of(const TruncatedLabel& label, Direction direction) const {
         const Loss loss = pair_of(label)->loss(direction);
-        if (replaced_) return {loss, label.weight * label.ratio};
+        if (change_ != Change::removed) return {loss, label.weight * label.ratio};
         const double offset = offset_of(label);
         if (direction == Direction::remove) return {loss, label.weight * label.ratio, offset};
         return {loss, label.weight, -offset};
     }
     PairPointer pair_of(const TruncatedLabel& label) const {
         if (label.rate == 0.0) return nothing();
-        if (!replaced_) return mechanism::poisson_sampled(Gaussian::of_shift(label.shift), label.rate);
+        if (is_sample(label)) return mechanism::poisson_sampled(Gaussian::of_shift(label.shift), label.rate);
         if (label.shift == shift_ && label.rate < 1.0) return std::make_shared<ReplacedGaussian>(shift_, label.rate);
         return std::make_shared<FixedSizeSampled>(Gaussian::of_shift(2.0 * shift_), label.rate);
     }
+    // Whether a row compares a Poisson sample of noise that is moved with N(0, 1).
+    bool is_sample(const TruncatedLabel& label) const {
+        return change_ == Change::removed || (change_ == Change::zeroed && label.shift == shift_);
+    }
     void add_to(GaussianLawBuilder& law, const TruncatedLabel& label, Direction direction) const {
         const bool forward = direction == Direction::remove;
-        const double both = label.weight * label.ratio, offset = offset_of(label);
-        if (label.rate == 0.0 && replaced_) law.add_atom(0.0, both);
-        else if (label.rate == 0.0) law.add_atom(forward ? offset : -offset, forward ? both : label.weight);
-        else if (!replaced_) law.add_mixture({{{label.shift}, {1.0}}, label.rate}, {label.weight, offset}, forward);
+        const bool alike = change_ != Change::removed;  // the row is as probable under P as under Q
+        const double both = label.weight * label.ratio, offset = alike ? 0.0 : offset_of(label);
+        const double of_q = alike ? both : label.weight;
+        if (label.rate == 0.0) law.add_atom(forward ? offset : -offset, forward ? both : of_q);
+        else if (is_sample(label)) law.add_mixture({{{label.shift}, {1.0}}, label.rate}, {of_q, offset}, forward);
         else if (label.shift == shift_) law.add_replaced(label.shift, label.rate, both);
         else law.add_fixed_size(label.shift, label.rate, both);
     }
     double offset_of(const TruncatedLabel& label) const {
         return label.rate == 0.0 ? std::log1p(-rate_) : std::log1p(label.ratio - 1.0);
     }
-    PairPointer at_rate(double rate, bool replaced) const {  // a product of rates may underflow
+    PairPointer at_rate(double rate, Change change) const {  // a product of rates may underflow
         if (rate == 0.0) return nothing();
-        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, replaced);
+        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, change);
     }
 
     double shift_, rate_;
     Truncation truncation_;
-    bool replaced_;
+    Change change_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -29,16 +29,19 @@ inline void require_truncated_sample(const TruncatedSample& sample) {
     require(count(sample.max_batch_size), "max_batch_size", "be an integer in [1, 2^53]", sample.max_batch_size);
 }
 
-// A Poisson sample in which one record moves the sum by `shift`.
-inline PairPointer plain(double shift, double rate, bool replace, End end) {
+// A Poisson sample in which one record moves the sum by `shift`. One that is zeroed out leaks what
+// one that is removed does.
+inline PairPointer plain(double shift, double rate, Change change, End end) {
+    const bool replace = change == Change::replaced;
     if (replace && rate > 0.0 && rate < 1.0) return std::make_shared<ReplacedGaussian>(shift, rate);
     return mechanism::poisson_sampled(Gaussian::of_shift(replace ? 2.0 * shift : shift), rate, end);
 }
 
-// A Poisson sample in which the record always displaces another one.
-inline PairPointer swapped(double shift, double rate, bool replace, End end) {
+// A Poisson sample in which the record always displaces another one. One that is zeroed out is
+// replaced.
+inline PairPointer swapped(double shift, double rate, Change change, End end) {
     const PairPointer moved = Gaussian::of_shift(2.0 * shift);
-    if (!replace || rate == 0.0 || rate == 1.0) return mechanism::poisson_sampled(moved, rate, end);
+    if (change == Change::removed || rate == 0.0 || rate == 1.0) return mechanism::poisson_sampled(moved, rate, end);
     return std::make_shared<FixedSizeSampled>(moved, rate);
 }
 
@@ -76,15 +79,15 @@ inline double log_moment(const TruncatedPoisson& pair) {
 }
 
 // The pair that is likely to be the closer one: of the smaller Renyi divergence of that order.
-inline PairPointer truncated(double shift, const TruncatedSample& sample, double displaced, bool replace) {
+inline PairPointer truncated(double shift, const TruncatedSample& sample, double displaced, Change change) {
     const auto pair = [&](const Truncation& truncation) {
-        return std::make_shared<TruncatedPoisson>(shift, sample.sampling_rate, truncation, replace);
+        return std::make_shared<TruncatedPoisson>(shift, sample.sampling_rate, truncation, change);
     };
     const Truncation last = with_last_place(sample);
     const bool possible = last.excess <= largest_excess && last.last * (1.0 + last.excess) < 1.0;
     if (displaced == 1.0) {
         if (possible) return pair(last);
-        return swapped(shift, sample.sampling_rate, replace, End::upper);
+        return swapped(shift, sample.sampling_rate, change, End::upper);
     }
     const auto swapping = pair({0.0, 0.0, displaced});
     if (!possible) return swapping;
@@ -92,19 +95,19 @@ inline PairPointer truncated(double shift, const TruncatedSample& sample, double
     return log_moment(*filling) < log_moment(*swapping) ? filling : swapping;
 }
 
-inline PairPointer truncated_poisson_sampled(double noise_multiplier, const TruncatedSample& sample, bool replace,
+inline PairPointer truncated_poisson_sampled(double noise_multiplier, const TruncatedSample& sample, Change change,
                                              End end) {
     require_noise_multiplier(noise_multiplier);
     require_truncated_sample(sample);
     const double shift = 1.0 / noise_multiplier, rate = sample.sampling_rate;
     if (end == End::lower && sample.max_batch_size < sample.dataset_size) {
         const double kept = binomial_mean_below(sample.dataset_size, rate, sample.max_batch_size);
-        return plain(shift, kept / sample.dataset_size * down, replace, end);
+        return plain(shift, kept / sample.dataset_size * down, change, end);
     }
     const double displaced = binomial_upper_tail(sample.dataset_size - 1.0, rate, sample.max_batch_size);
-    if (displaced == 0.0) return plain(shift, rate, replace, end);
-    if (rate == 1.0) return swapped(shift, rate, replace, end);
-    return truncated(shift, sample, displaced, replace);
+    if (displaced == 0.0) return plain(shift, rate, change, end);
+    if (rate == 1.0) return swapped(shift, rate, change, end);
+    return truncated(shift, sample, displaced, change);
 }
 
 }  // namespace HOCKEYSTICK_ISA

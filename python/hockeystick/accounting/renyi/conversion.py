@@ -1,11 +1,7 @@
 """Delta and epsilon of a ledger by its Renyi divergences, where some mechanism has no dominating pair.
 
-Every order a > 1 gives a valid bound (Canonne, Kamath and Steinke 2020, Proposition 12), with D the divergence of order a:
-
-    log delta <= (a - 1)(D - eps + log(1 - 1/a)) - log a,    epsilon <= D + log(1 - 1/a) - (log delta + log a)/(a - 1).
-
-Where nothing holds with probability f, the laws of the output are P = (1 - f) P' + f P'' and Q = (1 - f) Q' + f Q'', and the divergences
-are those of P' and Q'. For every event, P <= (1 - f) P' + f <= (1 - f)(e^eps Q' + delta') + f <= e^eps Q + (1 - f) delta' + f, so that
+The conversion of divergences is in `_numeric.renyi_conversion`. Where nothing holds with probability f, the laws of the output are
+P = (1 - f) P' + f P'' and Q = (1 - f) Q' + f Q'', and the divergences are those of P' and Q'. For every event, P <= (1 - f) P' + f <= (1 - f)(e^eps Q' + delta') + f <= e^eps Q + (1 - f) delta' + f, so that
 (eps, delta') of P' and Q' is (eps, (1 - f) delta' + f) of P and Q. Steps j fail with probability f_j, also if each is chosen by what
 the earlier ones released: their densities are at least the product of 1 - f_j times those of steps that did not fail, so that
 f = 1 - prod_j (1 - f_j).
@@ -21,6 +17,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
+from hockeystick._numeric.renyi_conversion import least_delta, least_epsilon
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
@@ -33,8 +30,10 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
     failure, holding = split_failure(ledger)
     divergences = _curve(frozenset(holding.items()), adjacency)
     if for_epsilon:
-        return _least_epsilon(divergences, without_failure(value, failure), value >= failure)
-    delta, order = _least_delta(divergences, value)
+        if value < failure:
+            return math.inf, ORDERS[-1]
+        return least_epsilon(np.array(ORDERS), divergences, without_failure(value, failure))
+    delta, order = least_delta(np.array(ORDERS), divergences, value)
     return with_failure(delta, failure), order
 
 
@@ -61,41 +60,6 @@ def with_failure(delta: float, failure: float) -> float:
     return delta if failure == 0.0 else min(1.0, math.nextafter((failure + (1.0 - failure) * delta) * UP, 1.0))
 
 
-def _least_epsilon(divergences: Array, delta: float, nothing: bool) -> tuple[float, float]:
-    """Return the least epsilon over the orders; `nothing` if it is 0 where the divergences are."""
-    orders = np.array(ORDERS)
-    if nothing and not divergences.any():
-        return 0.0, orders[0]
-    if delta == 0.0:
-        return math.inf, orders[-1]
-    less = orders - 1.0
-    parts = [divergences, np.log1p(-1.0 / orders), -np.log(delta) / less, -np.log(orders) / less]
-    bounds = np.maximum(_sum_up(parts), 0.0)
-    at = int(np.argmin(bounds))
-    return float(bounds[at]), float(orders[at])
-
-
-def _least_delta(divergences: Array, eps: float) -> tuple[float, float]:
-    """Return the least delta over the orders."""
-    orders = np.array(ORDERS)
-    if not divergences.any():
-        return 0.0, orders[0]
-    if eps == math.inf:  # infinite losses may have any probability where no divergence is finite
-        return (0.0 if np.isfinite(divergences).any() else 1.0), orders[-1]
-    less = orders - 1.0
-    parts = [less * divergences, -less * eps, less * np.log1p(-1.0 / orders), -np.log(orders)]
-    with np.errstate(over="ignore"):
-        bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + LONG_SUM), 1.0), 1.0)
-    at = int(np.argmin(bounds))
-    return float(bounds[at]), float(orders[at])
-
-
 @lru_cache(maxsize=256)
 def _curve(ledger: Key, adjacency: Adjacency) -> Array:
     return np.array([renyi.of_ledger(dict(ledger), adjacency, order) for order in ORDERS])
-
-
-def _sum_up(parts: list[Array]) -> Array:
-    with np.errstate(invalid="ignore"):
-        total = sum(parts) + LONG_SUM * sum(map(np.abs, parts))
-    return np.where(np.isnan(total), math.inf, total)  # where a divergence is infinite

@@ -1,0 +1,35 @@
+"""Mechanisms that choose: which query is above a threshold, which score is the largest, which groups are shown, what votes decide.
+
+Those that are a mechanism go into `Accountant.compose`. What holds for the data at hand alone is no mechanism, and has a type of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hockeystick._checks.peers_words import missing
+from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, noisy_maximum
+from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
+from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold
+from hockeystick.selection.votes import DataDependentEpsilon, gaussian_votes, votes_epsilon, votes_renyi
+
+__all__ = [
+    "AboveThreshold",
+    "DataDependentEpsilon",
+    "GaussianAboveThreshold",
+    "GaussianNoisyMaximum",
+    "OptimalPartitions",
+    "ThresholdedPartitions",
+    "gaussian_votes",
+    "noisy_maximum",
+    "votes_epsilon",
+    "votes_renyi",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__, __dir__)

@@ -1,0 +1,60 @@
+"""What the mechanisms of this room share: from a bound of delta to a privacy profile, the Gaussian curve, checks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from hockeystick._checks import Array, positive_scalar
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
+from hockeystick.kernels import theta
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile
+from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+
+CELLS = 400
+SMALLEST_NORMAL = sys.float_info.min
+SMALLEST = 1e-30  # delta is not followed further down
+
+
+def profile_until(bound: Callable[[Array], Array], last: float, *special: float) -> PrivacyProfile:
+    """Return the profile of upper bounds at epsilons from 0 to `last`, and at `special` ones: chords between them bound delta too.
+
+    Delta is convex in e^epsilon and does not rise, which is all that is used: where the bound does, it is improved.
+    """
+    epsilons = np.unique(np.concatenate([np.linspace(0.0, last, CELLS + 1), [x for x in special if 0.0 < x < last]]))
+    deltas = np.minimum.accumulate(np.clip(bound(epsilons), 0.0, 1.0))
+    return PrivacyProfile(epsilons.tolist(), deltas.tolist())
+
+
+def end_of(bound: Callable[[Array], Array], least: float = SMALLEST) -> float:
+    """Return an epsilon at which a bound is no more than nothing, or `least`, or the largest epsilon that a profile takes."""
+    end = 2.0**-10
+    while end < LARGEST_EPSILON and float(bound(np.array([end]))[0]) > max(least, SMALLEST):
+        end *= 1.25
+    return min(end, LARGEST_EPSILON)
+
+
+def gaussian_curve(eps: Array, distance: float) -> Array:
+    """Return delta of Gaussian noise, rounded up."""
+    found = np.asarray(theta(eps, distance * (1.0 + HANDFUL)))
+    digits = 1.0 - np.log(np.maximum(found, SMALLEST_NORMAL))  # its relative error grows so
+    return np.asarray(np.minimum(found * (1.0 + GAUSSIAN_TAIL * digits) + SMALLEST_NORMAL, 1.0))
+
+
+def gaussian_noise(name: str, value: float) -> float:
+    """Return a checked standard deviation over a sensitivity."""
+    noise = positive_scalar(name, value)
+    if not 0.01 <= noise <= 1e9:
+        msg = f"{name} must lie in [0.01, 1e9], not {noise!r}"
+        raise ValueError(msg)
+    return noise
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """Return a checked truth value."""
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise TypeError(msg)
+    return bool(value)

@@ -1,0 +1,208 @@
+"""Report-noisy-max: the candidate whose score is the largest after noise is released, and neither scores nor noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from hockeystick._checks import Array, choice, count_scalar, positive_scalar
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
+from hockeystick._numeric.search import halve
+from hockeystick.kernels import log_q, q, q_inv
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile
+from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
+from hockeystick.selection.curves import end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
+
+Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
+NOISES = ("gumbel", "exponential", "laplace", "gaussian")
+WIDTH, MOST_CELLS = 5e-4, 4000  # of the cells in which the best threshold is sought, and within the shift
+FAR = 14.0  # standard deviations beyond the shift: what is further out is 1e-40
+
+
+def noisy_maximum(
+    noise: Noise, noise_multiplier: float, *, num_candidates: int | None = None, monotone: bool = False
+) -> Mechanism:
+    r"""Return the mechanism that adds noise to every score and releases which one is the largest.
+
+    Parameters
+    ----------
+    noise : {"gumbel", "exponential", "laplace", "gaussian"}
+        Drawn for each score, independently.
+    noise_multiplier : float
+        Its scale (Gaussian: standard deviation) over the sensitivity of one score under the adjacency in use.
+    num_candidates : int, optional
+        How many scores there are, at least 2. Needed for Gaussian noise; the others are the same for any number.
+    monotone : bool
+        True if a record moves all scores in one direction, as counts when it is added or removed. They do not if it is replaced.
+
+    Returns
+    -------
+    Mechanism
+        For noise of scale b, epsilon is 2/b (1/b if monotone), of `ExponentialMechanism` for Gumbel noise and of `PermuteAndFlip` for exponential noise, which are
+        the same algorithms, and for Laplace noise, whose upper end it is. For Gaussian noise `GaussianNoisyMaximum`.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its domain, or the number of candidates is missing.
+    TypeError
+        If an argument is of a wrong type.
+
+    Notes
+    -----
+    Gumbel: McSherry and Talwar 2007. Exponential: Ding, Kifer, Steinke and others 2021. Laplace: Dwork and Roth 2014, Claim 3.9, is pure; that the
+    curve of Laplace noise at distance epsilon dominates is proven in docs/core/loss.md.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> for noise in ("gumbel", "laplace", "gaussian"):
+    ...     step = hs.selection.noisy_maximum(noise, 10.0, num_candidates=100)
+    ...     print(noise, hs.format_upper(hs.Accountant().compose(step, 20).epsilon(1e-6), ".3f"))
+    gumbel 1.976
+    laplace 3.671
+    gaussian 9.250
+    """
+    choice("noise", noise, NOISES)
+    monotone = yes_or_no("monotone", monotone)
+    if noise == "gaussian":
+        if num_candidates is None:
+            msg = "num_candidates must be given for Gaussian noise, not None"
+            raise ValueError(msg)
+        return GaussianNoisyMaximum(noise_multiplier, num_candidates, monotone)
+    if num_candidates is not None:
+        count_scalar("num_candidates", num_candidates, 2)
+    scale = positive_scalar("noise_multiplier", noise_multiplier)
+    epsilon = (1.0 if monotone else 2.0) / scale * (1.0 + HANDFUL)
+    if not epsilon <= 600.0:
+        msg = f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {scale!r}"
+        raise ValueError(msg)
+    return ExponentialMechanism(epsilon) if noise == "gumbel" else PermuteAndFlip(epsilon)
+
+
+@dataclass(frozen=True)
+class GaussianNoisyMaximum(ProfiledMechanism):
+    r"""Report-noisy-max with Gaussian noise.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of each score's noise over the sensitivity of one score under the adjacency in use, in [0.01, 1e9].
+    num_candidates : int
+        k, at least 2.
+    monotone : bool
+        True if a record moves all scores in one direction.
+
+    Notes
+    -----
+    The smallest of three bounds, with d = 2/noise_multiplier (1/noise_multiplier if monotone).
+
+    *All scores.* The maximum is seen from differences of the noisy scores. Of a change of the scores, its part along (1, ..., 1) does not count,
+    and what is left has at most the length :math:`d \sqrt{j (k-j)/k}`, j = k/2 rounded down: it is largest where scores move by the most,
+    up or down. So the curve of Gaussian noise at this distance is a bound; for two candidates it is attained.
+
+    *One outcome at a time.* Given the noise of the others, outcome i needs noise above some x, and after the change at most x + d. As
+    :math:`u \mapsto \Phi(\Phi^{-1}(u) - d)` is convex, its mean over x gives :math:`Q_i \ge \Phi(\Phi^{-1}(P_i) - d)`. Then
+    :math:`\delta(\epsilon) \le \sum_i g(P_i)`, where :math:`g(u) = (u - e^\epsilon \Phi(\Phi^{-1}(u) - d))_+` is concave where it is positive, and 0 at 0. With probabilities that
+    sum to 1 that is at most k g(1/k), or k times the largest g, which is the Gaussian delta, if that is at a u below 1/k.
+
+    *Sets of outcomes.* As for exponential noise in docs/core/loss.md, :math:`P(S) \le G(d)` and :math:`Q(S) = G(0)`, where G is the law of a difference of
+    two maxima. The density of the maximum of m Gaussians where it is exceeded with probability u is at most :math:`I(u)`, that of m equal ones: with
+    :math:`y_j = -\log \Phi_j` it is :math:`(1 - u) \sum_j h(y_j)`, where :math:`h = \varphi/\Phi` is concave in y (its second derivative is
+    :math:`-(1 - h (x + h))/h < 0`, as :math:`1 - h (x + h)` is the variance of a truncated normal variable) and the :math:`y_j` have a given sum. I grows with m, and is concave since that
+    maximum is log-concave. So :math:`G' \le \min(I(G), I(1 - G))` with m = k - 1, by Jensen's inequality in the other maximum. Let F be the distribution function with
+    :math:`F' = I(F)` up to 1/2, the upper tail of the maximum of k - 1 Gaussians, and symmetric. Then :math:`F^{-1}(G(x))` has a slope of at most 1, and
+
+    .. math:: \delta(\epsilon) \le \sup_x\, (F(x + d) - e^\epsilon F(x)).
+
+    The distance counts in units of that maximum's spread, so that the bound grows with :math:`\sqrt{2 \log k}` and not with :math:`\sqrt{k}`. Cf. Lebensold, Precup and Balle
+    2024 (arXiv:2402.06137), whose bounds are for scores in a bounded interval. The lower end is that of two
+    candidates that change places.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> few, many = hs.selection.GaussianNoisyMaximum(10.0, 10), hs.selection.GaussianNoisyMaximum(10.0, 1000)
+    >>> for step in (few, many):
+    ...     print(hs.format_upper(hs.Accountant().compose(step).epsilon(1e-6), ".3f"))
+    0.931
+    1.105
+    """
+
+    noise_multiplier: float
+    num_candidates: int
+    monotone: bool = False
+    _for_one_adjacency: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise_multiplier", gaussian_noise("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "num_candidates", count_scalar("num_candidates", self.num_candidates, 2))
+        object.__setattr__(self, "monotone", yes_or_no("monotone", self.monotone))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            f"noisy maximum: no score of the {self.num_candidates} moves by more than the sensitivity used, and only the winner is released",
+            *(["noisy maximum: a record moves all scores in one direction"] if self.monotone else []),
+        ]
+
+    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
+        del adjacency  # the sensitivity is taken to be for the one in use
+        k, distance = self.num_candidates, (1.0 if self.monotone else 2.0) / self.noise_multiplier
+        if not upper:
+            moved = distance / math.sqrt(8.0)
+            epsilon = (log_q(-moved) - log_q(moved)) * (1.0 - GAUSSIAN_TAIL)
+            return PrivacyProfile(
+                [0.0, min(epsilon, LARGEST_EPSILON)], [math.tanh(0.5 * epsilon) * (1.0 - GAUSSIAN_TAIL), 0.0]
+            )
+        half = k // 2
+        sets = _BySets(k - 1, distance) if k > 2 else None
+
+        def bound(eps: Array) -> Array:
+            several = gaussian_curve(eps, distance * math.sqrt(half * (k - half) / k))
+            found = np.minimum(several, _by_outcomes(eps, distance, k))
+            return np.minimum(found, sets.bound(eps)) if sets else found
+
+        return profile_until(bound, end_of(bound))
+
+
+def _by_outcomes(eps: Array, distance: float, count: int) -> Array:
+    """Return the bound from each outcome alone."""
+    largest_at = q(eps / distance - 0.5 * distance)
+    alone = count * gaussian_curve(eps, distance)
+    moved = q(q_inv(1.0 / count) + distance) * count
+    with np.errstate(over="ignore"):
+        equal = -np.expm1(np.minimum(eps + math.log(moved), 0.0)) if moved > 0.0 else np.ones_like(eps)
+    # Above where g is largest, k g(1/k) is a bound too, and below it k times the largest: near the place itself the larger is taken.
+    inside = 1.0 / count < np.asarray(largest_at) * (1.0 - 1e-9)
+    return np.where(inside, np.clip(equal + 8.0 * GAUSSIAN_TAIL, 0.0, 1.0), np.minimum(alone, 1.0))
+
+
+class _BySets:
+    """The bound from sets of outcomes, by cells of the threshold x: none is missed, since F does not fall."""
+
+    def __init__(self, others: int, distance: float) -> None:
+        width = distance / math.ceil(distance / max(WIDTH, distance / MOST_CELLS))
+        self._cells = round(distance / width)
+        # log Phi of the median of the maximum is -log(2)/others
+        target = -math.log(2.0) / others
+        median = halve(lambda x: log_q(-x) <= target, -1.0, 40.0, tolerance=1e-14, smallest=1.0)[0]
+        far = math.ceil((FAR + distance) / width) + 1
+        x = np.arange(-far, far + 1) * width
+        tail = -np.expm1(others * np.asarray(log_q(-(np.abs(x) + median))))
+        self._law = np.where(x <= 0.0, tail, 1.0 - tail)
+
+    def bound(self, eps: Array) -> Array:
+        """Return the largest F(x + d) - e^eps F(x), the first at the right end of each cell and the second at its left end."""
+        after = self._law[self._cells + 1 :] * (1.0 + GAUSSIAN_TAIL)
+        before = self._law[: -self._cells - 1] * (1.0 - GAUSSIAN_TAIL)
+        outside = self._law[self._cells + 2] * (1.0 + GAUSSIAN_TAIL)  # below all cells, and 1 - F above them
+        found = [float((after - math.exp(e) * before).max()) for e in eps.tolist()]
+        return np.clip(found, outside, 1.0)

@@ -1,0 +1,154 @@
+"""Noisy maxima against the laws of the winner, by quadrature, and against changes of scores that are chosen to be worst."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr, ndtri
+
+import hockeystick as hs
+from hockeystick.selection import GaussianNoisyMaximum, noisy_maximum
+
+X = np.linspace(-14.0, 14.0, 5601)  # the trapezoid rule is exact to 1e-14 for such integrands
+
+
+def winners(scores, counts):
+    """Return the probability of each group of equal scores that one of it wins, under standard Gaussian noise."""
+    found = []
+    for i, (score, count) in enumerate(zip(scores, counts, strict=True)):
+        x = X + score  # of the winner's noisy score
+        log_law = math.log(count) - 0.5 * X**2 - 0.5 * math.log(2 * math.pi)
+        for j, (other, many) in enumerate(zip(scores, counts, strict=True)):
+            log_law = log_law + (many - (i == j)) * log_ndtr(x - other)
+        found.append(float(np.exp(log_law).sum() * (X[1] - X[0])))
+    assert sum(found) == pytest.approx(1.0, abs=1e-10)
+    return np.array(found)
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0)."""
+    return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("noise", [0.5, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("k", [2, 3, 4, 7])
+def test_gaussian(k, noise, monotone):
+    """No scores that move by at most one each leak more than the bound, at any epsilon."""
+    ledger, rng = hs.Accountant().compose(GaussianNoisyMaximum(noise, k, monotone)), np.random.default_rng(3)
+    bounds = {share / noise: ledger.delta(share / noise) for share in (0.0, 0.4, 1.0, 2.0, 3.5)}
+    for _ in range(30):
+        scores = rng.normal(size=k) * rng.choice([0.2, 1.5, 5.0])
+        moves = rng.choice([-1.0, 1.0], size=k) if rng.random() < 0.7 else rng.uniform(-1, 1, size=k)
+        if monotone:
+            moves = (moves > 0) * 1.0
+        p, q = (winners(s / noise, np.ones(k)) for s in (scores, scores + moves))
+        for eps, bound in bounds.items():
+            assert hockey_stick(p, q, eps) <= bound + 1e-11
+            assert hockey_stick(q, p, eps) <= bound + 1e-11
+
+
+@pytest.mark.parametrize("noise", [1.0, 4.0])
+@pytest.mark.parametrize("k", [2, 10, 100, 3000])
+def test_gaussian_with_two_groups(k, noise):
+    """A group rises and the rest falls, for groups of any size and any gap: below the bound, and not far from it at some gap."""
+    ledger = hs.Accountant().compose(GaussianNoisyMaximum(noise, k))
+    bounds = {share / noise: ledger.delta(share / noise) for share in (0.0, 0.5, 1.5, 3.0)}
+    largest = dict.fromkeys(bounds, 0.0)
+    for some in sorted({1, max(k // 10, 1), k // 2, k - 1}):
+        for gap in np.linspace(-6.0, 6.0, 25):
+            counts = np.array([some, k - some])
+            p = winners(np.array([gap / noise + 1 / noise, -1 / noise]), counts)
+            q = winners(np.array([gap / noise, 0.0]), counts)
+            for eps, bound in bounds.items():
+                found = hockey_stick(p, q, eps)
+                assert found <= bound + 1e-11
+                largest[eps] = max(largest[eps], found)
+    assert largest[0.0] >= (0.9 if k == 2 else 0.45) * bounds[0.0]
+
+
+def test_two_candidates_are_exact():
+    """Two candidates are one Gaussian number, whose curve the bound is; the lower end is that of changed places."""
+    ledger = hs.Accountant().compose(GaussianNoisyMaximum(2.0, 2))
+    for eps in (0.0, 0.3, 1.0):
+        exact = float(hs.theta(eps, math.sqrt(2.0) / 2.0))
+        found = ledger.delta_bracket(eps)
+        assert found.lower <= exact * (1 + 1e-12)
+        assert exact <= found.upper <= exact * (1 + 1e-3)
+    p = winners(np.array([0.25, -0.25]), np.ones(2))
+    q = winners(np.array([-0.25, 0.25]), np.ones(2))
+    for eps in (0.0, 0.3):
+        assert ledger.delta_bracket(eps).lower == pytest.approx(hockey_stick(p, q, eps), rel=1e-8)
+
+
+def test_it_grows_as_the_logarithm():
+    """A thousand times as many candidates cost less than twice epsilon, and never more than releasing all scores."""
+    epsilons = [hs.Accountant().compose(GaussianNoisyMaximum(10.0, k)).epsilon(1e-6) for k in (2, 3, 10, 10**4, 10**9)]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[-1] < 2 * epsilons[2]
+    for k in (2, 3, 10):
+        everything = hs.Accountant("replace").compose(hs.Gaussian(10.0 / math.sqrt(k))).epsilon(1e-6)
+        assert hs.Accountant().compose(GaussianNoisyMaximum(10.0, k)).epsilon(1e-6) <= everything
+
+
+@pytest.mark.parametrize("m", [1, 2, 9, 100])
+def test_density_of_a_maximum(m):
+    """Of all maxima of m Gaussians the one of equal means has the largest density where it is exceeded with a given probability."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        means = rng.normal(size=m) * 2
+        for x in rng.normal(size=4) * 2 + math.sqrt(2 * math.log(m + 1)):
+            logs = log_ndtr(x - means)
+            density = float(np.exp(logs.sum()) * np.exp(-0.5 * (x - means) ** 2 - logs).sum() / math.sqrt(2 * math.pi))
+            z = float(ndtri(math.exp(logs.sum() / m)))
+            equal = m * math.exp(-0.5 * z * z + (m - 1) / m * logs.sum()) / math.sqrt(2 * math.pi)
+            assert density <= equal * (1 + 1e-6)
+
+
+def test_which_mechanism():
+    """Gumbel noise is the exponential mechanism, exponential and Laplace noise permute-and-flip, of twice or once the rate."""
+    assert noisy_maximum("gumbel", 4.0).epsilon == pytest.approx(0.5, rel=1e-14)
+    assert noisy_maximum("laplace", 4.0, monotone=True).epsilon == pytest.approx(0.25, rel=1e-14)
+    assert isinstance(noisy_maximum("exponential", 4.0, num_candidates=9), hs.PermuteAndFlip)
+    assert noisy_maximum("gaussian", 4.0, num_candidates=9) == GaussianNoisyMaximum(4.0, 9)
+
+
+def gumbel_winners(scores, scale):
+    """Return the law of the winner with Gumbel noise, by its definition."""
+    x = np.linspace(-10.0, 50.0, 12_001)[:, None] * scale
+    law = np.exp(-np.exp(-(x - scores) / scale))
+    density = np.exp(-(x - scores) / scale) / scale * law.prod(axis=1, keepdims=True)
+    return density.sum(axis=0) * (x[1, 0] - x[0, 0])
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_gumbel(monotone):
+    """The winner with Gumbel noise stays below the exponential mechanism of epsilon 2/scale, or 1/scale if monotone."""
+    rng, scale = np.random.default_rng(8), 2.5
+    ledger = hs.Accountant().compose(noisy_maximum("gumbel", scale, monotone=monotone))
+    for _ in range(40):
+        scores = rng.normal(size=4) * 3
+        moves = rng.choice([0.0, 1.0], size=4) if monotone else rng.choice([-1.0, 1.0], size=4)
+        p, q = gumbel_winners(scores, scale), gumbel_winners(scores + moves, scale)
+        for eps in (0.0, 0.1, 0.3, 0.6):
+            assert max(hockey_stick(p, q, eps), hockey_stick(q, p, eps)) <= ledger.delta(eps) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: noisy_maximum("uniform", 1.0), ValueError, "noise must be one of"),
+        (lambda: noisy_maximum("gaussian", 1.0), ValueError, "num_candidates must be given"),
+        (lambda: noisy_maximum("gumbel", 0.0), ValueError, "noise_multiplier must be positive"),
+        (lambda: noisy_maximum("gumbel", 1e-3), ValueError, "noise_multiplier must be at least"),
+        (lambda: noisy_maximum("gaussian", 1.0, num_candidates=1), ValueError, "num_candidates must be an integer"),
+        (lambda: GaussianNoisyMaximum(1e-3, 5), ValueError, r"noise_multiplier must lie in \[0.01"),
+        (lambda: GaussianNoisyMaximum(1.0, 5, 1), TypeError, "monotone must be True or False"),
+    ],
+)
+def test_refused(make, error, words):
+    """Numbers outside their domains are named."""
+    with pytest.raises(error, match=words):
+        make()

@@ -1,0 +1,150 @@
+"""Partition selection against its recursion, all sizes of groups, and the counts that are shown."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.selection import OptimalPartitions, ThresholdedPartitions
+
+SETTINGS = [(1.0, 1e-5), (0.1, 1e-3), (3.0, 1e-8), (0.5, 0.2), (2.0, 0.6), (0.02, 1e-6), (10.0, 1e-10), (1.0, 1e-100)]
+
+
+def recursion(epsilon, delta):
+    """Return the probabilities of groups of 0, 1, ... users up to the first that is always shown, to forty digits."""
+    shown, grow = [mp.mpf(0)], mp.exp(mp.mpf(epsilon))
+    delta = mp.mpf(delta)
+    while shown[-1] < 1 and len(shown) < 20_000:
+        shown.append(min(grow * shown[-1] + delta, 1 - (1 - shown[-1] - delta) / grow, mp.mpf(1)))
+    return shown
+
+
+def bernoulli(p, q, gamma):
+    """Return the hockey-stick divergence of two coins."""
+    return max(p - gamma * q, 0) + max((1 - p) - gamma * (1 - q), 0)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_optimal_curve(epsilon, delta):
+    """The curve is the largest over all sizes of groups and both directions, to rounding; and (epsilon, delta) as promised."""
+    with mp.workdps(130):
+        shown = recursion(epsilon, delta)
+        ledger = hs.Accountant().compose(OptimalPartitions(epsilon, delta))
+        for share in (0.0, 0.1, 0.3, 0.5, 0.8, 0.97, 1.0, 1.3):
+            eps = share * epsilon
+            gamma = mp.exp(mp.mpf(eps))
+            exact = max(max(bernoulli(b, a, gamma), bernoulli(a, b, gamma)) for a, b in itertools.pairwise(shown))
+            found = ledger.delta(eps)
+            assert exact <= found * (1 + mp.mpf("1e-25"))
+            assert found <= exact * (1 + 1e-9) + 5e-12
+        assert delta * (1 - 1e-12) <= ledger.delta(epsilon * (1 + 1e-12)) <= delta * (1 + 1e-6) + 5e-12
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
+def test_optimal_probabilities(epsilon, delta):
+    """The closed forms are the recursion."""
+    with mp.workdps(130):
+        shown = recursion(epsilon, delta)
+        step = OptimalPartitions(epsilon, delta)
+        for n in sorted({0, *range(0, len(shown), max(len(shown) // 40, 1)), len(shown) - 1}):
+            found = step.keep_probability(n)
+            assert found == pytest.approx(float(shown[n]), rel=1e-11)
+            assert 1 - found == pytest.approx(float(1 - shown[n]), rel=1e-9, abs=1e-15)
+        assert step.keep_probability(10**9) == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.5, 1.0, 2.0])
+def test_a_user_of_two_groups(eps):
+    """Two groups of any sizes leak no more than the composition, by enumeration of what is shown."""
+    epsilon, delta = 1.0, 0.01
+    ledger = hs.Accountant().compose(OptimalPartitions(epsilon, delta, partitions=2))
+    with mp.workdps(40):
+        shown = recursion(epsilon, delta)
+        coins = [(float(a), float(b)) for a, b in itertools.pairwise(shown)]
+    bound = ledger.delta(eps)
+    for (a, b), (c, d) in itertools.combinations_with_replacement(coins, 2):
+        for p1, q1, p2, q2 in ((a, b, c, d), (b, a, d, c)):
+            p, q = np.outer([p1, 1 - p1], [p2, 1 - p2]), np.outer([q1, 1 - q1], [q2, 1 - q2])
+            assert np.maximum(p - math.exp(eps) * q, 0.0).sum() <= bound + 1e-13
+    assert ledger.delta(eps) == hs.Accountant().compose(OptimalPartitions(epsilon, delta), 2).delta(eps)
+
+
+def thresholded(noise):
+    """Return the distribution function of a noisy count less the number of users."""
+    scale = noise.noise_multiplier
+    if isinstance(noise, hs.Gaussian):
+        return lambda x: mp.ncdf(x / scale)
+    return lambda x: mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2
+
+
+@pytest.mark.parametrize(
+    ("noise", "threshold"),
+    [
+        (hs.Laplace(2.0), 25.0),
+        (hs.Laplace(0.5), 6.3),
+        (hs.Gaussian(3.0), 15.0),
+        (hs.Gaussian(1.0), 1.4),
+        (hs.Laplace(1.0), 0.2),
+        (hs.Gaussian(20.0), 90.0),
+    ],
+    ids=repr,
+)
+def test_thresholds(noise, threshold):
+    """What is shown, with or without its noisy count, leaks no more than the curve, for groups of all sizes."""
+    step = ThresholdedPartitions(noise, threshold)
+    ledger = hs.Accountant().compose(step)
+    with mp.workdps(40):
+        law = thresholded(noise)
+        mp_threshold = mp.mpf(threshold)
+        kept = [mp.mpf(0)] + [1 - law(mp_threshold - n) for n in range(1, int(threshold) + 12)]
+        for n in range(len(kept)):
+            assert step.keep_probability(n) == pytest.approx(float(kept[n]), rel=1e-12)
+        counted = {}
+        for n in (1, max(int(threshold) - 1, 1), int(threshold) + 2):  # counts are shown from the threshold up
+            edges = [mp_threshold + noise.noise_multiplier * k / mp.mpf(8) for k in range(-1, 120)]
+            for m in (n, n + 1):
+                table = [law(x - m) for x in edges]
+                counted[n, m] = np.array([float(table[0]), *np.diff(table).astype(float)])
+        for share in (0.0, 0.3, 0.7, 1.0, 1.5, 3.0):
+            eps = share / noise.noise_multiplier
+            bound, gamma = ledger.delta(eps), mp.exp(mp.mpf(eps))
+            for a, b in itertools.pairwise(kept):
+                assert max(bernoulli(b, a, gamma), bernoulli(a, b, gamma)) <= bound
+            for n in {n for n, _ in counted}:
+                low, high = counted[n, n], counted[n, n + 1]
+                for p, q in ((high, low), (low, high)):
+                    assert np.maximum(p - math.exp(eps) * q, 0.0).sum() <= bound + 1e-15
+        alone = kept[1]
+        assert alone <= mp.mpf(ledger.delta(math.inf)) <= alone * (1 + mp.mpf("1e-9"))
+
+
+def test_the_larger_and_not_the_sum():
+    """Delta at infinity is that of a user alone; at epsilon of the noise it is not above it."""
+    step = ThresholdedPartitions(hs.Laplace(2.0), 25.0)
+    ledger = hs.Accountant().compose(step)
+    assert ledger.delta(0.5 * (1 + 1e-9)) == pytest.approx(step.keep_probability(1), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: OptimalPartitions(0.0, 0.1), ValueError, "epsilon must lie in"),
+        (lambda: OptimalPartitions(1.0, 0.0), ValueError, "delta must lie in"),
+        (lambda: OptimalPartitions(1.0, 0.1, 0), ValueError, "partitions must be an integer"),
+        (lambda: OptimalPartitions(1.0, 0.1, 10**7), ValueError, "partitions must be at most"),
+        (lambda: ThresholdedPartitions(3.0, 1.0), TypeError, "noise must be Laplace or Gaussian"),
+        (lambda: ThresholdedPartitions(hs.Laplace(1.0), math.inf), ValueError, "threshold must be finite"),
+        (lambda: OptimalPartitions(1.0, 0.1).keep_probability(-1), ValueError, "users must be an integer"),
+        (lambda: OptimalPartitions(1.0, 0.1).keep_probability(1.5), TypeError, "users must be an integer"),
+        (lambda: hs.Accountant("replace").compose(OptimalPartitions(1.0, 0.1)), ValueError, "adjacency='replace'"),
+    ],
+)
+def test_refused(make, error, words):
+    """Numbers outside their domains are named."""
+    with pytest.raises(error, match=words):
+        make()

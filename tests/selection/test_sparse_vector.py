@@ -1,0 +1,180 @@
+"""The sparse vector technique against the laws of its answers, all sequences enumerated and the threshold's noise integrated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.selection import AboveThreshold, GaussianAboveThreshold
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def laplace_tail(x, scale):
+    """Return P(Laplace noise >= x)."""
+    z = np.asarray(x) / scale
+    return np.where(z > 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))
+
+
+def laws(queries, threshold_noise, query_noise, hits, *, gaussian=False):
+    """Return the probability of every sequence of answers, with the threshold at 0."""
+    far = (9.0 if gaussian else 38.0) * threshold_noise
+    kinks = sorted({-far, far, 0.0, *(float(x) for x in queries if abs(x) < far)})
+    edges = np.unique(np.concatenate([np.linspace(a, b, 25) for a, b in itertools.pairwise(kinks)]))
+    half = 0.5 * np.diff(edges)
+    z = (edges[:-1, None] + half[:, None] * (1 + NODES)).ravel()
+    weight = (half[:, None] * WEIGHTS).ravel()
+    if gaussian:
+        weight *= np.exp(-0.5 * (z / threshold_noise) ** 2) / (threshold_noise * math.sqrt(2 * math.pi))
+        above = [ndtr((x - z) / query_noise) for x in queries]
+    else:
+        weight *= np.exp(-np.abs(z) / threshold_noise) / (2 * threshold_noise)
+        above = [laplace_tail(z - x, query_noise) for x in queries]
+    found = {}
+
+    def go(prefix, left, density):
+        if left == 0 or len(prefix) == len(queries):
+            found[prefix] = float(density.sum())
+            return
+        share = above[len(prefix)]
+        go((*prefix, 1), left - 1, density * share)
+        go((*prefix, 0), left, density * (1 - share))
+
+    go((), hits, weight)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
+    return found
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0) over sequences."""
+    return sum(max(p[key] - math.exp(eps) * q[key], 0.0) for key in p)
+
+
+def neighbours(rng, size, monotone):
+    """Return the answers of queries on two data sets; among them the move that is worst for each pattern of answers."""
+    queries = rng.normal(size=size) * rng.choice([0.3, 2.0, 6.0])
+    moves = rng.choice([-1.0, 1.0], size=size) if rng.random() < 0.7 else rng.uniform(-1, 1, size=size)
+    if monotone:
+        moves = np.abs(moves) * rng.choice([0.0, 1.0], size=size) * rng.choice([-1.0, 1.0])
+    return queries, queries + moves
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize(
+    ("threshold_noise", "query_noise", "hits"),
+    [(1.0, 2.0, 1), (0.5, 0.7, 1), (3.0, 1.0, 1), (2.0, 4.0, 2), (1.0, 9.0, 3)],
+)
+def test_laplace(threshold_noise, query_noise, hits, monotone):
+    """No two data sets of queries that differ by one each leak more than the bound, at any epsilon."""
+    step = AboveThreshold(threshold_noise, query_noise, hits, monotone)
+    ledger, rng = hs.Accountant().compose(step), np.random.default_rng(7)
+    whole = 1 / threshold_noise + hits * (1 if monotone else 2) / query_noise
+    bounds = {share * whole: ledger.delta(share * whole) for share in (0.0, 0.3, 0.6, 0.9, 1.0)}
+    for _ in range(25):
+        first, second = neighbours(rng, int(rng.integers(1, 6)), monotone)
+        p, q = (laws(x, threshold_noise, query_noise, hits) for x in (first, second))
+        for eps, bound in bounds.items():
+            assert hockey_stick(p, q, eps) <= bound + 1e-10
+            assert hockey_stick(q, p, eps) <= bound + 1e-10
+    assert ledger.epsilon(0.0) == pytest.approx(whole, rel=1e-12)
+
+
+def test_laplace_is_nearly_reached():
+    """Many queries below the threshold, which all rise, and one above, which falls, leak most of the total that is allowed."""
+    step = hs.Accountant().compose(AboveThreshold(1.0, 2.0))
+    first = [-5.0] * 9 + [6.0]
+    second = [-4.0] * 9 + [5.0]
+    p, q = laws(first, 1.0, 2.0, 1), laws(second, 1.0, 2.0, 1)
+    largest = max(math.log(p[key] / q[key]) for key in p)
+    assert largest <= 2.0 + 1e-9
+    worst = max(
+        max(abs(math.log(a[key] / b[key])) for key in a)
+        for shift in (2.0, 8.0, 20.0)
+        for a, b in [(laws([shift] * 6 + [-shift], 1.0, 2.0, 1), laws([shift - 1] * 6 + [1 - shift], 1.0, 2.0, 1))]
+    )
+    assert 1.5 <= worst <= 2.0 + 1e-9
+    assert step.epsilon(0.0) * (1 + 1e-9) >= worst
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize(("threshold_noise", "query_noise"), [(1.0, 2.0), (3.0, 2.0), (2.0, 8.0), (0.6, 5.0)])
+def test_gaussian(threshold_noise, query_noise, monotone):
+    """The same with Gaussian noise, which stops at the first answer above."""
+    rng, shares = np.random.default_rng(11), (0.0, 0.5, 1.0, 2.0, 3.0)
+    for size in (1, 2, 4, 8):
+        ledger = hs.Accountant().compose(GaussianAboveThreshold(threshold_noise, query_noise, size, monotone))
+        bounds = {share / threshold_noise: ledger.delta(share / threshold_noise) for share in shares}
+        for _ in range(12):
+            first, second = neighbours(rng, size, monotone)
+            p, q = (laws(x, threshold_noise, query_noise, 1, gaussian=True) for x in (first, second))
+            for eps, bound in bounds.items():
+                assert hockey_stick(p, q, eps) <= bound + 1e-11
+                assert hockey_stick(q, p, eps) <= bound + 1e-11
+
+
+def test_gaussian_limits():
+    """It grows with the queries, but as the logarithm; without noise on queries' side it is the threshold's noise alone."""
+    epsilons = [
+        hs.Accountant().compose(GaussianAboveThreshold(10.0, 20.0, k)).epsilon(1e-6) for k in (1, 100, 10**4, 10**8)
+    ]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[-1] < 1.6 * epsilons[1]
+    quiet = hs.Accountant().compose(GaussianAboveThreshold(2.0, 1e7, 10**15))
+    for eps in (0.0, 0.5, 1.0):
+        exact = float(hs.theta(eps, 0.5))
+        assert exact <= quiet.delta(eps) <= exact * (1 + 2e-3) + 1e-4
+
+
+@pytest.mark.parametrize("quiet", [1e6, 1e9, 1e12])
+def test_a_threshold_with_much_more_noise(quiet):
+    """Where the threshold hardly tells anything, the curve is that of the queries, and a rounding of epsilon does not lower it."""
+    step = AboveThreshold(quiet, 2.0, monotone=True)
+    ledger = hs.Accountant().compose(step)
+    for eps in (0.5, math.nextafter(0.5, 0.0)):  # a corner of the bound: no chord is below it
+        with mp.workdps(40):
+            rest = mp.mpf(eps) - mp.mpf("0.5")
+            exact = -mp.expm1(rest) - mp.exp(rest) * mp.expm1(min((-rest - 1 / mp.mpf(quiet)) / 2, 0))
+            pure = -mp.expm1(rest - 1 / mp.mpf(quiet)) / (1 + mp.exp(mp.mpf("-0.5") - 1 / mp.mpf(quiet)))
+        assert ledger.delta(eps) >= min(exact, pure)
+
+
+def test_hits_must_be_paid_for():
+    """Noise that does not grow with the number of answers above leaks more than one hit says (Lyu, Su and Li 2017, Algorithm 6)."""
+    one = hs.Accountant().compose(AboveThreshold(1.0, 2.0))
+    p, q = laws([0.0] * 5 + [1.0] * 5, 1.0, 2.0, 5), laws([1.0] * 5 + [0.0] * 5, 1.0, 2.0, 5)
+    found = max(abs(math.log(p[key] / q[key])) for key in p)
+    assert found > 1.2 * one.epsilon(0.0)
+    assert found <= hs.Accountant().compose(AboveThreshold(1.0, 2.0, hits=5)).epsilon(0.0)
+
+
+def test_queries_need_noise():
+    """Without noise of queries two data sets have answers that the other cannot give (Lyu, Su and Li 2017, Algorithm 5): refused."""
+    p, q = laws([0.0, 1.0], 1.0, 1e-9, 1), laws([1.0, 0.0], 1.0, 1e-9, 1)
+    assert p[0, 1] > 0.1
+    assert q[0, 1] < 1e-8
+    with pytest.raises(ValueError, match="query_noise must be positive"):
+        AboveThreshold(1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: AboveThreshold(-1.0, 1.0), ValueError, "threshold_noise must be positive"),
+        (lambda: AboveThreshold(1.0, 1.0, 0), ValueError, "hits must be an integer"),
+        (lambda: AboveThreshold(1.0, 1.0, 1.5), TypeError, "hits must be an integer"),
+        (lambda: AboveThreshold(1.0, 1.0, 1, "yes"), TypeError, "monotone must be True or False"),
+        (lambda: AboveThreshold(1e-3, 1e-3), ValueError, "at most 600 together"),
+        (lambda: GaussianAboveThreshold(1.0, 1e-3, 5), ValueError, r"query_noise must lie in \[0.01"),
+        (lambda: GaussianAboveThreshold(1.0, 1.0, 0), ValueError, "num_queries must be an integer"),
+    ],
+)
+def test_refused(make, error, words):
+    """Numbers outside their domains are named."""
+    with pytest.raises(error, match=words):
+        make()

@@ -1,0 +1,162 @@
+"""Noisy votes against the laws of the winner, for all votes that one teacher can change."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+import hockeystick as hs
+from hockeystick.selection import gaussian_votes, votes_epsilon, votes_renyi
+
+X = np.linspace(-14.0, 14.0, 2801)
+ORDERS = np.array([1.01, 1.5, 2.0, 4.0, 8.0, 16.0, 40.0, 400.0, 5000.0])
+
+
+def log_law(votes, noise):
+    """Return the logarithms of the winner's probabilities, by the trapezoid rule."""
+    scores = np.asarray(votes, dtype=float) / noise
+    found = []
+    for i, score in enumerate(scores):
+        # Around where the integrand is largest, so that small probabilities keep their digits.
+        logs = -0.5 * (X - score) ** 2
+        centre = max(score, float(scores.max()))
+        x = np.concatenate([X + score, X + centre])
+        x = np.linspace(x.min(), x.max(), 6001)
+        logs = -0.5 * (x - score) ** 2 - 0.5 * math.log(2 * math.pi)
+        for j, other in enumerate(scores):
+            if j != i:
+                logs = logs + log_ndtr(x - other)
+        top = logs.max()
+        found.append(top + math.log(np.exp(logs - top).sum() * (x[1] - x[0])))
+    return np.array(found)
+
+
+def renyi(p, q, order):
+    """Return the divergence of laws given by logarithms."""
+    terms = order * p + (1 - order) * q
+    return float((terms.max() + np.log(np.exp(terms - terms.max()).sum())) / (order - 1))
+
+
+def changed(votes):
+    """Yield all votes with one moved to another class."""
+    for a, b in itertools.permutations(range(len(votes)), 2):
+        if votes[a] > 0:
+            moved = list(votes)
+            moved[a] -= 1
+            moved[b] += 1
+            yield moved
+
+
+HISTOGRAMS = [
+    ([100, 2, 1], 5.0), ([100, 2, 1], 20.0), ([60, 40], 8.0), ([51, 50, 9], 6.0), ([30, 5, 5, 5], 3.0),
+    ([250, 0], 40.0), ([20, 10, 3], 1.5), ([90, 85, 75], 40.0), ([7, 3], 1.0), ([40, 1, 1, 1, 1], 7.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("votes", "noise"), HISTOGRAMS)
+def test_divergences(votes, noise):
+    """Both directions, of all votes that one teacher can change, at all orders, are below the bound."""
+    bounds, p = votes_renyi(votes, noise, ORDERS), log_law(votes, noise)
+    assert (bounds <= ORDERS / noise**2 * (1 + 1e-9)).all()
+    for moved in changed(votes):
+        q = log_law(moved, noise)
+        for order, bound in zip(ORDERS, bounds, strict=True):
+            for divergence in (renyi(p, q, order), renyi(q, p, order)):
+                assert divergence <= bound * (1 + 1e-6) + 1e-9 / (order - 1)
+
+
+def theorem_6(votes, noise, order):
+    """Return the bound of Papernot et al. 2018, Theorem 6, with the orders that its Section B takes, or infinity."""
+    ranked = sorted(votes, reverse=True)
+    q = sum(0.5 * math.erfc((ranked[0] - n) / (2 * noise)) for n in ranked[1:])
+    if not 0 < q < 1:
+        return math.inf
+    second = noise * math.sqrt(-math.log(q))
+    first = second + 1
+    eps1, eps2 = first / noise**2, second / noise**2
+    if not (second > 1 and order <= first):
+        return math.inf
+    allowed = math.exp((second - 1) * eps2) / (first / (first - 1) * second / (second - 1)) ** second
+    if q > allowed:
+        return math.inf
+    a = (1 - q) / (1 - (q * math.exp(eps2)) ** ((second - 1) / second))
+    b = math.exp(eps1) / q ** (1 / (first - 1))
+    return math.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1)
+
+
+def test_beside_the_theorem_of_the_paper():
+    """Where Theorem 6 says something, which it does of one direction, our bound of both is at most six times as large as it, or as the other."""
+    seen = 0
+    for votes, noise in [*HISTOGRAMS, ([240, 5, 5], 40.0), ([200, 30, 20], 30.0)]:
+        for order in (2.0, 4.0, 8.0, 16.0):
+            printed, found = theorem_6(votes, noise, order), votes_renyi(votes, noise, [order])[0]
+            if printed < order / noise**2:
+                seen += 1
+                p = log_law(votes, noise)
+                reverse = max(renyi(log_law(moved, noise), p, order) for moved in changed(votes))
+                assert found <= 6 * max(printed, reverse) + 1e-12
+    assert seen >= 8
+
+
+def test_the_theorem_of_the_paper_has_one_direction():
+    """Theorem 6 bounds the divergence from these votes to others; that from others to these can be larger than it says."""
+    for votes, noise in (([7, 3], 1.0), ([20, 10, 3], 1.5)):
+        p, printed = log_law(votes, noise), theorem_6(votes, noise, 2.0)
+        assert max(renyi(p, log_law(moved, noise), 2.0) for moved in changed(votes)) <= printed
+        assert max(renyi(log_law(moved, noise), p, 2.0) for moved in changed(votes)) > 1.5 * printed
+
+
+def test_the_guarantee_is_gaussian():
+    """Whatever the votes, the laws of all histograms are below one Gaussian release."""
+    for noise in (1.0, 3.0, 10.0):
+        ledger = hs.Accountant().compose(gaussian_votes(noise))
+        for votes in ([10, 10], [12, 9, 9], [30, 2, 1, 1], [5, 5, 5, 5]):
+            p = np.exp(log_law(votes, noise))
+            for moved in changed(votes):
+                q = np.exp(log_law(moved, noise))
+                for eps in (0.0, 0.3 / noise, 1.0 / noise, 2.0 / noise):
+                    assert np.maximum(p - math.exp(eps) * q, 0.0).sum() <= ledger.delta(eps) + 1e-9
+
+
+def test_many_queries():
+    """Divergences of queries add up; epsilon is that of their conversion, below the guarantee if votes agree."""
+    agreed, split = [230, 10, 10], [90, 85, 75]
+    both = votes_renyi([agreed] * 3 + [split], 40.0, ORDERS)
+    assert both == pytest.approx(3 * votes_renyi(agreed, 40.0, ORDERS) + votes_renyi(split, 40.0, ORDERS), rel=1e-12)
+    found = votes_epsilon([agreed] * 100, 40.0, 1e-6)
+    assert found.status == "data-dependent"
+    assert found.epsilon < 0.2 * found.guaranteed
+    ledger = hs.Accountant().compose(hs.RenyiDP([found.order], [100 * votes_renyi(agreed, 40.0, [found.order])[0]]))
+    assert found.epsilon <= ledger.epsilon(1e-6) * (1 + 1e-9)
+    assert "private itself" in str(found)
+    assert votes_epsilon([split] * 10, 40.0, 1e-6).epsilon <= votes_epsilon([split] * 10, 40.0, 1e-6).guaranteed
+
+
+def test_it_is_no_mechanism():
+    """No accountant takes a data-dependent number, and no arithmetic mixes it into a guarantee."""
+    found = votes_epsilon([10, 2], 3.0, 1e-5)
+    with pytest.raises(TypeError, match="mechanism must be one of"):
+        hs.Accountant().compose(found)
+    with pytest.raises(TypeError):
+        found + 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: votes_renyi([3.0], 1.0, [2.0]), ValueError, "votes must be of shape"),
+        (lambda: votes_renyi([3.0, -1.0], 1.0, [2.0]), ValueError, r"votes\[1\] must"),
+        (lambda: votes_renyi([3.0, 1.0], 0.0, [2.0]), ValueError, "noise must be positive"),
+        (lambda: votes_renyi([3.0, 1.0], 1.0, [1.0]), ValueError, "orders must lie in"),
+        (lambda: votes_epsilon([3.0, 1.0], 1.0, 0.0), ValueError, "delta must lie in"),
+        (lambda: gaussian_votes("1"), TypeError, "noise must be a real number"),
+    ],
+)
+def test_refused(call, error, words):
+    """Numbers outside their domains are named."""
+    with pytest.raises(error, match=words):
+        call()
