@@ -78,7 +78,7 @@ hs.dpsgdEpsilon({ noiseMultiplier: 1, samplingRate: 0.01, steps: 10 });
 
 
 def test_shuffled_batches(answers: Answers) -> None:
-    """48 brackets of shuffled batches overlap Python's; upper ends agree, and lower ends to four digits: the sums' rounding is charged."""
+    """48 brackets of shuffled batches overlap Python's; upper ends agree, and lower ends to four digits."""
     cells, expected = [], []
     for noise, batches, epochs in [
         (0.5, 1000, 1),
@@ -117,7 +117,7 @@ def plain(message: str) -> str:
 
 
 def test_messages_are_pythons(answers: Answers) -> None:
-    """21 arguments outside their domains are refused in Python's words."""
+    """20 arguments outside their domains are refused in Python's words."""
     budget = {"noiseMultiplier": 1.0, "numBatches": 10, "epochs": 1, "delta": 1e-5}
     cells: list[tuple[list[Any], Callable[[], Any]]] = []
     for value in (0.0, -2.5):
@@ -146,7 +146,7 @@ def test_messages_are_pythons(answers: Answers) -> None:
             )
         )
     names = {"noiseMultiplier": "noise_multiplier", "numBatches": "num_batches"}
-    wrong = [("noiseMultiplier", 0.0), ("numBatches", 2 * 10**6), ("epochs", 0), ("delta", 1.0)]
+    wrong = [("noiseMultiplier", 0.0), ("epochs", 0), ("delta", 1.0)]
     for name, value in wrong:
         asked = budget | {name: value}
         python = {names.get(key, key): each for key, each in asked.items()}

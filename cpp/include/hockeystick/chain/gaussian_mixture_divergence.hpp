@@ -38,8 +38,7 @@ class GaussianMixturePair {
         const double farthest = std::min(contrast_.farthest(), 150.0);
         // Long double tails: an ulp times the square of the argument, and the sum. The last summand
         // pays for skipped signs and for weights that are stored as doubles.
-        tail_error_ = long_double_ulp * (terms + 64.0 + 16.0 * farthest * farthest) +
-                      thirty_two_roundings;
+        tail_error_ = long_double_ulp * (terms + 64.0 + 16.0 * farthest * farthest) + thirty_two_roundings;
     }
 
     MixtureDivergence hockey_stick() const {

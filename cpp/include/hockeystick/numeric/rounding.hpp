@@ -42,8 +42,8 @@ inline constexpr double product_error = 0x1p-44;
 // The spacing of doubles at 1; for results that a library function returns to within an ulp.
 inline constexpr double one_ulp = 0x1p-52;
 
-// The spacing at 1 of what the C library's functions of long double return. Where long double has 113
-// bits, erfcl, expl and their kin in musl (Alpine on Arm, emscripten) are those of double.
+// The spacing at 1 of what the C library's functions of long double return. Where long double has
+// 113 bits, erfcl, expl and their kin in musl (Alpine on Arm, emscripten) are those of double.
 #if LDBL_MANT_DIG == 113 && !defined(__GLIBC__)
 inline constexpr double long_double_ulp = one_ulp;
 #else
