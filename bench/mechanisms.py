@@ -56,6 +56,9 @@ MECHANISMS: dict[str, Case] = {
     "RandomAllocation": Case(lambda x: hs.RandomAllocation(hs.Gaussian(4 * x), 100)),
     "Shuffled": Case(lambda x: hs.Shuffled(0.5 / x, 10_000), None, "replace"),
     "ZeroConcentratedDP": Case(lambda x: hs.ZeroConcentratedDP(1e-3 / x)),
+    "Staircase": Case(lambda x: hs.Staircase(0.05 / x)),
+    "TradeOff": Case(lambda x: hs.TradeOff([0.0, 0.48, 1.0], [1.0, 0.5 - 0.01 / x, 0.0])),
+    "TruncatedLaplace": Case(lambda x: hs.TruncatedLaplace(20 * x, 400 * x)),
     "RenyiDP": Case(lambda x: hs.RenyiDP([2.0, 8.0, 32.0], [1e-3 / x, 4e-3 / x, 16e-3 / x])),
     "PrivateSelection": Case(lambda x: hs.PrivateSelection(hs.Gaussian(200 * x), 1, 5.0)),
     "MixtureOfGaussians": Case(

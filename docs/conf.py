@@ -21,6 +21,7 @@ extensions = [
     "numpydoc",
     "sphinx_reredirects",
     "executed",  # the rest are in docs/extensions
+    "explorer",
     "gallery",
     "mathml",
     "papers",

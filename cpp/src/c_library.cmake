@@ -3,7 +3,8 @@
 file(STRINGS cpp/include/hockeystick/c_api.h abi REGEX "define HS_ABI_VERSION [0-9]+")
 string(REGEX MATCH "[0-9]+" abi "${abi}")
 
-add_library(hockeystick_c SHARED cpp/src/c_api.cpp cpp/src/c_api_handles.cpp cpp/src/c_api_mechanisms.cpp)
+add_library(hockeystick_c SHARED
+    cpp/src/c_api.cpp cpp/src/c_api_federated.cpp cpp/src/c_api_handles.cpp cpp/src/c_api_mechanisms.cpp)
 add_library(hockeystick::hockeystick_c ALIAS hockeystick_c)
 target_include_directories(hockeystick_c INTERFACE
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cpp/include> $<INSTALL_INTERFACE:${root}include>)

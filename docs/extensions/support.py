@@ -52,7 +52,7 @@ EVENTS: dict[str, Callable[[Any], dp.DpEvent]] = {
     "PrivateSelection": lambda m: dp.RepeatAndSelectDpEvent(
         dp.SelfComposedDpEvent(event(m.mechanism), m.count), m.mean, math.inf if m.shape is None else m.shape
     ),
-    "ZeroConcentratedDP": lambda m: dp.dp_event.ZCDpEvent(m.rho),
+    "ZeroConcentratedDP": lambda m: dp.dp_event.ZCDpEvent(m.rho, m.xi),
 }
 # What the others have, read from their sources; neither tells adjacencies apart.
 OPACUS = {"Gaussian", "PoissonSampled(Gaussian)"}

@@ -31,13 +31,18 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
+from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
+from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
+from hockeystick.budgets.planned_filter import PlannedFilter
 from hockeystick.kernels import (
     gaussian_epsilon,
     laplace_theta,
@@ -53,8 +58,10 @@ from hockeystick.mechanisms import (
     Composed,
     Discrete,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePairs,
+    DistributedDiscreteGaussian,
     ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
@@ -68,6 +75,10 @@ from hockeystick.mechanisms import (
     RandomizedResponse,
     RenyiDP,
     Shuffled,
+    Skellam,
+    Staircase,
+    TradeOff,
+    TruncatedLaplace,
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
@@ -93,8 +104,10 @@ __all__ = [
     "Composed",
     "Discrete",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePairs",
+    "DistributedDiscreteGaussian",
     "DpsgdParameters",
     "Explanation",
     "ExponentialMechanism",
@@ -103,9 +116,11 @@ __all__ = [
     "Gaussian",
     "GaussianFilter",
     "ImplausibleSettingWarning",
+    "IndividualFilter",
     "Laplace",
     "MixtureOfGaussians",
     "PermuteAndFlip",
+    "PlannedFilter",
     "PoissonSampled",
     "PrivacyLossDistribution",
     "PrivacyProfile",
@@ -117,8 +132,14 @@ __all__ = [
     "RenyiOdometer",
     "ShiftedInterpolation",
     "Shuffled",
+    "Skellam",
+    "Staircase",
+    "TradeOff",
+    "TruncatedLaplace",
     "TruncatedPoissonSampled",
     "ZeroConcentratedDP",
+    "ZeroConcentratedFilter",
+    "ZeroConcentratedOdometer",
     "__version__",
     "audit",
     "calibrate",
@@ -146,6 +167,8 @@ __all__ = [
     "gdp_trade_off",
     "get_cmake_dir",
     "get_include",
+    "group_accountant",
+    "group_epsilon",
     "isrl",
     "laplace_theta",
     "last_iterate",

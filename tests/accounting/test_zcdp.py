@@ -70,6 +70,24 @@ def test_gaussian_noise_is_below(mu):
     assert np.all(hs.gdp_epsilon(mu, 1e-6) < hs.zcdp_epsilon(mu**2 / 2, 1e-6))
 
 
+@given(st.floats(-8, 2), st.floats(-4, 2), st.floats(-6, 2), st.floats(-200, -0.01))
+def test_xi_moves_epsilon(log10_rho, log10_eps, log10_xi, log10_delta):
+    """What the divergences have in common is taken from epsilon before the least bound is sought."""
+    rho, eps, xi, delta = 10.0**log10_rho, 10.0**log10_eps, 10.0**log10_xi, 10.0**log10_delta
+    found, epsilon = hs.zcdp_delta(rho, eps, xi=xi), hs.zcdp_epsilon(rho, delta, xi=xi)
+    with mp.workdps(60):
+        truth = min(mp.mpf(0), least(mp.mpf(rho), mp.mpf(eps) - mp.mpf(xi)))
+        if truth > -740:
+            assert truth <= mp.log(found) * (1 - mp.mpf(2) ** -60)
+            assert mp.log(found) <= truth + mp.mpf(10) ** -9 * (1 + abs(truth))
+        assert least(mp.mpf(rho), mp.mpf(epsilon) - mp.mpf(xi)) <= mp.log(delta)
+        if epsilon > 0:
+            below = mp.mpf(epsilon) * (1 - mp.mpf(10) ** -9) - mp.mpf(xi)
+            assert least(mp.mpf(rho), below) > mp.log(delta) - 1e-9
+    assert hs.zcdp_epsilon(0.0, delta, xi=xi) <= xi * (1 + 1e-12)
+    assert hs.zcdp_delta(rho, eps, xi=inf) == 1.0
+
+
 def test_ends():
     """No divergence gives delta 0, and no bound on it none; delta 0 needs an infinite epsilon; grids broadcast."""
     assert hs.zcdp_delta([0.0, inf, 1.0, 0.0], [0.0, 1.0, inf, inf]).tolist() == [0.0, 1.0, 0.0, 0.0]

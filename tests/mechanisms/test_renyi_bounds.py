@@ -74,6 +74,44 @@ def test_mixed_ledgers_bound_gaussians(rho, noise, delta):
     assert found.method.startswith("Renyi divergence of order")
 
 
+@given(
+    noise=st.floats(0.5, 20.0),
+    count=st.integers(1, 40),
+    log10_failure=st.floats(-12.0, -0.3),
+    eps=st.floats(0.01, 8.0),
+    log10_delta=st.floats(-10.0, -0.05),
+)
+def test_failures_bound_noise_that_fails(noise, count, log10_failure, eps, log10_delta):
+    """Gaussian noise that tells all with some probability leaks no more than the bound of what is approximately concentrated."""
+    failure, delta = 10.0**log10_failure, 10.0**log10_delta
+    step = hs.ZeroConcentratedDP(0.5 / noise**2 * (1 + 1e-15), delta=failure)
+    failed = -math.expm1(count * math.log1p(-failure))
+    exact = failed + (1 - failed) * hs.gdp_delta(math.sqrt(count) / noise, eps)
+    found = composed((step, count))
+    assert found.delta(eps) >= exact * (1 - 1e-12)
+    assert found.delta(eps) <= failed * (1 + 1e-9) + (1 - failed) * composed(
+        (hs.ZeroConcentratedDP(step.rho), count)
+    ).delta(eps) * (1 + 1e-9)
+    assert failed + (1 - failed) * hs.gdp_delta(math.sqrt(count) / noise, found.epsilon(delta)) <= max(
+        delta, failed
+    ) * (1 + 1e-12)
+    assert (found.epsilon(delta) < math.inf) == (delta > failed)
+    assert found.rdp(2.0) == math.inf
+
+
+@given(epsilon=st.floats(0.01, 2.0), failure=st.floats(1e-9, 0.3), count=st.integers(1, 20), rho=st.floats(1e-4, 1.0))
+def test_failures_beside_bounds(epsilon, failure, count, rho):
+    """An (epsilon, delta)-DP step beside a bound: no less than the step alone has, and finite where its delta allows."""
+    step = hs.ApproximateDP(epsilon, failure)
+    beside, alone = composed((step, count), (hs.ZeroConcentratedDP(rho), 1)), composed((step, count))
+    for eps in (0.0, 0.5 * epsilon * count, math.inf):
+        assert beside.delta(eps) >= alone.delta_bracket(eps).lower
+    failed = -math.expm1(count * math.log1p(-failure))
+    assert failed * (1 - 1e-12) <= beside.delta(math.inf) <= failed * (1 + 1e-12)
+    assert beside.epsilon(0.5 + 0.5 * failed) < math.inf
+    assert composed((hs.ApproximateDP(0.0, 1.0), 1), (hs.ZeroConcentratedDP(rho), 1)).delta(math.inf) == 1.0
+
+
 def test_orders_and_chords():
     """At the orders the numbers hold, between them the chord of (a - 1) D, below the first the first, beyond the last nothing."""
     step = hs.RenyiDP([2.0, 4.0], [0.1, 0.3])
@@ -218,6 +256,8 @@ def refused(query):
 BAD = [
     (ValueError, "rho must be non-negative", lambda: hs.ZeroConcentratedDP(-0.1)),
     (ValueError, "rho must be non-negative", lambda: hs.ZeroConcentratedDP(math.inf)),
+    (ValueError, "xi must be non-negative", lambda: hs.ZeroConcentratedDP(0.1, -1.0)),
+    (ValueError, "delta must lie", lambda: hs.ZeroConcentratedDP(0.1, delta=1.0)),
     (ValueError, "orders must increase", lambda: hs.RenyiDP([2.0, 2.0], [0.1, 0.2])),
     (ValueError, "orders must increase", lambda: hs.RenyiDP([0.5], [0.1])),
     (ValueError, "divergences must be as long", lambda: hs.RenyiDP([2.0, 3.0], [0.1])),

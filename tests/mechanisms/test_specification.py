@@ -26,8 +26,18 @@ EXAMPLES = {
     hs.Composed: [hs.Composed([(GAUSSIAN, 1), (hs.Laplace(3.0), 2)])],
     hs.Discrete: [PAIR, hs.Discrete([0.9, 0.1, 0.0], [0.8, 0.1, 0.1])],
     hs.DiscreteGaussian: [hs.DiscreteGaussian(2.5), hs.DiscreteGaussian(4.0, 2)],
+    hs.DiscreteGaussianVector: [
+        hs.DiscreteGaussianVector(2.0, 2.0),
+        hs.DiscreteGaussianVector(20.0, 9.5, 100),
+        hs.DiscreteGaussianVector(7.0, 4.5),
+    ],
     hs.DiscreteLaplace: [hs.DiscreteLaplace(0.4), hs.DiscreteLaplace(0.2, 3)],
     hs.DiscretePairs: [hs.DiscretePairs(PAIR, hs.Discrete([0.5, 0.5], [0.6, 0.4]))],
+    hs.DistributedDiscreteGaussian: [
+        hs.DistributedDiscreteGaussian(1.0, 9, 2.0, 1),
+        hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 1000),
+        hs.DistributedDiscreteGaussian(1.0, 20, 3.0),
+    ],
     hs.ExponentialMechanism: [hs.ExponentialMechanism(0.4)],
     hs.FixedSizeSampled: [hs.FixedSizeSampled(GAUSSIAN, 50, 5, replacement=word) for word in (False, True)],
     hs.Gaussian: [GAUSSIAN],
@@ -41,6 +51,13 @@ EXAMPLES = {
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
     hs.Shuffled: [hs.Shuffled(1.0, 1000)],
+    hs.Skellam: [hs.Skellam(20.0, 3.0, 1), hs.Skellam(50.0, 4.5)],
+    hs.Staircase: [hs.Staircase(0.4), hs.Staircase(0.4, 0.7)],
+    hs.TradeOff: [
+        hs.TradeOff([0.0, 0.3, 1.0], [1.0, 0.4, 0.0]),
+        hs.TradeOff([0.0, 0.4, 0.9], [0.95, 0.3, 0.0], symmetric=False),
+    ],
+    hs.TruncatedLaplace: [hs.TruncatedLaplace(2.0, 20.0)],
     hs.TruncatedPoissonSampled: [hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9, z) for z in (False, True)],
     hs.ZeroConcentratedDP: [hs.ZeroConcentratedDP(0.05)],
 }

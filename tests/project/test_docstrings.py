@@ -47,7 +47,10 @@ CLASSES = [
 ]
 CLASSES += [
     (f"hockeystick.{method.__qualname__}", method)
-    for method in (hs.PrivacyProfile.from_function, hs.PrivacyProfile.from_densities, hs.RenyiDP.from_cumulant)
+    for method in (
+        *(hs.PrivacyProfile.from_function, hs.PrivacyProfile.from_densities, hs.RenyiDP.from_cumulant),
+        *(hs.TradeOff.from_function, hs.TradeOff.from_points, hs.ZeroConcentratedFilter.of_epsilon),
+    )
 ]
 
 

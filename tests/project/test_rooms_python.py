@@ -23,7 +23,7 @@ LAYERS = {
     "_files": "",
     "_numeric": "_checks",
     "_statements": "",
-    "mechanisms": "_checks _numeric",
+    "mechanisms": "_checks _numeric _statements",
     "distortion": "_checks _numeric",
     "correlated_noise": "_checks _numeric mechanisms",
     "accounting": "_checks _numeric _statements kernels mechanisms",

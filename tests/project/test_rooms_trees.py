@@ -18,10 +18,12 @@ HEADERS = sorted(path.relative_to(CORE).with_suffix("").as_posix() for path in C
 NO_ROOMS = {  # folders of tests that follow no room, and why
     "embed": "the downstream project that tests/embedding builds",
     "embedding": "calls from C, C++, Cython and numba, through the doors",
+    "explorer": "the page of the site that computes in a browser",
     "project": "the repository itself: style, pages, figures, workflows",
     "reference": "exact formulas, tables and helpers, which the tests share",
     "show": "what people look at: plot, report and cli",
     "first_ten_minutes": "what an engineer, a planner and a researcher do with README.md alone",
+    "wasm": "the npm package, from Node",
     "storms": "processes and threads that work at random and are killed, and what starts and ends them",
 }
 TESTED_IN = {  # rooms without a folder of tests, and the folder where they are tested

@@ -76,6 +76,27 @@ HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate,
 HS_API hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double epsilon, double delta,
                                            double* out);
 
+/* Gaussian differential privacy: delta at eps >= 0, the least epsilon >= 0 at delta in [0, 1], and the least rate of
+ * records that a test misses at a false-positive rate in [0, 1]. NaN outside the domains. */
+HS_API double hs_gdp_delta(double mu, double eps);
+HS_API double hs_gdp_epsilon(double mu, double delta);
+HS_API double hs_gdp_trade_off(double mu, double false_positive_rate);
+
+#define HS_CONSTANT_STEPS 0   /* learning_rate */
+#define HS_CYCLIC_STEPS 1     /* learning_rate/(k + 1) in local step k, from 0 */
+#define HS_STAGEWISE_STEPS 2  /* learning_rate/(t + 1) in round t, from 0; at most 10^6 rounds, as for the next one */
+#define HS_CONTINUOUS_STEPS 3 /* learning_rate/(tK + k + 1) */
+/* Noisy federated averaging, as hockeystick.federated.fedavg_gdp: the last model is mu-GDP with respect to replacing one
+ * record, up to a relative rounding of 1e-12. The diameter is that of the set that the global model is projected onto,
+ * INFINITY if there is none. */
+HS_API hs_status hs_fedavg_gdp(int32_t schedule, double rounds, double local_steps, double num_clients,
+                               double clip_norm, double noise_std, double smoothness, double learning_rate,
+                               double diameter, double* mu);
+/* Projected noisy SGD that releases its last iterate, as hockeystick.last_iterate.pnsgd_gaussian: an upper bound of delta
+ * for the record of step `index` of num_records, up to a relative rounding of 1e-12 in log delta. */
+HS_API hs_status hs_pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,
+                                   double lipschitz, double smoothness, double strong_convexity, double diameter,
+                                   double* delta);
 /* Gaussian noise on num_batches batches, in [1, 10^6], that a shuffle of the records fills, a new one for each of `epochs`; a
  * record that is added or removed leaves its place empty. The upper end holds for all data, the lower end is attained by
  * some: no amplification by sampling is claimed. */

@@ -1,15 +1,18 @@
 """Settings that are legal and that nearly nobody means: a check for each, and the warning that tells of it.
 
 Each check returns the text of its warning, or None. A function runs those that concern it and gives all results to `warn`,
-which warns of the first: at most once a call, and only where the caller is the user and not this package.
+which warns of the first: at most once a call, and only where the caller is the user and not this package. The texts and their
+limits are in doubts.json, which the explorer page of the site reads, too.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
+from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +22,14 @@ Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
 TRANSLATES = str(Path(__file__).with_name("peers_words.py"))
-NO_PRIVACY = 100.0  # an epsilon: e^100 is a likelihood ratio that excludes nothing
-LARGE_MULTIPLIER = 50.0  # trainings have 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds
-LOW_NOISE, HIGH_RATE = 0.2, 0.3  # no training has both; a rate in place of a multiplier and the converse have
-LIKE_A_DELTA = 1e-4  # nobody asks for the delta of so small an epsilon, except for that of 0
+SAID: dict[str, Any] = json.loads(files(__package__).joinpath("doubts.json").read_text(encoding="utf-8"))
+NO_PRIVACY: float = SAID["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
+# Trainings have multipliers of 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds.
+LARGE_MULTIPLIER: float = SAID["large_multiplier_above"]
+# No training has noise so low and a rate so high; a rate in place of a multiplier and the converse have.
+LOW_NOISE: float = SAID["low_noise_below"]
+HIGH_RATE: float = SAID["high_rate_from"]
+LIKE_A_DELTA: float = SAID["like_a_delta_to"]  # nobody asks for the delta of so small an epsilon, except for that of 0
 
 
 class ImplausibleSettingWarning(UserWarning):
@@ -80,11 +87,7 @@ def integer_rate(sampling_rate: ArrayLike) -> Doubt:
     given = np.asarray(sampling_rate)
     if given.dtype.kind not in "iu":
         return None
-    return _told(
-        "sampling_rate is the integer 0",
-        given == 0,
-        "nobody is ever drawn; was it divided as integers, as in 256 // 60000?",
-    )
+    return _told("integer_rate", given == 0)
 
 
 def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
@@ -93,32 +96,27 @@ def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
     if not (low if isinstance(low, (bool, np.bool_)) else low.any()):
         return None
     cells = low & (sampling_rate >= HIGH_RATE)
-    what = f"noise_multiplier is below {LOW_NOISE} and sampling_rate at least {HIGH_RATE}"
-    return _told(what, cells, "noise_multiplier comes first; were the two swapped?")
+    return _told("swapped", cells, low=LOW_NOISE, high=HIGH_RATE)
 
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
     """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
     if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0 or not 1 <= steps <= 1 / sampling_rate - 1:
         return None
-    return (
-        f"steps = {float(steps):g} are less than one pass over the data, which takes 1/sampling_rate = {1 / sampling_rate:.6g}; "
-        "were epochs given for steps?"
-    )
+    return str(SAID["few_steps"]).format_map({"steps": f"{float(steps):g}", "pass": f"{1 / sampling_rate:.6g}"})
 
 
 def no_privacy(epsilon: Cells) -> Doubt:
     """Doubt an epsilon that is finite and says nothing."""
     cells = (epsilon > NO_PRIVACY) & np.isfinite(epsilon)
-    likely = "is the noise that of the mean, where the sum's is asked for, or the rate a percentage?"
-    return _told(f"epsilon is above {NO_PRIVACY:g}", cells, f"that is no privacy; {likely}")
+    return _told("no_privacy", cells, most=f"{NO_PRIVACY:g}")
 
 
 def eps_like_delta(eps: ArrayLike) -> Doubt:
     """Doubt a single epsilon that looks like a delta."""
     if np.ndim(eps) or not 0 < float(np.asarray(eps)) <= LIKE_A_DELTA:
         return None
-    return f"eps = {float(np.asarray(eps)):g} is asked for its delta; if it is the delta, ask epsilon, not delta"
+    return str(SAID["eps_like_delta"]).format(eps=f"{float(np.asarray(eps)):g}")
 
 
 def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> Doubt:
@@ -126,26 +124,23 @@ def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, i
     name, size = batch
     if not (noise_multiplier > LARGE_MULTIPLIER and size < population):
         return None
-    return (
-        f'noise_std = {noise_std:g} with noise_on="mean" and {name} = {size} is a noise multiplier of {noise_multiplier:g}, '
-        f'above {LARGE_MULTIPLIER:g}; is it the noise of the sum, noise_on="sum"?'
-    )
+    settings = {"std": f"{noise_std:g}", "name": name, "size": size}
+    found = {"multiplier": f"{noise_multiplier:g}", "most": f"{LARGE_MULTIPLIER:g}"}
+    return str(SAID["noise_of_mean"]).format(**settings, **found)
 
 
 def large_delta(delta: ArrayLike, population: int | None) -> Doubt:
     """Doubt a delta so large that publishing one record at random has it; there is no doubt if the number of records is unknown."""
     if population is None:
         return None
-    what = f"delta is above 1/{population}, one over the number of records"
-    return _told(
-        what, np.asarray(delta) > 1.0 / population, "publishing one of them at random has this delta; take less"
-    )
+    return _told("large_delta", np.asarray(delta) > 1.0 / population, population=population)
 
 
-def _told(what: str, cells: NDArray[np.bool_] | np.bool_ | bool, likely: str) -> Doubt:
+def _told(name: str, cells: NDArray[np.bool_] | np.bool_ | bool, **values: object) -> Doubt:
     """Return the text of a doubt about some cells, None if there are none."""
     concerned = int(np.count_nonzero(cells))
     if not concerned:
         return None
-    where = f" in {concerned} of {np.size(cells)} cells" if np.ndim(cells) else ""
-    return f"{what}{where}: {likely}"
+    where = str(SAID["where"]).format(concerned=concerned, cells=np.size(cells)) if np.ndim(cells) else ""
+    what, likely = (SAID[name][part].format(**values) for part in ("what", "likely"))
+    return str(SAID["told"]).format(what=what, where=where, likely=likely)

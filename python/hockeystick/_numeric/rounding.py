@@ -18,3 +18,4 @@ SHORT_SUM = 2.0**-48  # a sum of such terms that are few, or the spending that i
 LONG_SUM = 2.0**-46  # a sum of logarithms over orders or powers, whose largest term is the result: 64 units
 PENALTY = 2.0**-45  # what epsilon is above a Renyi divergence, where a few logarithms cancel: 128 units
 GAUSSIAN_TAIL = 2.0**-43  # the logarithm of a Gaussian tail, or a penalty that is solved for: 512 units
+MASS = 2.0**-40  # a mass e^-x with x up to 700, whose rounding counts x times

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from hockeystick._statements.parts import Part, Statement
+from hockeystick._statements.sentences import SENTENCES
 
 Format: TypeAlias = Literal["text", "markdown", "latex", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-TITLE = "Privacy statement"
+TITLE: str = SENTENCES["title"]
 WIDTH = 88
 LATEX = {
     "\\": r"\textbackslash{}",

@@ -21,7 +21,7 @@ from hockeystick._checks import (
     scalar,
 )
 from hockeystick._numeric.search import last_whole
-from hockeystick._statements import FORMATS, Format, written
+from hockeystick._statements import FORMATS, SENTENCES, Format, written
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
@@ -117,7 +117,7 @@ class Accountant(Questions):
         delta: float,
         *,
         format: Format = "text",
-        released: str = "all outputs of the mechanisms below, to anyone",
+        released: str = SENTENCES["released_accountant"],
         unit: str = "one record",
     ) -> str:
         """Return a privacy statement: text to paste into a model card, a paper or a registry.

@@ -8,14 +8,10 @@ from types import MappingProxyType
 
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick._statements import SENTENCES, say
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.engines import Answer, bracket
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-
-_ADJACENT = {
-    "add_or_remove": "adjacent data sets differ by one record, added or removed",
-    "replace": "adjacent data sets differ by one record, replaced; sensitivities are twice those of adding or removing",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,8 +88,8 @@ def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: li
 
 
 def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Iterator[str]:
-    yield "the sequence of mechanisms was fixed in advance"
-    yield _ADJACENT[adjacency]
+    yield say("assumed_fixed")
+    yield SENTENCES["assumed_adjacency"][adjacency]
     for mechanism in ledger:
         for part in mechanism._within():
             yield from part.assumptions()

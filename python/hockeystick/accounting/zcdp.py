@@ -1,10 +1,10 @@
-"""Zero-concentrated differential privacy: a Renyi divergence of at most rho times the order, at every order.
+"""Zero-concentrated differential privacy: a Renyi divergence of at most xi plus rho times the order, at every order.
 
-At any order a > 1 (Canonne, Kamath and Steinke 2020, Proposition 12, with divergence a rho)
+At any order a > 1 (Canonne, Kamath and Steinke 2020, Proposition 12, with divergence xi + a rho)
 
-    log delta = (a - 1)(a rho - eps) + (a - 1) log(1 - 1/a) - log a,
+    log delta = (a - 1)(a rho + xi - eps) + (a - 1) log(1 - 1/a) - log a,
 
-convex in a, and least where eps = (2a - 1) rho + log(1 - 1/a); there log delta = -(a - 1)^2 rho - log a. Every order gives a
+convex in a, and least where eps - xi = (2a - 1) rho + log(1 - 1/a); there log delta = -(a - 1)^2 rho - log a. Every order gives a
 valid bound, so that only the last evaluation has to be rounded up, not the search for the best order.
 """
 
@@ -19,18 +19,19 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
 SMALLEST, LARGEST = -50.0, 400.0  # of log(a - 1)
+SMALLEST_DISTANCE = 1e-150  # whose square is a normal double
 
 
 def zcdp_delta(
-    rho: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
+    rho: ArrayLike, eps: ArrayLike, *, xi: ArrayLike = 0.0, num_threads: int | None = None, on_error: OnError = "raise"
 ) -> Result:
-    r"""Return a certified upper bound of delta(eps) of every rho-zCDP mechanism.
+    r"""Return a certified upper bound of delta(eps) of every mechanism with zero-concentrated differential privacy.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def zcdp_delta(
         Parameter of zero-concentrated differential privacy, >= 0; infinity means no privacy. A mu-GDP mechanism has mu^2/2.
     eps : array_like
         Non-negative; infinity is legal.
+    xi : array_like
+        What the divergences of all orders have in common, >= 0; infinity means no privacy.
     num_threads : int, optional
         One is used.
     on_error : {"raise", "nan"}
@@ -56,7 +59,7 @@ def zcdp_delta(
     Notes
     -----
     Bun and Steinke 2016 for zCDP; Canonne, Kamath and Steinke 2020, Proposition 12:
-    :math:`\delta = \inf_{a > 1} e^{(a-1)(a\rho-\epsilon)} (1 - 1/a)^a / (a - 1)`.
+    :math:`\delta = \inf_{a > 1} e^{(a-1)(a\rho+\xi-\epsilon)} (1 - 1/a)^a / (a - 1)`.
 
     Examples
     --------
@@ -67,13 +70,18 @@ def zcdp_delta(
     grid = Grid(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
     eps = grid.non_negative_or_infinite("eps", eps)
-    return grid.map(_delta, rho, eps)
+    return grid.map(_delta, rho, eps, grid.non_negative_or_infinite("xi", xi))
 
 
 def zcdp_epsilon(
-    rho: ArrayLike, delta: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
+    rho: ArrayLike,
+    delta: ArrayLike,
+    *,
+    xi: ArrayLike = 0.0,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
 ) -> Result:
-    """Return a certified epsilon >= 0 at which every rho-zCDP mechanism is (epsilon, delta)-DP.
+    """Return a certified epsilon >= 0 at which every mechanism with zero-concentrated differential privacy is (epsilon, delta)-DP.
 
     Parameters
     ----------
@@ -81,6 +89,8 @@ def zcdp_epsilon(
         Parameter of zero-concentrated differential privacy, >= 0; infinity means no privacy. A mu-GDP mechanism has mu^2/2.
     delta : array_like
         In [0, 1).
+    xi : array_like
+        What the divergences of all orders have in common, >= 0; infinity means no privacy.
     num_threads : int, optional
         One is used.
     on_error : {"raise", "nan"}
@@ -110,7 +120,7 @@ def zcdp_epsilon(
     grid = Grid(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
     delta = grid.within("delta", delta, DELTA)
-    return grid.map(_epsilon, rho, delta)
+    return grid.map(_epsilon, rho, delta, grid.non_negative_or_infinite("xi", xi))
 
 
 def zcdp_rho(accountant: Accountant) -> float:
@@ -149,45 +159,64 @@ def zcdp_rho(accountant: Accountant) -> float:
         msg = f"accountant must be an Accountant, not {accountant!r}"
         raise TypeError(msg)
     ledger = accountant.ledger  # once: it is what was composed up to now
-    rho = sum(count * _rho_of_step(step, accountant.adjacency) for step, count in ledger.items())
+    rho = 0.0
+    for step, count in ledger.items():
+        cost = concentrated_cost(step, accountant.adjacency)
+        if cost is None or cost.xi > 0.0 or cost.delta > 0.0:
+            msg = f"accountant must hold what is rho-zCDP, which is not known of {step!r}"
+            raise ValueError(msg)
+        rho += count * cost.rho
     return rho * (1 + (len(ledger) + 4) * SHORT_SUM)
 
 
-def _rho_of_step(mechanism: Mechanism, adjacency: Adjacency) -> float:
-    if isinstance(mechanism, ZeroConcentratedDP):
-        return mechanism.rho
-    if mechanism._has_pair:
-        terms = [0.5 * count * pair.concentrated_shift**2 for pair, count in mechanism._pairs(adjacency)]
-        if not any(map(math.isnan, terms)):
-            return math.fsum(terms)
-    bound = float(Accountant(adjacency).compose(mechanism).epsilon(0.0))
-    if bound == np.inf:
-        msg = f"accountant must hold what is rho-zCDP, which is not known of {mechanism!r}"
-        raise ValueError(msg)
-    return 0.5 * bound * bound
+def concentrated_cost(mechanism: Mechanism, adjacency: Adjacency) -> ZeroConcentratedDP | None:
+    """Return the zero-concentrated differential privacy of a step, with rounding of at most SHORT_SUM, or None if none is known.
+
+    An (epsilon, delta)-DP step is pure epsilon-DP but for a failure of probability delta: Kairouz, Oh and Viswanath 2015, and Bun and
+    Steinke 2016, Lemma 8.8.
+    """
+    failure, holding = mechanism._failing()
+    if isinstance(holding, ZeroConcentratedDP):
+        return ZeroConcentratedDP(holding.rho, holding.xi, failure)
+    if failure == 1.0 or (failure > 0.0 and not holding._has_pair):
+        return None
+    rho = math.nan
+    if isinstance(holding, RenyiMechanism):
+        known = holding._concentration(adjacency)
+        rho = math.nan if known is None else known
+    elif holding._has_pair:
+        rho = math.fsum(count * _half_square(pair.concentrated_shift) for pair, count in holding._pairs(adjacency))
+    if math.isnan(rho):
+        rho = _half_square(float(Accountant(adjacency).compose(holding).epsilon(0.0)))
+    return ZeroConcentratedDP(rho, 0.0, failure) if math.isfinite(rho) else None
+
+
+def _half_square(distance: float) -> float:
+    """Return half the square, of a larger distance where squares underflow; NaN stays."""
+    return 0.0 if distance == 0.0 else 0.5 * max(distance, SMALLEST_DISTANCE) ** 2
 
 
 def _delta(cells: list[Array], _threads: int) -> Array:
-    rho, eps = cells
+    rho, eps, xi = cells
     with np.errstate(all="ignore"):  # cells at the ends are set below
-        x = _order_less_one(lambda x: (2 * x + 1) * rho - np.log1p(1 / x) - eps)
-        parts = np.stack([x * (x + 1) * rho, -x * eps, -x * np.log1p(1 / x), -np.log1p(x)])
+        x = _order_less_one(lambda x: (2 * x + 1) * rho + (xi - eps) - np.log1p(1 / x))
+        parts = np.stack([x * rho * (x + 1), x * (xi - eps), -x * np.log1p(1 / x), -np.log1p(x)])
         delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + SHORT_SUM), 1.0))  # not 0 by underflow
-        delta = np.where(np.isinf(rho) & (eps >= 0), 1.0, delta)
-        delta = np.where((eps == np.inf) | (rho == 0), 0.0, delta)
-    return np.where((rho >= 0) & (eps >= 0), delta, np.nan)
+        delta = np.where((np.isinf(rho) | np.isinf(xi)) & (eps >= 0), 1.0, delta)
+        delta = np.where((eps == np.inf) | ((rho == 0) & (xi == 0)), 0.0, delta)
+    return np.where((rho >= 0) & (xi >= 0) & (eps >= 0), delta, np.nan)
 
 
 def _epsilon(cells: list[Array], _threads: int) -> Array:
-    rho, delta = cells
+    rho, delta, xi = cells
     with np.errstate(all="ignore"):
         depth = -np.log(delta)
-        x = _order_less_one(lambda x: x * x * rho + np.log1p(x) - depth)
-        parts = np.stack([(x + 1) * rho, -np.log1p(1 / x), depth / x, -np.log1p(x) / x])
+        x = _order_less_one(lambda x: x * rho * x + np.log1p(x) - depth)
+        parts = np.stack([(x + 1) * rho, xi, -np.log1p(1 / x), depth / x, -np.log1p(x) / x])
         epsilon = np.maximum(0.0, _sum_up(parts))
         epsilon = np.where((delta == 0) | np.isinf(rho), np.inf, epsilon)
-        epsilon = np.where(rho == 0, 0.0, epsilon)
-    return np.where((rho >= 0) & (delta >= 0) & (delta < 1), epsilon, np.nan)
+        epsilon = np.where((rho == 0) & (xi == 0), 0.0, epsilon)
+    return np.where((rho >= 0) & (xi >= 0) & (delta >= 0) & (delta < 1), epsilon, np.nan)
 
 
 def _order_less_one(rising: Callable[[Array], Array]) -> Array:

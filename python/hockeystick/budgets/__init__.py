@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
+from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
+from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
 from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
+from hockeystick.budgets.planned_filter import PlannedFilter
 
 __all__ = [
     "BudgetExceededError",
     "ClientCharge",
     "ClientLedgers",
     "GaussianFilter",
+    "IndividualFilter",
+    "PlannedFilter",
     "RenyiFilter",
     "RenyiOdometer",
+    "ZeroConcentratedFilter",
+    "ZeroConcentratedOdometer",
 ]
 
 

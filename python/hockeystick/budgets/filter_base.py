@@ -25,12 +25,12 @@ class BudgetExceededError(RuntimeError):
 
 
 class Filter(Steps):
-    """What both filters do: add the costs of steps exactly, and compare before spending."""
+    """What filters do: add the costs of steps exactly, and compare before spending; a cost may have several parts, each with its budget."""
 
-    def __init__(self, adjacency: Adjacency, budget: float) -> None:
+    def __init__(self, adjacency: Adjacency, *budgets: float) -> None:
         super().__init__(adjacency)
-        self._limit = Fraction(budget) * Fraction(1.0 + SLACK)
-        self._spent = Fraction(0)
+        self._limits = tuple(Fraction(budget) * Fraction(1.0 + SLACK) for budget in budgets)
+        self._spent = (Fraction(0),) * len(budgets)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Say whether these steps would leave the budget; nothing is spent.
@@ -68,7 +68,7 @@ class Filter(Steps):
 
         Returns
         -------
-        GaussianFilter or RenyiFilter
+        GaussianFilter, RenyiFilter, ZeroConcentratedFilter or PlannedFilter
             The same object, so that calls can be chained.
 
         Raises
@@ -86,7 +86,8 @@ class Filter(Steps):
             if count > room:
                 msg = f"{count} x {mechanism!r} exceeds what is left of {self!r}; {room} would fit"
                 raise BudgetExceededError(msg)
-            self._spent += count * Fraction(self._cost(mechanism))
+            costs = self._cost(mechanism)
+            self._spent = tuple(spent + count * Fraction(cost) for spent, cost in zip(self._spent, costs, strict=True))
             self._ledger[mechanism] = self._ledger.get(mechanism, 0) + count
         return self
 
@@ -157,7 +158,7 @@ class Filter(Steps):
 
         Returns
         -------
-        GaussianFilter or RenyiFilter
+        GaussianFilter, RenyiFilter, ZeroConcentratedFilter or PlannedFilter
             Equal in every answer.
 
         Raises
@@ -166,7 +167,7 @@ class Filter(Steps):
             If the version is unknown, something is missing or wrong, or the steps exceed the budget.
         """
         require_format(state, f"hockeystick.{cls.__name__}", 1, ("adjacency", *cls._SETTINGS, "steps"))
-        loaded = cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
+        loaded = cls._of_settings(state)
         for mechanism, count in load_steps(state["steps"]):
             if loaded.would_exceed(mechanism, count):
                 msg = f"the steps of state must fit its budget, not {count} x {mechanism!r} after {loaded!r}"
@@ -176,8 +177,12 @@ class Filter(Steps):
 
     _SETTINGS: ClassVar[tuple[str, ...]] = ()
 
-    def _settings(self) -> dict[str, float]:
+    def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._SETTINGS}
+
+    @classmethod
+    def _of_settings(cls, state: Mapping[str, Any]) -> Self:
+        return cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
@@ -187,14 +192,17 @@ class Filter(Steps):
 
     def _room(self, mechanism: Mechanism) -> int:
         """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        cost, most = self._cost(mechanism), LARGEST_COUNT - self._ledger.get(mechanism, 0)
-        if cost in (0.0, math.inf):
-            return most if cost == 0.0 else 0
-        return min(most, int((self._limit - self._spent) / Fraction(cost)))
+        most = LARGEST_COUNT - self._ledger.get(mechanism, 0)
+        for limit, spent, cost in zip(self._limits, self._spent, self._cost(mechanism), strict=True):
+            if cost == math.inf:
+                return 0
+            if cost > 0.0:
+                most = min(most, int((limit - spent) / Fraction(cost)))
+        return most
 
     def _epsilon(self, delta: float) -> float:
         raise NotImplementedError
 
-    def _cost(self, mechanism: Mechanism) -> float:
-        """Return what one step costs, or raise ValueError; rounding, and underflow below SCALE, stay within SLACK."""
+    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        """Return what one step costs of each budget, or raise ValueError; rounding, and underflow below SCALE, stay within SLACK."""
         raise NotImplementedError

@@ -107,7 +107,7 @@ class GaussianFilter(Filter):
     def __repr__(self) -> str:
         """Return the budget, and how much of mu is spent."""
         with LOCK:
-            spent, steps = math.sqrt(float(self._spent)), len(self)
+            spent, steps = math.sqrt(float(self._spent[0])), len(self)
         return f"<GaussianFilter: mu {format_upper(spent)} of {self._mu:g} in {steps} steps; {self._adjacency}>"
 
     @property
@@ -118,7 +118,7 @@ class GaussianFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         return float(_of_mu(self._mu).epsilon(delta))
 
-    def _cost(self, mechanism: Mechanism) -> float:
+    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         pairs = (
             [(pair, count) for pair, count in mechanism._pairs(self._adjacency) if pair.leaks]
             if mechanism._has_pair
@@ -127,7 +127,7 @@ class GaussianFilter(Filter):
         if not mechanism._has_pair or not all(pair.is_gaussian for pair, _ in pairs):
             msg = f"mechanism must be Gaussian noise without sampling, not {mechanism!r}; RenyiFilter takes others"
             raise ValueError(msg)
-        return math.fsum(count * pair.gaussian_shift * pair.gaussian_shift for pair, count in pairs)
+        return (math.fsum(count * pair.gaussian_shift * pair.gaussian_shift for pair, count in pairs),)
 
 
 def _of_mu(mu: float) -> Accountant:
@@ -216,7 +216,7 @@ class RenyiFilter(Filter):
     def __repr__(self) -> str:
         """Return the budget, and how much of it is spent."""
         with LOCK:
-            spent, steps = float(self._spent), len(self)
+            spent, steps = float(self._spent[0]), len(self)
         used = f"{format_upper(spent)} of {self._budget:g} nats at order {self._order:g}"
         return f"<RenyiFilter: {used} in {steps} steps; {self._adjacency}>"
 
@@ -235,10 +235,10 @@ class RenyiFilter(Filter):
             return math.inf
         return max(0.0, _up(self._budget * (1.0 + SLACK), _penalty(self._order, delta)))
 
-    def _cost(self, mechanism: Mechanism) -> float:
+    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         if mechanism not in self._costs:
             self._costs[mechanism] = renyi.of_ledger({mechanism: 1}, self._adjacency, self._order)
-        return self._costs[mechanism]
+        return (self._costs[mechanism],)
 
 
 def _penalty(order: float, delta: float) -> float:

@@ -20,30 +20,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
-from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
-from hockeystick._numeric.printing import format_upper
+from hockeystick._checks import Array, scalar
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
-from hockeystick.accounting.ledger import Steps
-from hockeystick.accounting.state import dump_steps, load_steps, require_format
 from hockeystick.budgets.filters import ORDER
+from hockeystick.budgets.odometer_base import BISECTIONS, Odometer
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["RenyiOdometer"]
 
 MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
-BISECTIONS = 60
 
 
-class RenyiOdometer(Steps):
+class RenyiOdometer(Odometer):
     """What adaptively chosen mechanisms have spent so far.
 
     Parameters
@@ -85,127 +78,22 @@ class RenyiOdometer(Steps):
     2.34
     """
 
+    _SETTINGS = ("delta", "orders")
+
     def __init__(
         self, *, delta: float, orders: Iterable[float] = MIXED_ORDERS, adjacency: Adjacency = "add_or_remove"
     ) -> None:
-        self._delta = scalar("delta", delta, *OPEN_PROBABILITY)
         self._orders = tuple(scalar("orders", order, *ORDER) for order in orders)
         if len(set(self._orders)) != len(self._orders) or not self._orders:
             msg = f"orders must be one or more, each once, not {self._orders}"
             raise ValueError(msg)
         self._costs: dict[Mechanism, Array] = {}
-        super().__init__(adjacency)
-
-    def __repr__(self) -> str:
-        """Return what is spent."""
-        ledger = self._counts()
-        epsilon, steps = format_upper(self._epsilon(ledger)), sum(ledger.values())
-        return f"<RenyiOdometer: epsilon {epsilon} at delta {self._delta:g} in {steps} steps; {self._adjacency}>"
-
-    @property
-    def delta(self) -> float:
-        """The probability that the loss is ever above what is said."""
-        return self._delta
+        super().__init__(delta, adjacency)
 
     @property
     def orders(self) -> tuple[float, ...]:
         """The Renyi orders."""
         return self._orders
-
-    @property
-    def epsilon(self) -> float:
-        """What has been spent so far, rounding included; 0 if nothing leaked, infinity if there is no bound."""
-        return self._epsilon(self._counts())
-
-    def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
-        """Count steps before they release anything, and return the odometer itself. Threads may spend at once.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step will release.
-        count : int
-            How many equal steps, in [1, 2^53].
-
-        Returns
-        -------
-        RenyiOdometer
-            The same object, so that calls can be chained.
-
-        Raises
-        ------
-        ValueError
-            If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
-        RuntimeError
-            If a signal handler spends while the thread that it interrupts is spending; nothing was counted.
-        """
-        count = self._checked(mechanism, count)
-        with self._change():
-            self._ledger[mechanism] = count_scalar("count", self._ledger.get(mechanism, 0) + count)
-        return self
-
-    def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float) -> bool:
-        """Say whether these steps would bring the odometer above a number; nothing is spent.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release; it may have been chosen from what earlier steps released.
-        count : int
-            How many equal steps, in [1, 2^53].
-        epsilon : float
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        bool
-            True if `epsilon` would be larger. A run that stops there is (epsilon, delta)-DP.
-
-        Raises
-        ------
-        ValueError
-            If an argument is outside its domain, or `Accountant.rdp` has no bound for the mechanism.
-        """
-        count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
-        return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the odometer as plain JSON values, with a version.
-
-        Returns
-        -------
-        dict
-            For `from_state_dict`, today or in a later release. Save it before the release that it counts.
-        """
-        steps = dump_steps(self._counts().items())
-        settings = {"adjacency": self._adjacency, "delta": self._delta, "orders": list(self._orders)}
-        return {"format": "hockeystick.RenyiOdometer", "version": 1} | settings | {"steps": steps}
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Return the odometer whose `state_dict` this is.
-
-        Parameters
-        ----------
-        state : mapping
-            What `state_dict` returned, perhaps through JSON.
-
-        Returns
-        -------
-        RenyiOdometer
-            Equal in every answer.
-
-        Raises
-        ------
-        ValueError
-            If the version is unknown, or something is missing or wrong.
-        """
-        require_format(state, "hockeystick.RenyiOdometer", 1, ("adjacency", "delta", "orders", "steps"))
-        loaded = cls(delta=state["delta"], orders=state["orders"], adjacency=state["adjacency"])
-        for mechanism, count in load_steps(state["steps"]):
-            loaded.spend(mechanism, count)
-        return loaded
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
@@ -214,7 +102,7 @@ class RenyiOdometer(Steps):
             self._costs[mechanism] = np.array(costs)
         return count
 
-    def _epsilon(self, ledger: dict[Mechanism, int]) -> float:
+    def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:
         """Return where the mean of the supermartingales would be 1/delta."""
         spent = [(count * self._costs[mechanism]).tolist() for mechanism, count in ledger.items()]
         divergences = np.array([math.fsum(order) for order in zip(*spent, strict=True)] or [0.0]) * UP

@@ -11,6 +11,7 @@ steps are at least b apart are too many to list. Three bounds, none of which nee
   apart. So the pair counts at most the largest |X_ij| with j >= m b and j - i >= (m - l) b. Exact where |X| falls with both and is
   X: a Toeplitz matrix with coefficients that are non-negative and never rise (Kalinin and Lampert 2024, arXiv 2405.13763).
 - The second bound in closed form for Toeplitz matrices: X_ij is a partial sum of c_s c_(s+j-i), of min(p - (j - i), n - j) terms.
+  Where coefficients are non-negative and never rise it is the distance of the pattern that begins at once.
 
 The lower end is the distance of one pattern whose vectors are equal. Rounding is added to the upper end, in units of what the same sum
 has with |C|.
@@ -46,7 +47,7 @@ def dense(strategy: Array, pattern: Pattern) -> Ends:
     """Return the sensitivity of a matrix whose columns are the steps."""
     rows, num_steps = strategy.shape
     picks = pattern.most if pattern.limits(num_steps) else 1
-    _limit_work(num_steps * rows if pattern.most == 1 else num_steps**2 * (rows / 10 + picks))
+    limit_work(num_steps * rows if pattern.most == 1 else num_steps**2 * (rows / 10 + picks))
     scale = float(np.abs(strategy).max())
     scaled = strategy / scale  # a square neither overflows nor, next to 1, matters if it underflows
     if pattern.most == 1:
@@ -142,12 +143,28 @@ def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     if not coefficients.any():
         msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
         raise ValueError(msg)
-    bands, (cyclic, apart, most) = len(coefficients), pattern
-    _limit_work((bands**2 if most > 1 else 0) + most * bands + 100 * num_steps)
+    bands, (_, apart, most) = len(coefficients), pattern
     scale = float(np.abs(coefficients).max())
     c = coefficients / scale
-    steps = pattern.earliest()
-    terms = np.minimum(bands, num_steps - steps)  # of the products of the column at a step
+    falling = most > 1 and bool((c >= 0).all() and (np.diff(c) <= 0).all())
+    limit_work((bands**2 if most > 1 and not falling else 0) + most * bands + 100 * num_steps)
+    steps, moved = pattern.earliest(), np.zeros(num_steps)
+    for step in steps:
+        moved[step : step + bands] += c[: num_steps - step]
+    if falling:  # the pattern that begins at once attains the bound by position: no other products need be looked at
+        upper = _root_up(float(moved @ moved), num_steps + 2 * most)
+    else:
+        upper = _root_up(_products_by_position(c, num_steps, pattern), bands + most)
+    method = (
+        "longest column" if most == 1 else "orthogonal columns" if bands <= apart else "largest products by position"
+    )
+    return Ends(min(float(np.linalg.norm(moved)), upper) * scale, _times_up(upper, scale), steps, method)
+
+
+def _products_by_position(c: Array, num_steps: int, pattern: Pattern) -> float:
+    """Return the bound by position of the squared sensitivity of a Toeplitz matrix."""
+    bands, (cyclic, apart, most) = len(c), pattern
+    terms = np.minimum(bands, num_steps - pattern.earliest())  # of the products of the column at a step
     running, square = np.zeros(bands), 0.0  # by number of terms: the largest |X| of this gap, or a larger one
     for gap in range(bands - 1 if most > 1 else 0, -1, -1):
         if cyclic and gap % apart:
@@ -159,15 +176,7 @@ def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
         if gap % apart == 0 and gap // apart < most:
             pairs = float(running[terms[gap // apart :] - 1].sum())
             square += pairs if gap == 0 else 2 * pairs
-    moved = np.zeros(num_steps)
-    for i, coefficient in enumerate(c):
-        rows = steps[steps + i < num_steps] + i
-        moved[rows] += coefficient
-    upper = _root_up(square, bands + most)
-    method = (
-        "longest column" if most == 1 else "orthogonal columns" if bands <= apart else "largest products by position"
-    )
-    return Ends(min(float(np.linalg.norm(moved)), upper) * scale, _times_up(upper, scale), steps, method)
+    return square
 
 
 def _root_up(square: float, additions: int) -> float:
@@ -179,7 +188,8 @@ def _times_up(upper: float, scale: float) -> float:
     return math.nextafter(upper * scale, math.inf)
 
 
-def _limit_work(work: float) -> None:
+def limit_work(work: float) -> None:
+    """Refuse what would take much more than ten seconds."""
     if work > MOST_WORK:
         msg = f"strategy must need at most {MOST_WORK:.0e} multiplications, not {work:.0e}: fewer steps, bands or participations"
         raise ValueError(msg)

@@ -176,10 +176,10 @@ def tree_sensitivity(
     return _sensitivity(trees.tree(num_steps, pattern, prefixes_only=nodes == "prefix"))
 
 
-def strategy_array(strategy: ArrayLike) -> Array:
-    array = STRICT.finite("strategy", strategy)
+def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
+    array = STRICT.finite(name, strategy)
     if array.ndim not in {1, 2} or not array.any():
-        msg = f"strategy must have one or two dimensions and an entry that is not zero, not be of shape {array.shape}"
+        msg = f"{name} must have one or two dimensions and an entry that is not zero, not be of shape {array.shape}"
         raise ValueError(msg + (" and all zero" if array.ndim in {1, 2} else ""))
     return array
 

@@ -13,18 +13,17 @@ from hockeystick.mechanisms import (
     ApproximateDP,
     Discrete,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     ExponentialMechanism,
     Gaussian,
     MixtureOfGaussians,
     PermuteAndFlip,
     RandomizedResponse,
-    RenyiDP,
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
 
 Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
 Steps: TypeAlias = list[tuple[Mechanism, int]]
@@ -49,10 +48,10 @@ def discrete_laplace(relation: Relation, noise_parameter: float, sensitivity: in
 
 
 def discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dimension: int | None) -> Steps:
-    """Read discrete Gaussian noise: of one integer exactly, of a vector by its Renyi divergences.
+    """Read discrete Gaussian noise on one integer, or on a vector of integers; where it cannot move, or sigma is beyond our domain, by its rho.
 
-    Coordinate j moves by an integer s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne, Kamath and
-    Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
+    In these cases coordinate j moves by s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne,
+    Kamath and Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
     """
     sensitivity = non_negative_scalar("sensitivity", sensitivity)
     dimension = None if dimension is None else count_scalar("dimension", dimension)
@@ -62,6 +61,8 @@ def discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dime
         return [(NON_PRIVATE, 1)]
     if dimension == 1 and sensitivity.is_integer():
         return [(DiscreteGaussian(sigma, int(sensitivity)), 1)]
+    if 1.0 <= sensitivity <= 1e9 and 1e-3 <= sigma <= 1e5:
+        return [(DiscreteGaussianVector(sigma, sensitivity, dimension), 1)]
     moved = (2.0 if relation == "replace" else 1.0) * sensitivity / positive_scalar("sigma", sigma)
     return concentrated(relation, math.nextafter(0.5 * moved * moved * UP, math.inf), 0.0)
 
@@ -71,10 +72,7 @@ def concentrated(relation: Relation, rho: float, xi: float) -> Steps:
     del relation
     if math.inf in (rho, xi):
         return [(NON_PRIVATE, 1)]
-    parts: Steps = [(ZeroConcentratedDP(rho), 1)] if rho != 0 else []
-    if non_negative_scalar("xi", xi) > 0.0:
-        parts.append((RenyiDP([1.0, LARGEST_ORDER], [xi, xi]), 1))  # divergences of a composition add up
-    return parts
+    return [(ZeroConcentratedDP(rho, xi), 1)] if rho != 0 or xi != 0 else []
 
 
 def mixture(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from hockeystick._checks import count_scalar
-from hockeystick._numeric.rounding import DOWN
+from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.renyi.divergence import require_supported
 from hockeystick.accounting.zcdp import zcdp_rho
@@ -169,7 +169,8 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
     if NON_PRIVATE in dict(inner):
         return [(NON_PRIVATE, 1)]
     if any(isinstance(mechanism, ZeroConcentratedDP) for mechanism, _ in inner):
-        return [(poisson_sampled(_rho(relation, inner), sampling_probability), 1)]
+        together = _concentrated(relation, inner)
+        return [(poisson_sampled(together.rho, sampling_probability, together.xi), 1)]
     sampled = PoissonSampled(_one(inner), sampling_probability)
     if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
         msg = "a special record is known to be as good as none only in a sum with noise; add-or-remove adjacency asks for that"
@@ -177,18 +178,21 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
     return [(sampled, 1)]
 
 
-def _rho(relation: Relation, steps: Steps) -> float:
-    """Return the rho of Gaussian and zero-concentrated releases of one sample together."""
+def _concentrated(relation: Relation, steps: Steps) -> ZeroConcentratedDP:
+    """Return rho and xi of Gaussian and zero-concentrated releases of one sample together."""
     if relation != "add_or_remove":
         msg = "a sample of what is zero-concentrated has a bound under `ADD_OR_REMOVE_ONE` alone"
         raise ValueError(msg)
     if not all(isinstance(mechanism, (Gaussian, ZeroConcentratedDP)) for mechanism, _ in steps):
         msg = "on one sample, zero-concentrated releases may stand beside Gaussian ones alone"
         raise ValueError(msg)
+    xi = math.fsum(count * mechanism.xi for mechanism, count in steps if isinstance(mechanism, ZeroConcentratedDP))
     accountant = Accountant("add_or_remove")
     for mechanism, count in steps:
-        accountant.compose(mechanism, count)
-    return zcdp_rho(accountant)
+        accountant.compose(
+            ZeroConcentratedDP(mechanism.rho) if isinstance(mechanism, ZeroConcentratedDP) else mechanism, count
+        )
+    return ZeroConcentratedDP(zcdp_rho(accountant), xi * UP)
 
 
 def _fixed_size(

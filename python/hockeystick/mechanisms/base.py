@@ -47,6 +47,10 @@ class Mechanism:
         del upper  # most pairs are exact
         return [(self._pair(adjacency), 1.0)]
 
+    def _failing(self) -> tuple[float, Mechanism]:
+        """Return the probability f with which nothing is promised, and what is: the laws of the output are mixtures (1 - f) P' + f P''."""
+        return 0.0, self
+
     def assumptions(self) -> list[str]:
         """Return what must be true of the step for its numbers to hold, in words; what it is made of says its own."""
         return []

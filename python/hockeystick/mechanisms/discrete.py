@@ -79,6 +79,9 @@ class ApproximateDP(Mechanism):
         """Return what must be true of the step, in words."""
         return ["the guarantee of ApproximateDP holds for this adjacency"]
 
+    def _failing(self) -> tuple[float, ApproximateDP]:
+        return self.delta, ApproximateDP(self.epsilon, 0.0)
+
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the guarantee is taken to be for the one in use
         return core.approximate_dp(self.epsilon, self.delta)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
+from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
 
@@ -88,12 +89,8 @@ class FixedSizeSampled(Mechanism):
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        how = (
-            "draws records independently, with replacement"
-            if self.replacement
-            else "draws its own uniform sample without replacement"
-        )
-        own = f"fixed-size sampling: every step {how}, which is secret, of {self.dataset_size} records"
+        how = say("with_replacement" if self.replacement else "without_replacement")
+        own = say("assumed_fixed_size", how=how, records=self.dataset_size)
         return [*([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else []), own]
 
     def _parts(self) -> tuple[Mechanism, ...]:

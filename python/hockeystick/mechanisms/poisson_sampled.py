@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import implausible, probability_scalar
+from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
@@ -61,8 +62,7 @@ class PoissonSampled(Mechanism):
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        own = "Poisson sampling: every step draws its own sample, each record independently, and the sample is secret"
-        return [own, *([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else [])]
+        return [say("assumed_poisson"), *([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else [])]
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from hockeystick._checks import STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
+from hockeystick._checks import DELTA, STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms import cumulant_bound
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism
@@ -36,40 +36,65 @@ class RenyiMechanism(Mechanism):
         """Return an upper bound of the divergence of an order >= 1 in both directions."""
         raise NotImplementedError
 
+    def _concentration(self, adjacency: Adjacency) -> float | None:
+        """Return a rho for which the divergence is at most rho times the order at every order, if one is known."""
+        del adjacency
+        return None
+
 
 @dataclass(frozen=True)
 class ZeroConcentratedDP(RenyiMechanism):
-    """Any mechanism with rho-zero-concentrated differential privacy: Renyi divergences of at most rho times the order.
+    """Any mechanism with zero-concentrated differential privacy: Renyi divergences of at most xi plus rho times the order.
 
     Parameters
     ----------
     rho : float
         Non-negative and finite.
+    xi : float
+        Non-negative and finite; what the divergences of all orders have in common.
+    delta : float
+        In [0, 1): the probability with which nothing holds. The laws of the output for adjacent data are (1 - delta) P' + delta P'' and
+        (1 - delta) Q' + delta Q'', and the divergences are those of P' and Q', in both directions.
 
     Notes
     -----
-    Bun and Steinke 2016. Compositions add Renyi divergences; the conversion is that of `zcdp_delta`. Lower ends are 0.
+    Bun and Steinke 2016: Definitions 1.1 (xi) and 8.1 (delta, which they define by events of probability 1 - delta or more; an
+    event of that probability is one of exactly 1 - delta by a coin more). Compositions add rho and xi, and what is left of
+    1 - delta is multiplied; the conversion is that of `zcdp_delta`. Lower ends are 0. `Accountant.rdp` is infinite if delta is positive.
 
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.Accountant().compose(hs.ZeroConcentratedDP(0.01), 50).epsilon(1e-5), ".2f"))
+    >>> for step in (hs.ZeroConcentratedDP(0.01), hs.ZeroConcentratedDP(0.01, xi=0.002, delta=1e-9)):
+    ...     print(hs.format_upper(hs.Accountant().compose(step, 50).epsilon(1e-5), ".2f"))
     4.73
+    4.84
     """
 
     rho: float
+    xi: float = 0.0
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the argument."""
+        """Check the arguments."""
         object.__setattr__(self, "rho", non_negative_scalar("rho", self.rho))
+        object.__setattr__(self, "xi", non_negative_scalar("xi", self.xi))
+        object.__setattr__(self, "delta", scalar("delta", self.delta, *DELTA))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
         return ["the numbers of ZeroConcentratedDP are upper bounds for this adjacency"]
 
+    def _failing(self) -> tuple[float, ZeroConcentratedDP]:
+        return self.delta, ZeroConcentratedDP(self.rho, self.xi)
+
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the guarantee is taken to be for the one in use
-        return self.rho * order * UP
+        return math.inf if self.delta > 0.0 else (self.xi + self.rho * order) * UP
+
+    def _concentration(self, adjacency: Adjacency) -> float:
+        del adjacency
+        return self.rho
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,24 @@ from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_paramet
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
 from hockeystick.training.privacy_statement import privacy_statement
+from hockeystick.training.record_owners import OwnedSelection, bound_owners
+from hockeystick.training.secure_aggregation import secure_aggregation_parameters
+from hockeystick.training.user_level import UserLevelParameters, user_level_parameters
 
 __all__ = [
     "DpsgdParameters",
     "FederatedParameters",
+    "OwnedSelection",
+    "UserLevelParameters",
     "adaptive_clipping_noise",
+    "bound_owners",
     "dpsgd_parameters",
     "draw_batches",
     "draw_participants",
     "federated_parameters",
     "privacy_statement",
+    "secure_aggregation_parameters",
+    "user_level_parameters",
 ]
 
 

@@ -7,26 +7,17 @@ from dataclasses import dataclass
 from hockeystick._checks import choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick._statements import FORMATS, Format, Part, Statement, written
+from hockeystick._statements import FORMATS, HEADINGS, SENTENCES, Format, Part, Statement, say, say_all, written
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.statement import NOT_COVERED, attack, entry, headline, interval, user_level
+from hockeystick.accounting.statement import attack, entry, headline, interval, user_level
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.training.batches import KNOWN, SAMPLINGS, Batches, Sampling
 from hockeystick.training.dpsgd_parameters import steps_of
 
 __all__ = ["privacy_statement"]
 
-RELEASED = "the models after all steps, to anyone; so also the last model alone, and whatever is computed from it"
-CHANGE: dict[str, str] = {
-    "poisson": "adding or removing one record",
-    "fixed": "replacing one record",
-    "shuffled": "emptying the place of one record (adding or removing it, its batch keeping its other records)",
-}
-WORDS: dict[str, str] = {
-    "poisson": "each record is in each batch with probability batch size/records, independently of all else (Poisson)",
-    "fixed": "each batch is a uniform sample of exactly so many different records, drawn afresh for every step (fixed size)",
-    "shuffled": "the records are shuffled once an epoch and cut into batches, as ordinary data loaders do (shuffled)",
-}
+CHANGE: dict[str, str] = SENTENCES["change"]
+WORDS: dict[str, str] = SENTENCES["batches"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ def privacy_statement(
 
     Notes
     -----
-    The ε of several records of one person is by group privacy (Vadhan 2017, Lemma 2.2); what an attacker can do is by the trade-off
+    The ε of several records of one person is that of `group_epsilon`; what an attacker can do is by the trade-off
     function (Dong, Roth and Su 2022).
 
     Examples
@@ -135,17 +126,17 @@ def _statement(training: Training, sampling: Sampling) -> Statement:
     bracket, accountant = brackets[kind], accountants[kind]
     adjacency: Adjacency = accountant.adjacency
     parts = (
-        Part("ε", (interval(bracket, training.delta, attained=kind != "shuffled"),)),
-        Part("If the batches are made otherwise", tuple(_otherwise(training, brackets, kind))),
-        Part("Released", (RELEASED,)),
-        Part("Unit of privacy", (f"one record; data sets are adjacent if they differ by {CHANGE[kind]}",)),
-        Part("Mechanisms", (_mechanism(training),)),
-        Part("What an attacker can do", attack(accountant)),
+        Part(HEADINGS["epsilon"], (interval(bracket, training.delta, attained=kind != "shuffled"),)),
+        Part(HEADINGS["otherwise"], tuple(_otherwise(training, brackets, kind))),
+        Part(HEADINGS["released"], (say("released_training"),)),
+        Part(HEADINGS["unit"], (say("unit", unit="one record", change=CHANGE[kind]),)),
+        Part(HEADINGS["mechanisms"], (_mechanism(training),)),
+        Part(HEADINGS["attack"], attack(accountant)),
         *user_level(accountant, training.delta),
-        Part("Check that", _assumptions(training, kind)),
-        Part("Not covered", (*NOT_COVERED, *_delta_too_large(training))),
-        Part("Made by", (f"hockeystick {__version__}; method: {bracket.method}; certified",)),
-        Part("Again", (_command(training, sampling),), code=True),
+        Part(HEADINGS["check"], _assumptions(training, kind)),
+        Part(HEADINGS["not_covered"], (*say_all("not_covered"), *_delta_too_large(training))),
+        Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=bracket.method),)),
+        Part(HEADINGS["again"], (_command(training, sampling),), code=True),
     )  # fmt: skip
     sentence = _sentence(training, sampling, kind, bracket)
     proven = {name: training.batches.epsilon(name, training.delta) for name in brackets}
@@ -159,12 +150,8 @@ def _statement(training: Training, sampling: Sampling) -> Statement:
 
 
 def _sentence(training: Training, sampling: Sampling, kind: str, bracket: Bracket) -> str:
-    condition = f", if {WORDS[kind]}"
-    if sampling == "unknown":
-        condition = (
-            ". How batches are made is not known; this is the largest ε of Poisson, fixed-size and shuffled batches"
-        )
-    return headline("The trained model", bracket.upper, training.delta, CHANGE[kind], condition)
+    condition = say("if_unknown") if sampling == "unknown" else say("if_batches", batches=WORDS[kind])
+    return headline(say("subject_training"), bracket.upper, training.delta, CHANGE[kind], condition)
 
 
 def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> list[str]:
@@ -174,45 +161,47 @@ def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> l
         if name != kind:
             low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
             close = bracket.upper <= bracket.lower * 1.001
-            ends = f"ε at most {high}" if close else f"between {low} and {high}"
+            words = "ends_close" if close else "ends"
             if name == "shuffled" and not training.batches.equal:
-                ends = f"at most {high} (at least {low} if all batches had one size)"
-            lines.append(f"{ends} if {WORDS[name]}, with respect to {CHANGE[name]}")
+                words = "ends_of_a_kind"
+            ends = say(words, low=low, high=high)
+            lines.append(say("otherwise", ends=ends, batches=WORDS[name], change=CHANGE[name]))
     return lines
 
 
 def _mechanism(training: Training) -> str:
     known = training.batches
-    norm = "the clip norm" if training.clip_norm is None else f"the clip norm, {training.clip_norm!r}"
-    return (
-        f"DP-SGD: {known.steps} steps; batches of {known.batch_size} of {known.records} records; each record's gradient is clipped; "
-        f"Gaussian noise of {known.noise_multiplier!r} times {norm}, on the sum of the clipped gradients"
+    clip_norm = training.clip_norm
+    return say(
+        "dpsgd",
+        steps=known.steps,
+        batch_size=known.batch_size,
+        records=known.records,
+        noise_multiplier=repr(known.noise_multiplier),
+        norm=say("clip_norm") if clip_norm is None else say("clip_norm_known", norm=repr(clip_norm)),
     )
 
 
 def _assumptions(training: Training, kind: str) -> tuple[str, ...]:
-    return (
-        WORDS[kind] + "; nobody sees which" if kind != "shuffled" else WORDS[kind],
-        "each record's whole gradient is clipped, once, whatever the micro-batches, and the noise is added once a step",
-        "a mean of gradients divides by a public number, such as the batch size that was asked for, not by the number drawn",
-        f"the number of records ({training.batches.records}) and all settings are public, and were fixed in advance",
-        "preprocessing (normalisation, vocabulary, selection of features) does not use the training data, or is accounted for separately",
-        "no layer mixes the records of a batch, as batch normalisation does",
-    )
+    batches = WORDS[kind] if kind == "shuffled" else say("nobody_sees", batches=WORDS[kind])
+    return (batches, *say_all("check", records=training.batches.records))
 
 
 def _delta_too_large(training: Training) -> tuple[str, ...]:
     if training.delta * training.batches.records < 1.0:
         return ()
-    return (
-        f"δ = {training.delta!r} is not below 1/records: with such a δ, publishing some records as they are would be allowed",
-    )
+    return (say("delta_too_large", delta=repr(training.delta)),)
 
 
 def _command(training: Training, sampling: Sampling) -> str:
     known = training.batches
-    norm = "" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}"
-    return (
-        f"hockeystick statement --records {known.records} --batch-size {known.batch_size} --steps {known.steps} "
-        f"--noise-multiplier {known.noise_multiplier!r}{norm} --delta {training.delta!r} --sampling {sampling}"
+    return say(
+        "command",
+        records=known.records,
+        batch_size=known.batch_size,
+        steps=known.steps,
+        noise_multiplier=repr(known.noise_multiplier),
+        norm="" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}",
+        delta=repr(training.delta),
+        sampling=sampling,
     )

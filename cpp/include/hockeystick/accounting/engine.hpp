@@ -125,8 +125,10 @@ class Engine {
                         double other_upper) {
         Answer best;
         best.upper = question.largest_answer();
-        if (options.engine != EngineChoice::pld && answer_exactly(steps, direction, question, options, best))
+        if (options.engine != EngineChoice::pld && answer_exactly(steps, direction, question, options, best)) {
+            if (options.engine == EngineChoice::best) raise_to_composition(best, steps, direction, question, options);
             return best;
+        }
         const bool with_caps = options.engine == EngineChoice::best;
         const double shift = with_caps ? dominating_shift(steps.above.steps()) : infinity;
         const double cap = with_caps ? smallest_cap(steps.above, direction, question, shift) : infinity;
@@ -175,6 +177,19 @@ class Engine {
             found.attained_upper = attained.upper, found.lower = min(attained.lower, found.upper);
         }
         return better(std::move(best), std::move(found));
+    }
+
+    // Raises the lower end of a single step, which is the sum of many that are Gaussian for upper
+    // ends alone, to what all those below leak together.
+    void raise_to_composition(Answer& best, const WarmBetween& steps, Direction direction, const Question& question,
+                              const Options& options) {
+        if (steps.one_law_for_both_ends() || !steps.below || best.method != Method::gaussian) return;
+        const Steps& below = steps.below->steps();
+        if (below.size() == 1 && below[0].count == 1.0) return;
+        Answer attained = by_contour(*steps.below, direction, question, options);
+        if (attained.method == Method::none) attained = compose_losses(below, direction, question, good_enough);
+        best.lower = max(best.lower, min(attained.lower, best.upper));
+        best.attained_upper = max(attained.upper, best.lower);
     }
 
     static Answer by_contour(WarmSteps& steps, Direction direction, const Question& question, const Options& options) {

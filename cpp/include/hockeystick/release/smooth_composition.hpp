@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -82,7 +83,7 @@ class SmoothComposition final : public Pair {
             all.push_back(step.count);
             for (PairPointer pair = step.pair; pair; pair = pair->base()) {
                 const std::vector<double> own = pair->parameters();
-                const std::size_t name = typeid(*pair).hash_code();
+                const std::uint64_t name = typeid(*pair).hash_code();
                 all.push_back(static_cast<double>(name >> 32)), all.push_back(static_cast<double>(name & 0xffffffffu));
                 all.push_back(static_cast<double>(own.size()));
                 all.insert(all.end(), own.begin(), own.end());

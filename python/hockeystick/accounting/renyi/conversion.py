@@ -3,6 +3,12 @@
 Every order a > 1 gives a valid bound (Canonne, Kamath and Steinke 2020, Proposition 12), with D the divergence of order a:
 
     log delta <= (a - 1)(D - eps + log(1 - 1/a)) - log a,    epsilon <= D + log(1 - 1/a) - (log delta + log a)/(a - 1).
+
+Where nothing holds with probability f, the laws of the output are P = (1 - f) P' + f P'' and Q = (1 - f) Q' + f Q'', and the divergences
+are those of P' and Q'. For every event, P <= (1 - f) P' + f <= (1 - f)(e^eps Q' + delta') + f <= e^eps Q + (1 - f) delta' + f, so that
+(eps, delta') of P' and Q' is (eps, (1 - f) delta' + f) of P and Q. Steps j fail with probability f_j, also if each is chosen by what
+the earlier ones released: their densities are at least the product of 1 - f_j times those of steps that did not fail, so that
+f = 1 - prod_j (1 - f_j).
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import LONG_SUM
+from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.orders import ORDERS
 
@@ -24,22 +30,62 @@ Key = frozenset[tuple[Mechanism, int]]
 
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
     """Return the least upper bound over the orders, and its order."""
-    divergences = _curve(frozenset(ledger.items()), adjacency)
+    failure, holding = split_failure(ledger)
+    divergences = _curve(frozenset(holding.items()), adjacency)
+    if for_epsilon:
+        return _least_epsilon(divergences, without_failure(value, failure), value >= failure)
+    delta, order = _least_delta(divergences, value)
+    return with_failure(delta, failure), order
+
+
+def split_failure(ledger: Mapping[Mechanism, int]) -> tuple[float, dict[Mechanism, int]]:
+    """Return the probability that a step of a ledger fails, rounded up, and the ledger of steps that do not."""
+    logs, holding = [0.0], dict[Mechanism, int]()
+    for mechanism, count in ledger.items():
+        failure, rest = mechanism._failing()
+        logs.append(count * math.log1p(-failure) if failure < 1.0 else -math.inf)
+        holding[rest] = holding.get(rest, 0) + count
+    return min(1.0, -math.expm1(math.fsum(logs)) * (1.0 + LONG_SUM)), holding
+
+
+def without_failure(delta: float, failure: float) -> float:
+    """Return (delta - f)/(1 - f), what is left of a delta beside a probability of failure, rounded down; 0 if nothing is."""
+    if failure == 0.0:
+        return delta
+    left = (delta - failure) / (1.0 - failure) if failure < delta else 0.0
+    return left * DOWN
+
+
+def with_failure(delta: float, failure: float) -> float:
+    """Return (1 - f) delta + f, rounded up."""
+    return delta if failure == 0.0 else min(1.0, math.nextafter((failure + (1.0 - failure) * delta) * UP, 1.0))
+
+
+def _least_epsilon(divergences: Array, delta: float, nothing: bool) -> tuple[float, float]:
+    """Return the least epsilon over the orders; `nothing` if it is 0 where the divergences are."""
+    orders = np.array(ORDERS)
+    if nothing and not divergences.any():
+        return 0.0, orders[0]
+    if delta == 0.0:
+        return math.inf, orders[-1]
+    less = orders - 1.0
+    parts = [divergences, np.log1p(-1.0 / orders), -np.log(delta) / less, -np.log(orders) / less]
+    bounds = np.maximum(_sum_up(parts), 0.0)
+    at = int(np.argmin(bounds))
+    return float(bounds[at]), float(orders[at])
+
+
+def _least_delta(divergences: Array, eps: float) -> tuple[float, float]:
+    """Return the least delta over the orders."""
     orders = np.array(ORDERS)
     if not divergences.any():
         return 0.0, orders[0]
+    if eps == math.inf:  # infinite losses may have any probability where no divergence is finite
+        return (0.0 if np.isfinite(divergences).any() else 1.0), orders[-1]
     less = orders - 1.0
-    if for_epsilon:
-        if value == 0.0:
-            return math.inf, orders[-1]
-        parts = [divergences, np.log1p(-1.0 / orders), -np.log(value) / less, -np.log(orders) / less]
-        bounds = np.maximum(_sum_up(parts), 0.0)
-    else:
-        if value == math.inf:
-            return 0.0, orders[-1]
-        parts = [less * divergences, -less * value, less * np.log1p(-1.0 / orders), -np.log(orders)]
-        with np.errstate(over="ignore"):
-            bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + LONG_SUM), 1.0), 1.0)
+    parts = [less * divergences, -less * eps, less * np.log1p(-1.0 / orders), -np.log(orders)]
+    with np.errstate(over="ignore"):
+        bounds = np.minimum(np.nextafter(np.exp(np.minimum(_sum_up(parts), 1.0)) * (1.0 + LONG_SUM), 1.0), 1.0)
     at = int(np.argmin(bounds))
     return float(bounds[at]), float(orders[at])
 

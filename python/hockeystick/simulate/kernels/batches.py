@@ -12,7 +12,14 @@ from __future__ import annotations
 import math
 
 from hockeystick.simulate.kernels import contracted, inlined, losses
-from hockeystick.simulate.kernels.vectors import LANES, add_eight, dot_eight, power_of_two
+from hockeystick.simulate.kernels.vectors import (
+    LANES,
+    add_eight,
+    add_eight_to_two,
+    dot_eight,
+    dot_eight_with_two,
+    power_of_two,
+)
 
 NEAREST = 2048  # numbers: half of a nearest cache of 32 KiB
 # log 2 in two parts, of which the first has 20 bits, so that its multiples by integers up to 2^32 are exact.
@@ -130,6 +137,29 @@ def add_linear(data, w, client, rows, count, weight, clip_norm, scores, out):
         for k in range(count - first, last - first):
             factors[k] = 0.0
         _add_products(few, factors, data.features, mine, out)
+
+
+@inlined
+def add_linear_of_two(data, w, other, client, rows, count, weight, clip_norm, scores, other_scores, out, other_out):
+    """Add the clipped gradients of the same rows at two models; a row is read once for both, and every bit is as in `add_linear`."""
+    for k in range(count):
+        rows[k] += data.offsets[client]
+    full, factor = _fill(count, rows), data.factors[client]
+    block = max(LANES, NEAREST // w.size // LANES * LANES)
+    for first in range(0, full, block):
+        last = min(first + block, full)
+        mine, a, b = rows[first:last], scores[first:last], other_scores[first:last]
+        for k in range(0, mine.size, LANES):
+            eight = mine[k : k + LANES]
+            dot_eight_with_two(data.features, eight, w, other, a[k : k + LANES], b[k : k + LANES])
+        for factors in (a, b):
+            _slopes(data.kind, data.curvature, data.labels, mine, factors)
+            _clip(factors, data.norms, mine, factor, weight, clip_norm)
+            for k in range(count - first, last - first):
+                factors[k] = 0.0
+        for k in range(0, mine.size, LANES):
+            eight = mine[k : k + LANES]
+            add_eight_to_two(a[k : k + LANES], b[k : k + LANES], data.features, eight, out, other_out)
 
 
 @contracted

@@ -128,10 +128,12 @@ def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out)
 
 
 @inlined
-def batch_gradient(data, rule, w, client, index, run, seed, work, out):
-    """Write the mean of the clipped gradients of batch number `index`; Poisson batches divide by the expected size."""
-    first = data.offsets[client]
-    population = data.offsets[client + 1] - first
+def draw_batch(data, rule, client, index, run, seed, work):
+    """Draw batch number `index` of a client into `work.chosen`; return its size, and what sums of gradients are divided by.
+
+    Poisson batches divide by the expected size.
+    """
+    population = data.offsets[client + 1] - data.offsets[client]
     kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
     count = samplers.draw(
         work.stream,
@@ -147,7 +149,13 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
         work.order,
         work.chosen,
     )
-    expected = rate * population if kind == samplers.POISSON else float(count)
+    return count, rate * population if kind == samplers.POISSON else float(count)
+
+
+@inlined
+def batch_gradient(data, rule, w, client, index, run, seed, work, out):
+    """Write the mean of the clipped gradients of batch number `index`."""
+    count, expected = draw_batch(data, rule, client, index, run, seed, work)
     clip_norm = math.inf if rule.clip_batch else rule.clip_norm
     chosen = work.chosen[:count]
     for j in range(out.size):
@@ -159,7 +167,7 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
-        _add_any(data, rule, w, first, client, chosen, 1.0 / expected, clip_norm, work, out)
+        _add_any(data, rule, w, data.offsets[client], client, chosen, 1.0 / expected, clip_norm, work, out)
     if rule.clip_batch:
         clip(out, rule.clip_norm)
 
@@ -184,23 +192,25 @@ def keep_within(reach, at, room_for_move, model):
 
 
 @inlined
-def message(data, rule, at, client, rnd, run, seed, work, out):
-    """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
-    losses.copy(at, out)
-    for step in range(max(rule.local_steps, 1)):
-        index = rnd * max(rule.local_steps, 1) + step
-        batch_gradient(data, rule, out, client, index, run, seed, work, work.gradient)
-        if rule.local_steps == 0:
-            losses.copy(work.gradient, out)
-            break
-        if rule.step_noise > 0.0:
-            streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
-            streams.add_normals(work.stream, rule.step_noise, work.gradient)
-        if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
-            break
-        rate = step_size(rule, rnd, step)
-        for j in range(out.size):
-            out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
+def move(rule, at, client, rnd, step, run, seed, work, out):
+    """Take a local step by `work.gradient`, or send this; return whether there may be another step."""
+    if rule.local_steps == 0:
+        losses.copy(work.gradient, out)
+        return False
+    if rule.step_noise > 0.0:
+        streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
+        streams.add_normals(work.stream, rule.step_noise, work.gradient)
+    if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
+        return False
+    rate = step_size(rule, rnd, step)
+    for j in range(out.size):
+        out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
+    return True
+
+
+@inlined
+def seal(rule, at, client, rnd, run, seed, work, out):
+    """Turn what a client computed into what it sends: within reach, and noisy."""
     if rule.reach < math.inf:
         keep_within(rule.reach, at, work.gradient, out)
     scale = rule.noise_scales[client] * of_round(rule.noise_factors, rnd)
@@ -210,3 +220,15 @@ def message(data, rule, at, client, rnd, run, seed, work, out):
             streams.add_laplace(work.stream, scale, out)
         else:
             streams.add_normals(work.stream, scale, out)
+
+
+@inlined
+def message(data, rule, at, client, rnd, run, seed, work, out):
+    """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
+    losses.copy(at, out)
+    for step in range(max(rule.local_steps, 1)):
+        index = rnd * max(rule.local_steps, 1) + step
+        batch_gradient(data, rule, out, client, index, run, seed, work, work.gradient)
+        if not move(rule, at, client, rnd, step, run, seed, work, out):
+            break
+    seal(rule, at, client, rnd, run, seed, work, out)

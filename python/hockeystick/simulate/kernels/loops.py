@@ -12,7 +12,8 @@ from hockeystick.simulate.running.rule import MODEL
 
 
 @inlined
-def _participants(data, rule, rnd, run, seed, stream, order, out):
+def participants(data, rule, rnd, run, seed, stream, order, out):
+    """Write which clients take part in a round, and return how many."""
     kind, size, rate = rule.client_sampler, rule.client_size, rule.client_rate
     silos = data.offsets.size - 1
     count = samplers.draw(stream, seed, streams.CLIENTS, run, 0, rnd, kind, size, rate, silos, order, out)
@@ -23,7 +24,7 @@ def _participants(data, rule, rnd, run, seed, stream, order, out):
 
 
 @inlined
-def _divide(total, weight, rule, at):
+def divide(total, weight, rule, at):
     """Turn a sum of messages of this weight into their mean; without any, gradients are 0 and models stay."""
     if weight > 0.0:
         losses.scale(1.0 / weight, total)
@@ -41,7 +42,7 @@ def _run(data, rule, state, first, last, run, seed, words, integers, floats, ord
     for rnd in range(first, last):
         losses.copy(state[MODEL], before)
         if rnd == first or rule.client_sampler != samplers.EVERY or rule.dropout > 0.0:
-            count = _participants(data, rule, rnd, run, seed, work.stream, order, chosen)
+            count = participants(data, rule, rnd, run, seed, work.stream, order, chosen)
         at = server.point(rule, state, rnd)
         for j in range(total.size):
             total[j] = 0.0
@@ -50,7 +51,7 @@ def _run(data, rule, state, first, last, run, seed, words, integers, floats, ord
             clients.message(data, rule, at, chosen[i], rnd, run, seed, work, work.message)
             losses.add(rule.client_weights[chosen[i]], work.message, total)
             weight += rule.client_weights[chosen[i]]
-        _divide(total, weight, rule, at)
+        divide(total, weight, rule, at)
         if not server.update(rule, state, total, rnd, run, seed, work.stream):
             losses.copy(before, state[MODEL])
             return rnd + 1
@@ -92,7 +93,7 @@ def advance(data, rule, states, first, last, first_run, seed, failed):
 def begin(data, rule, state, rnd, run, seed, chosen):
     """Begin a round: write who takes part, and where they start from; return how many."""
     words, order = np.zeros(streams.WORDS, np.uint64), np.arange(chosen.size)
-    count = _participants(data, rule, rnd, run, seed, words, order, chosen)
+    count = participants(data, rule, rnd, run, seed, words, order, chosen)
     return count, server.point(rule, state, rnd)
 
 
@@ -119,7 +120,7 @@ def end(rule, state, at, chosen, out, rnd, run, seed):
     for i in range(out.shape[0]):
         losses.add(rule.client_weights[chosen[i]], out[i], total)
         weight += rule.client_weights[chosen[i]]
-    _divide(total, weight, rule, at)
+    divide(total, weight, rule, at)
     finite = server.update(rule, state, total, rnd, run, seed, np.zeros(streams.WORDS, np.uint64))
     if not finite:
         losses.copy(before, state[MODEL])

@@ -104,30 +104,71 @@ def _row_starts(builder: Any, matrix: Any, rows: Any) -> list[Any]:
     return [builder.gep(matrix.data, [builder.mul(number, length)]) for number in numbers]
 
 
+def _arrays(context, builder, signature, arguments):
+    return [context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)]
+
+
+def _write_dots(builder: Any, matrix: Any, rows: Any, vectors: list[Any], outs: list[Any]) -> None:
+    """Write the inner products of eight rows with each vector; a row is read once for all of them."""
+    starts = _row_starts(builder, matrix, rows)
+    zero = ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES)
+    totals = [[cgutils.alloca_once_value(builder, zero) for _ in starts] for _ in vectors]
+
+    def body(index, new):
+        factors = [_where(builder, new, _load(builder, vector.data, index)) for vector in vectors]
+        for k, start in enumerate(starts):
+            row = _load(builder, start, index)
+            for factor, mine in zip(factors, totals, strict=True):
+                builder.store(_add_product(builder, row, factor, builder.load(mine[k])), mine[k])
+
+    _each_vector(builder, builder.extract_value(vectors[0].shape, 0), body)
+    for mine, out in zip(totals, outs, strict=True):
+        _store(builder, _sum_lanes(builder, [builder.load(total) for total in mine]), out.data, _WORD(0))
+
+
+def _add_rows(builder: Any, factors: list[Any], matrix: Any, rows: Any, outs: list[Any]) -> None:
+    """Add multiples of eight rows to each vector, one row after another; a row is read once for all of them."""
+    starts = _row_starts(builder, matrix, rows)
+    multiples = [
+        [_spread(builder, builder.load(builder.gep(mine.data, [_WORD(i)])), _VECTOR) for i in range(LANES)]
+        for mine in factors
+    ]
+
+    def body(index, new):
+        totals = [_load(builder, out.data, index) for out in outs]
+        for k, start in enumerate(starts):
+            row = _where(builder, new, _load(builder, start, index))
+            totals = [_add_product(builder, row, mine[k], total) for mine, total in zip(multiples, totals, strict=True)]
+        for total, out in zip(totals, outs, strict=True):
+            _store(builder, total, out.data, index)
+
+    _each_vector(builder, builder.extract_value(outs[0].shape, 0), body)
+
+
 @intrinsic
 def dot_eight(typing_context, matrix, rows, vector, out):  # noqa: ARG001
     """Write the inner products of eight rows of a matrix with a vector."""
     _contiguous(matrix, rows, vector, out)
 
     def generate(context, builder, signature, arguments):
-        m, k, v, o = (
-            context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)
-        )
-        starts = _row_starts(builder, m, k)
-        zero = ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES)
-        totals = [cgutils.alloca_once_value(builder, zero) for _ in starts]
-
-        def body(index, new):
-            factor = _where(builder, new, _load(builder, v.data, index))
-            for start, total in zip(starts, totals, strict=True):
-                builder.store(_add_product(builder, _load(builder, start, index), factor, builder.load(total)), total)
-
-        _each_vector(builder, builder.extract_value(v.shape, 0), body)
-        sums = _sum_lanes(builder, [builder.load(total) for total in totals])
-        _store(builder, sums, o.data, _WORD(0))
+        m, k, v, o = _arrays(context, builder, signature, arguments)
+        _write_dots(builder, m, k, [v], [o])
         return context.get_dummy_value()
 
     return types.void(matrix, rows, vector, out), generate
+
+
+@intrinsic
+def dot_eight_with_two(typing_context, matrix, rows, vector, other, out, other_out):  # noqa: ARG001
+    """Write the inner products of eight rows of a matrix with two vectors."""
+    _contiguous(matrix, rows, vector, other, out, other_out)
+
+    def generate(context, builder, signature, arguments):
+        m, k, v, w, o, p = _arrays(context, builder, signature, arguments)
+        _write_dots(builder, m, k, [v, w], [o, p])
+        return context.get_dummy_value()
+
+    return types.void(matrix, rows, vector, other, out, other_out), generate
 
 
 @intrinsic
@@ -136,23 +177,24 @@ def add_eight(typing_context, factors, matrix, rows, out):  # noqa: ARG001
     _contiguous(factors, matrix, rows, out)
 
     def generate(context, builder, signature, arguments):
-        f, m, k, o = (
-            context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)
-        )
-        starts = _row_starts(builder, m, k)
-        multiples = [_spread(builder, builder.load(builder.gep(f.data, [_WORD(i)])), _VECTOR) for i in range(LANES)]
-
-        def body(index, new):
-            total = _load(builder, o.data, index)
-            for start, multiple in zip(starts, multiples, strict=True):
-                row = _where(builder, new, _load(builder, start, index))
-                total = _add_product(builder, row, multiple, total)
-            _store(builder, total, o.data, index)
-
-        _each_vector(builder, builder.extract_value(o.shape, 0), body)
+        f, m, k, o = _arrays(context, builder, signature, arguments)
+        _add_rows(builder, [f], m, k, [o])
         return context.get_dummy_value()
 
     return types.void(factors, matrix, rows, out), generate
+
+
+@intrinsic
+def add_eight_to_two(typing_context, factors, other_factors, matrix, rows, out, other_out):  # noqa: ARG001
+    """Add multiples of eight rows of a matrix to two vectors; each has its own factors."""
+    _contiguous(factors, other_factors, matrix, rows, out, other_out)
+
+    def generate(context, builder, signature, arguments):
+        f, g, m, k, o, p = _arrays(context, builder, signature, arguments)
+        _add_rows(builder, [f, g], m, k, [o, p])
+        return context.get_dummy_value()
+
+    return types.void(factors, other_factors, matrix, rows, out, other_out), generate
 
 
 @intrinsic

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
-from hockeystick.simulate.kernels import learnt_clipping, loops
+from hockeystick.simulate.kernels import learnt_clipping, lockstep, loops
 from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, MOST_BYTES, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
@@ -34,9 +34,11 @@ class Engine:
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
         learns = self.rule.clip_rate > 0
+        together = lockstep.PAYS and len(self.states) > 1 and lockstep.fits(data, self.rule)
+        kernel = lockstep.advance if together else loops.advance
         futures = [
             pool.submit(
-                learnt_clipping.advance if learns else loops.advance,
+                learnt_clipping.advance if learns else kernel,
                 data,
                 self.rule,
                 self.states[a:b],

@@ -1,0 +1,99 @@
+// Mechanisms as plain objects: a name, and the call of the C API that makes a handle. Handles live only while they are composed.
+
+/** @typedef {import("./core.js").Core} Core */
+/** @typedef {import("./hockeystick.js").Mechanism} Mechanism */
+/** @typedef {{ name: string, make: (core: Core, out: number) => number }} Made */
+
+/**
+ * @param {string} name
+ * @param {(core: Core, out: number) => number} make
+ * @returns {Mechanism}
+ */
+function mechanism(name, make) {
+    return Object.freeze({ name, make });
+}
+
+/**
+ * Calls body with the handle of a mechanism, which is freed afterwards.
+ * @template T
+ * @param {Core} core
+ * @param {Mechanism} mechanism
+ * @param {(handle: number) => T} body
+ * @returns {T}
+ */
+export function withHandle(core, mechanism, body) {
+    if (typeof (/** @type {any} */ (mechanism)?.make) !== "function") {
+        throw new TypeError(`mechanism must be made by a function of this module, not ${String(mechanism)}`);
+    }
+    return core.scope(() => {
+        const out = core.room(8);
+        core.check(/** @type {any} */ (mechanism).make(core, out));
+        const handle = core.address(out);
+        try {
+            return body(handle);
+        } finally {
+            core.api.hs_mechanism_free(handle);
+        }
+    });
+}
+
+/**
+ * @param {Core} core
+ * @param {Mechanism} inner
+ * @param {number} out
+ * @param {(handle: number, out: number) => number} make
+ */
+const around = (core, inner, out, make) => withHandle(core, inner, (handle) => make(handle, out));
+
+/** @param {number} x */
+const text = (x) => String(x);
+
+export const mechanisms = {
+    /** @param {number} noise */
+    gaussian: (noise) =>
+        mechanism(`Gaussian(${text(noise)})`, ({ api }, out) => api.hs_mechanism_gaussian(noise, out)),
+    /** @param {number} noise */
+    laplace: (noise) => mechanism(`Laplace(${text(noise)})`, ({ api }, out) => api.hs_mechanism_laplace(noise, out)),
+    /** @param {number} sigma @param {number} sensitivity */
+    discreteGaussian: (sigma, sensitivity = 1) =>
+        mechanism(`DiscreteGaussian(${text(sigma)}, ${text(sensitivity)})`, ({ api }, out) =>
+            api.hs_mechanism_discrete_gaussian(sigma, sensitivity, out),
+        ),
+    /** @param {number} parameter @param {number} sensitivity */
+    discreteLaplace: (parameter, sensitivity = 1) =>
+        mechanism(`DiscreteLaplace(${text(parameter)}, ${text(sensitivity)})`, ({ api }, out) =>
+            api.hs_mechanism_discrete_laplace(parameter, sensitivity, out),
+        ),
+    /** @param {number} epsilon */
+    exponentialMechanism: (epsilon) =>
+        mechanism(`ExponentialMechanism(${text(epsilon)})`, ({ api }, out) =>
+            api.hs_mechanism_exponential(epsilon, out),
+        ),
+    /** @param {number} epsilon @param {number} delta */
+    approximateDp: (epsilon, delta) =>
+        mechanism(`ApproximateDP(${text(epsilon)}, ${text(delta)})`, ({ api }, out) =>
+            api.hs_mechanism_approximate_dp(epsilon, delta, out),
+        ),
+    /** @param {number} noise @param {number} buckets */
+    randomizedResponse: (noise, buckets) =>
+        mechanism(`RandomizedResponse(${text(noise)}, ${text(buckets)})`, ({ api }, out) =>
+            api.hs_mechanism_randomized_response(noise, buckets, out),
+        ),
+    /** @param {Mechanism} inner @param {number} rate */
+    poissonSampled: (inner, rate) =>
+        mechanism(`PoissonSampled(${inner.name}, ${text(rate)})`, (core, out) =>
+            around(core, inner, out, (handle) => core.api.hs_mechanism_poisson_sampled(handle, rate, out)),
+        ),
+    /** @param {Mechanism} inner @param {number} records @param {number} batch @param {boolean} replacement */
+    fixedSizeSampled: (inner, records, batch, replacement = false) =>
+        mechanism(`FixedSizeSampled(${inner.name}, ${text(records)}, ${text(batch)})`, (core, out) =>
+            around(core, inner, out, (handle) =>
+                core.api.hs_mechanism_fixed_size_sampled(handle, records, batch, replacement ? 1 : 0, out),
+            ),
+        ),
+    /** @param {number} noise @param {number} steps @param {number} selected */
+    randomAllocation: (noise, steps, selected = 1) =>
+        mechanism(`RandomAllocation(Gaussian(${text(noise)}), ${text(steps)}, ${text(selected)})`, ({ api }, out) =>
+            api.hs_mechanism_random_allocation(noise, steps, selected, out),
+        ),
+};

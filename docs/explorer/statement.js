@@ -1,0 +1,157 @@
+// The privacy statement in Markdown: the sentences of Python's `privacy_statement` and `Accountant.statement`, filled in.
+import { asking, mostFound } from "./answers.js";
+import { mechanismText } from "./commands.js";
+import { fill } from "./doubts.js";
+import { pythonFloat } from "./numbers.js";
+import { SENTENCES } from "./texts.js";
+
+/** @typedef {import("./state.js").Values} Values */
+
+const WEAK = 20; // as in Python: epsilons above it promise next to nothing
+const KINDS = { poisson: "add_or_remove", shuffled: undefined, fixed: "replace" }; // of a training, and their adjacencies
+const [WRONG, HALF, FEW] = [0.01, 0.5, 1e-6]; // chances of being wrong, or right, without the output
+
+const say = (name, values = {}) => fill(SENTENCES[name], values);
+const sayAll = (name, values = {}) => SENTENCES[name].map((sentence) => fill(sentence, values));
+
+/**
+ * @param {import("hockeystick").Hockeystick} hs
+ * @param {Values} values
+ * @param {import("./training.js").Training} [training]
+ * @returns {string} of the last model alone, of which Python has no statement, what to check
+ */
+export function statement(hs, values, training) {
+  const conditions = `check_${values.mechanism}`;
+  if (conditions in SENTENCES) {
+    return markdownOf([say("none_of_last_model")], [["check", sayAll(conditions)]]);
+  }
+  const ofTraining = training?.records && values.adjacency === KINDS[values.mechanism];
+  const parts = ofTraining ? trainingParts : accountantParts;
+  return asking(hs, values, (question) => {
+    const [sentence, said] = parts(hs, values, training, question);
+    return markdownOf([`## ${SENTENCES.title}`, sentence], said);
+  });
+}
+
+/** @returns {[string, Array<[string, string[]]>]} the sentence to quote, and the parts with their headings */
+function trainingParts(hs, values, training, question) {
+  const kind = values.mechanism;
+  const [batches, change] = [SENTENCES.batches[kind], SENTENCES.change[kind]];
+  // The lower end of shuffled batches is, as in Python's statement, that of batches of one size.
+  const ends = asking(hs, { ...values, sizes: "equal" }, (equal) => equal.epsilon(values.delta));
+  const delta = pythonFloat(values.delta);
+  const tooLarge = values.delta * training.records < 1 ? [] : [say("delta_too_large", { delta })];
+  const parts = [
+    ["epsilon", [interval(hs, ends, delta, kind !== "shuffled")]],
+    ["otherwise", otherwise(hs, values, training)],
+    ["released", [say("released_training")]],
+    ["unit", [say("unit", { unit: "one record", change })]],
+    ["mechanisms", [dpsgd(values, training)]],
+    ["attack", attack(hs, question)],
+    ["user_level", [say("user_level_elsewhere")]],
+    ["check", [kind === "shuffled" ? batches : say("nobody_sees", { batches }), ...sayAll("check", training)]],
+    ["not_covered", [...sayAll("not_covered"), ...tooLarge]],
+    ["made_by", [say("made_by_page", { version: hs.version })]],
+    ["again", [command(values, training)]],
+  ];
+  return [headline(hs, say("subject_training"), ends.upper, delta, change, say("if_batches", { batches })), parts];
+}
+
+function accountantParts(hs, values, training, question) {
+  const ends = question.epsilon(values.delta);
+  const delta = pythonFloat(values.delta);
+  const change = `${SENTENCES.adjacency[values.adjacency]} one record`;
+  const steps = training ? training.steps : values.steps;
+  const mechanism = mechanismText(values, training);
+  const assumed = {
+    poisson: [say("assumed_poisson")],
+    fixed: [say("assumed_fixed_size", { how: say("without_replacement"), records: training?.records })],
+  };
+  const check = [say("assumed_fixed"), SENTENCES.assumed_adjacency[values.adjacency]];
+  const made = `Accountant('${values.adjacency}').compose(${mechanism}, ${steps})`;
+  const parts = [
+    ["epsilon", [interval(hs, ends, delta, true)]],
+    ["released", [say("released_accountant")]],
+    ["unit", [say("unit", { unit: "one record", change })]],
+    ["mechanisms", [`${steps} times ${mechanism}`]],
+    ["attack", attack(hs, question)],
+    ["user_level", [say("user_level_elsewhere")]],
+    ["check", [...check, ...(assumed[values.mechanism] ?? [])]],
+    ["not_covered", sayAll("not_covered")],
+    ["made_by", [say("made_by_page", { version: hs.version })]],
+    ["again", ["from hockeystick import *", `print(${made}.statement(${delta}))`]],
+  ];
+  return [headline(hs, say("subject"), ends.upper, delta, change, ""), parts];
+}
+
+function headline(hs, subject, epsilon, delta, change, condition) {
+  const where = { subject, delta, change, condition };
+  if (epsilon === Infinity) return say("headline_infinite", where);
+  const weak = epsilon <= WEAK ? "" : say("headline_weak", { weak: WEAK });
+  return say("headline", { epsilon: hs.formatUpper(epsilon, ".4g"), ...where }) + weak;
+}
+
+function interval(hs, ends, delta, attained) {
+  const [low, high] = [hs.formatLower(ends.lower ?? 0, ".6g"), hs.formatUpper(ends.upper, ".6g")];
+  return say(attained ? "interval" : "interval_of_a_kind", { delta, low, high });
+}
+
+/** Epsilon for the other ways to make batches. */
+function otherwise(hs, values, training) {
+  const others = Object.keys(KINDS).filter((name) => name !== values.mechanism);
+  return others.map((name) => {
+    const other = { ...values, mechanism: name, adjacency: KINDS[name], sizes: "equal" };
+    const { lower, upper } = asking(hs, other, (question) => question.epsilon(values.delta));
+    const shown = { low: hs.formatLower(lower ?? 0, ".4g"), high: hs.formatUpper(upper, ".4g") };
+    const ofAKind = name === "shuffled" && !training.equal;
+    const words = ofAKind ? "ends_of_a_kind" : upper <= lower * 1.001 ? "ends_close" : "ends";
+    const [batches, change] = [SENTENCES.batches[name], SENTENCES.change[name]];
+    return say("otherwise", { ends: say(words, shown), batches, change });
+  });
+}
+
+function attack(hs, question) {
+  const found = (rate, format) => hs.formatUpper(mostFound(question, rate), format);
+  return sayAll("attack", {
+    wrong: "1%",
+    found: found(WRONG, ".3%"),
+    advantage: hs.formatUpper(question.upperDelta(0), ".3%"),
+    half: "50%",
+    guess: found(HALF, ".3%"),
+    few: "1e-06",
+    rare: found(FEW, ".3g"),
+  });
+}
+
+/** The settings of a training as its sentences name them. */
+const named = (values, training) => ({
+  steps: training.steps,
+  batch_size: training.batchSize,
+  records: training.records,
+  noise_multiplier: pythonFloat(values.noise_multiplier),
+});
+
+const dpsgd = (values, training) => say("dpsgd", { ...named(values, training), norm: say("clip_norm") });
+
+function command(values, training) {
+  const asked = { norm: "", delta: pythonFloat(values.delta), sampling: values.mechanism };
+  return say("command", { ...named(values, training), ...asked });
+}
+
+/** Text in which no character of Markdown has a meaning. */
+const plain = (text) => text.replace(/[*_`<[#]/g, "\\$&");
+
+/**
+ * @param {string[]} above
+ * @param {Array<[string, string[]]>} parts
+ */
+function markdownOf(above, parts) {
+  const blocks = [...above];
+  for (const [name, lines] of parts) {
+    const heading = `**${SENTENCES.headings[name]}:**`;
+    if (name === "again") blocks.push([heading, "", "```", ...lines, "```"].join("\n"));
+    else if (lines.length === 1) blocks.push(`${heading} ${plain(lines[0])}`);
+    else blocks.push([heading, "", ...lines.map((line) => `- ${plain(line)}`)].join("\n"));
+  }
+  return blocks.join("\n\n");
+}

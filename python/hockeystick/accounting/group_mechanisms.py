@@ -1,0 +1,123 @@
+"""What a mechanism is for a group of records that change together.
+
+A group changes the input of a mechanism by up to k times what a record does. For noise, for choices by scores and for what is
+zero-concentrated that is the same mechanism with other numbers; of Gaussian noise on a Poisson sample it is a mixture, since the number of the
+group's records in a sample is binomial.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import singledispatch
+
+from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick.mechanisms import (
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Gaussian,
+    Laplace,
+    MixtureOfGaussians,
+    PermuteAndFlip,
+    PoissonSampled,
+    PrivateSelection,
+    ZeroConcentratedDP,
+)
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+
+def _less(value: float, size: int) -> float:
+    """Return value/size, rounded down."""
+    quotient = value / size
+    return quotient if Fraction(quotient) * size <= Fraction(value) else math.nextafter(quotient, 0.0)
+
+
+def _more(value: float, size: int) -> float:
+    """Return value * size, rounded up."""
+    product = value * size
+    return (
+        product
+        if math.isinf(product) or Fraction(product) >= Fraction(value) * size
+        else math.nextafter(product, math.inf)
+    )
+
+
+def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
+    """Return the mechanism for a group; None if none is known, or its numbers leave their domains."""
+    if size == 1:
+        return step
+    try:
+        return _grouped(step, size, adjacency)
+    except ValueError:
+        return None
+
+
+@singledispatch
+def _grouped(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
+    del step, size, adjacency
+    return None
+
+
+@_grouped.register(Gaussian)
+@_grouped.register(Laplace)
+def _noise(step: Gaussian | Laplace, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return type(step)(_less(step.noise_multiplier, size))
+
+
+@_grouped.register
+def _discrete_gaussian(step: DiscreteGaussian, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return DiscreteGaussian(step.sigma, step.sensitivity * size)
+
+
+@_grouped.register
+def _discrete_laplace(step: DiscreteLaplace, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return DiscreteLaplace(step.parameter, step.sensitivity * size)
+
+
+@_grouped.register(ExponentialMechanism)
+@_grouped.register(PermuteAndFlip)
+def _choice(step: ExponentialMechanism | PermuteAndFlip, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return type(step)(_more(step.epsilon, size))
+
+
+@_grouped.register
+def _concentrated(step: ZeroConcentratedDP, size: int, adjacency: Adjacency) -> Mechanism | None:
+    del adjacency
+    if step.delta > 0.0:
+        return None
+    common = (
+        math.fsum(size / i for i in range(1, size + 1))
+        if step.xi > 0.0 and size <= 10**6
+        else size * (1.0 + math.log(size))
+    )
+    return ZeroConcentratedDP(_more(_more(step.rho, size), size), step.xi * common * (1.0 + SHORT_SUM))
+
+
+@_grouped.register
+def _sampled(step: PoissonSampled, size: int, adjacency: Adjacency) -> Mechanism | None:
+    if step.sampling_rate == 0.0:
+        return step
+    if step.sampling_rate == 1.0:
+        return of_group(step.mechanism, size, adjacency)
+    if adjacency != "add_or_remove" or not isinstance(step.mechanism, Gaussian):
+        return None
+    return MixtureOfGaussians.of_group(step.mechanism.noise_multiplier, size, step.sampling_rate)
+
+
+@_grouped.register
+def _composed(step: Composed, size: int, adjacency: Adjacency) -> Mechanism | None:
+    parts = [(of_group(part, size, adjacency), count) for part, count in step.steps]
+    known = [(part, count) for part, count in parts if part is not None]
+    return Composed(known) if len(known) == len(parts) else None
+
+
+@_grouped.register
+def _selected(step: PrivateSelection, size: int, adjacency: Adjacency) -> Mechanism | None:
+    run = of_group(step.mechanism, size, adjacency)
+    return None if run is None else PrivateSelection(run, step.count, step.mean, step.shape)

@@ -1,0 +1,191 @@
+"""Strategies that are given by their inverse: the noise of a step is then a short sum of earlier noise.
+
+Let D be the inverse of C, and A the matrix that is computed for C, so that A D = I - R with a small R. Then A = (I - R) C, and
+for all u
+
+    |A u| = |(I - R) C u|,  hence  |A u|/(1 + r) <= |C u| <= |A u|/(1 - r)  with r >= |R| the largest factor by which R stretches a vector.
+
+So both ends of the sensitivity of A, moved by 1 + r and 1 - r, are ends of that of C: whatever way A was computed, only R counts.
+
+Coefficients: A has the computed solution a of d_0 a_k = [k = 0] - sum_j d_j a_(k-j). Each a_k is off by the rounding of one sum of products and one quotient, so
+that the coefficients of R are at most (bands + 2) half units times those of the product of |d| and |a| (Higham 2002, Accuracy and Stability of
+Numerical Algorithms, section 3.1), and r is at most their sum. Nothing is inverted that is dense.
+
+A matrix: r is at most the root of the sum of squares of the computed I - A D, and as many units as there are steps times that of |A| |D|.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import Array, count_scalar
+from hockeystick._numeric.rounding import UNIT, UP
+from hockeystick.correlated_noise.matrices import limit_work
+from hockeystick.correlated_noise.participation import Participation
+from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, strategy_array
+
+__all__ = ["inverse_sensitivity", "strategy_of_inverse"]
+
+LARGEST_ERROR = 1e-6  # of a strategy, relative: beyond, its inverse is as good as singular
+
+
+def inverse_sensitivity(
+    inverse: ArrayLike,
+    *,
+    num_steps: int | None = None,
+    participation: Participation,
+    separation: int | None = None,
+    max_participations: int | None = None,
+) -> Sensitivity:
+    """Return the sensitivity of a matrix mechanism whose strategy is given by its inverse.
+
+    Parameters
+    ----------
+    inverse : array_like
+        The inverse of C, square, of shape (steps, steps). Or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,), the
+        diagonal's first: step t adds sum_j inverse[j] z_(t-j) to its sum of updates.
+    num_steps : int, optional
+        With coefficients, and only there: the number of steps.
+    participation : {"single", "min_separation", "cyclic"}
+        Which steps one record is in: see `matrix_sensitivity`.
+    separation : int, optional
+        At least 1; for the last two, and required there.
+    max_participations : int, optional
+        For "min_separation": in how many steps a record is at most; as many as fit by default.
+
+    Returns
+    -------
+    Sensitivity
+        A tuple (lower, upper, steps, method); `upper` is certified, and pays for the rounding of the inversion. The ends agree to
+        rounding where those of `matrix_sensitivity` do.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, the inverse is singular or so nearly that C is not known to 1e-6, or the work would take
+        more than some ten seconds.
+
+    Notes
+    -----
+    BISR and BandInvMF: Kalinin, McKenna, Upadhyay and Lampert 2025 (arXiv 2505.12128). The proof that the inversion's rounding is paid for is in
+    `hockeystick.correlated_noise.inverses`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from hockeystick import correlated_noise
+    >>> inverse = correlated_noise.inverse_square_root_coefficients(4)
+    >>> found = correlated_noise.inverse_sensitivity(
+    ...     inverse, num_steps=2000, participation="min_separation", separation=400
+    ... )
+    >>> print(hs.format_lower(found.lower, ".4f"), hs.format_upper(found.upper, ".4f"))
+    2.8481 2.8482
+    """
+    strategy, error = _inverted(inverse, num_steps)
+    found = matrix_sensitivity(
+        strategy,
+        num_steps=num_steps,
+        participation=participation,
+        separation=separation,
+        max_participations=max_participations,
+    )
+    return found._replace(lower=found.lower / (1.0 + error), upper=found.upper / (1.0 - error) * UP)
+
+
+def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> Array:
+    """Return the sizes of the entries of a strategy that is given by its inverse, rounded up.
+
+    Parameters
+    ----------
+    inverse : array_like
+        The inverse of C, or the coefficients of it: see `inverse_sensitivity`.
+    num_steps : int, optional
+        With coefficients, and only there: the number of steps.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of C, or coefficients of shape (num_steps,): each at least the absolute value of the entry of C, for
+        `conditional_composition`, which counts absolute values only. The sensitivity of C itself is `inverse_sensitivity`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the inverse is singular or so nearly that C is not known to 1e-6.
+
+    Examples
+    --------
+    >>> from hockeystick import correlated_noise
+    >>> strategy = correlated_noise.strategy_of_inverse([1.0, -0.5], num_steps=4)
+    >>> print([f"{c:.6f}" for c in strategy])
+    ['1.000000', '0.500000', '0.250000', '0.125000']
+    """
+    strategy, error = _inverted(inverse, num_steps)
+    # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
+    columns = np.linalg.norm(strategy, axis=0)
+    off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
+    sizes = (np.abs(strategy) + off) * UP
+    return np.where(np.tri(*sizes.shape), sizes, 0.0) if _is_lower(inverse) else sizes
+
+
+def _is_lower(inverse: ArrayLike) -> bool:
+    array = np.asarray(inverse)
+    return array.ndim == 2 and not np.triu(array, 1).any()
+
+
+def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
+    """Return what is computed for C, and the r of the module's docstring."""
+    array = strategy_array(inverse, "inverse")
+    if array.ndim == 2 and (array.shape[0] != array.shape[1] or num_steps is not None):
+        msg = f"inverse of shape {array.shape} must be square, and takes no num_steps"
+        raise ValueError(msg)
+    if array.ndim == 1 and num_steps is None:
+        msg = f"inverse of shape {array.shape} needs num_steps"
+        raise ValueError(msg)
+    with np.errstate(all="ignore"):  # what overflows is refused by the size of its error
+        strategy, error = (
+            _matrix(array) if num_steps is None else _coefficients(array, count_scalar("num_steps", num_steps))
+        )
+    if not error <= LARGEST_ERROR:
+        msg = f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
+        raise ValueError(msg)
+    return strategy, error
+
+
+def _coefficients(inverse: Array, num_steps: int) -> tuple[Array, float]:
+    if inverse[0] == 0:
+        msg = "inverse must have a first coefficient that is not 0, not 0.0: it is singular"
+        raise ValueError(msg)
+    inverse = inverse[:num_steps]
+    bands = len(inverse)
+    limit_work(bands * num_steps + 1000 * num_steps)
+    power = math.frexp(float(np.abs(inverse).max()))[1]
+    scaled = np.ldexp(
+        inverse, -power
+    )  # exact, and what underflows is far below the rounding next to a largest one in [1/2, 1)
+    backwards = -scaled[:0:-1].copy()
+    solution = np.zeros(bands - 1 + num_steps)  # with zeros before the first step
+    solution[bands - 1] = 1.0 / scaled[0]
+    for step in range(1, num_steps):
+        solution[step + bands - 1] = backwards @ solution[step : step + bands - 1] / scaled[0]
+    strategy = solution[bands - 1 :]
+    error = (bands + 8) * UNIT * float(np.abs(scaled).sum() * np.abs(strategy).sum())
+    return np.ldexp(strategy, -power), error
+
+
+def _matrix(inverse: Array) -> tuple[Array, float]:
+    num_steps = len(inverse)
+    limit_work(4 * num_steps**3)
+    power = math.frexp(float(np.abs(inverse).max()))[1]
+    scaled = np.ldexp(inverse, -power)
+    try:
+        strategy = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        msg = "inverse must be invertible: it is singular"
+        raise ValueError(msg) from None
+    residual = np.eye(num_steps) - strategy @ scaled
+    rounding = (num_steps + 8) * UNIT * float(np.linalg.norm(np.abs(strategy) @ np.abs(scaled)))
+    return np.ldexp(strategy, -power), (float(np.linalg.norm(residual)) + rounding) * UP

@@ -1,0 +1,137 @@
+"""A plan of steps in any order: adversaries stay within the whole plan's guarantee, and a choice between plans does not."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+F = Fraction
+F1 = F(1)
+LAWS = {
+    "coin": ((F(3, 5), F(2, 5)), (F(2, 5), F(3, 5))),
+    "bent coin": ((F(3, 4), F(1, 4)), (F(1, 2), F(1, 2))),
+    "three": ((F(1, 2), F(3, 10), F(1, 5)), (F(3, 10), F(3, 10), F(2, 5))),
+    "tell-tale": ((F(1, 20), F(19, 20), F(0)), (F(0), F(19, 20), F(1, 20))),
+}
+STEPS = {name: hs.Discrete([float(x) for x in p], [float(x) for x in q]) for name, (p, q) in LAWS.items()}
+SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))]
+THRESHOLDS = (F(1, 2), F(1), F(3, 2), F(2), F(4), F(9))
+
+
+def hockey_stick(law, t):
+    """Return the sum of (p - t q)_+ exactly."""
+    return sum((max(p - t * q, F(0)) for p, q in law), F(0))
+
+
+def product(names):
+    """Return the law of steps in a row."""
+    law = [(F(1), F(1))]
+    for name in names:
+        law = [(a * p, b * q) for (a, b), (p, q) in itertools.product(law, zip(*LAWS[name], strict=True))]
+    return law
+
+
+def run(budget, choose, p=F1, q=F1):
+    """Return the law of all releases, when `choose` picks each step that is left, or none, by what came before."""
+    planned = budget.plan.ledger
+    left = [name for name, step in STEPS.items() if step in planned and not budget.would_exceed(step)]
+    name = choose(left)
+    if name is None:
+        return [(p, q)]
+    after = json.dumps(budget.spend(STEPS[name]).state_dict())
+    law = []
+    for a, b in zip(*LAWS[name], strict=True):
+        law += run(hs.PlannedFilter.from_state_dict(json.loads(after)), choose, p * a, q * b)
+    return law
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_order_stays_within_the_plan(seed):
+    """Whatever comes next by what was seen, exact divergences of all releases are at most those of the plan in a row."""
+    rng = np.random.default_rng(seed)
+    names = [str(name) for name in rng.choice(list(STEPS), 4)]
+    plan = hs.Accountant()
+    for name in names:
+        plan.compose(STEPS[name])
+    budget = hs.PlannedFilter(plan)
+    law = run(budget, lambda left: None if not left or rng.random() < 0.1 else str(rng.choice(left)))
+    whole = product(names)
+    for t in THRESHOLDS:
+        assert hockey_stick(law, t) <= hockey_stick(whole, t)
+        if t >= 1:
+            assert float(hockey_stick(law, t)) <= budget.delta(float(np.log(float(t)))) * (1 + 1e-9)
+
+
+@functools.cache
+def best(left, t):
+    """Return the largest divergence of all runs of the steps left, by trying every choice at every turn."""
+    found = max(F(1) - t, F(0))  # stop
+    for name in set(left):
+        rest = tuple(sorted((*left[: left.index(name)], *left[left.index(name) + 1 :])))
+        value = sum((p * best(rest, t * q / p) if p else F(0) for p, q in zip(*LAWS[name], strict=True)), F(0))
+        found = max(found, value)
+    return found
+
+
+@pytest.mark.parametrize("names", list(itertools.combinations_with_replacement(LAWS, 3)), ids=" ".join)
+def test_the_best_run_is_the_plan_in_a_row(names):
+    """No strategy beats the plan, and running all of it attains it: the theorem, exactly, by dynamic programming over all strategies."""
+    for t in THRESHOLDS:
+        assert best(tuple(sorted(names)), t) == hockey_stick(product(names), t)
+
+
+def test_a_choice_between_plans_is_not_free():
+    """Who chooses the second step from a coin and a tell-tale by what the first one showed leaks more than both plans."""
+    t, first = F(3, 2), LAWS["coin"]
+    plans = [hockey_stick(product(("coin", second)), t) for second in ("coin", "tell-tale")]
+    chosen = sum(
+        (p * max(hockey_stick(product((second,)), t * q / p) for second in ("coin", "tell-tale")))
+        for p, q in zip(*first, strict=True)
+    )
+    assert chosen > max(plans)
+
+
+def test_bookkeeping():
+    """What is not in the plan is refused, and what is spent is gone; the guarantee is the whole plan's from first to last."""
+    coarse, fine = hs.PoissonSampled(hs.Gaussian(2.0), 0.01), hs.Laplace(20.0)
+    plan = hs.Accountant("replace").compose(coarse, 30).compose(fine, 3)
+    budget, epsilon = hs.PlannedFilter(plan), plan.epsilon(1e-6)
+    plan.compose(fine)
+    assert (budget.remaining(coarse), budget.remaining(fine), len(budget.plan)) == (30, 3, 33)
+    assert budget.spend(fine, 2).spend(coarse, 30).epsilon(1e-6) == epsilon
+    assert budget.would_exceed(coarse)
+    with pytest.raises(hs.BudgetExceededError, match="; 1 would fit"):
+        budget.spend(fine, 2)
+    with pytest.raises(ValueError, match="must be one of the plan"):
+        budget.spend(hs.Laplace(21.0))
+    state = budget.state_dict()
+    again = hs.PlannedFilter.from_state_dict(json.loads(json.dumps(state)))
+    assert again.state_dict() == state
+    assert repr(again) == "<PlannedFilter: 32 of 33 steps; replace>"
+    with pytest.raises(ValueError, match="adjacency of state"):
+        hs.PlannedFilter.from_state_dict(state | {"adjacency": "add_or_remove"})
+    with pytest.raises(TypeError, match="plan must be an Accountant"):
+        hs.PlannedFilter(fine)
+    guessed = hs.PrivacyProfile.from_densities(
+        lambda x: -abs(x) - np.log(2.0), lambda x: -abs(x - 1.0) - np.log(2.0), [-30.0, 0.0, 1.0, 30.0]
+    )
+    with pytest.raises(ValueError, match="only estimated"):
+        hs.PlannedFilter(hs.Accountant().compose(guessed))
+
+
+def test_clients_have_plans(tmp_path):
+    """A ledger of clients keeps a plan for each."""
+    step = hs.Gaussian(5.0)
+    budget = hs.PlannedFilter(hs.Accountant().compose(step, 3))
+    with hs.ClientLedgers(tmp_path / "ledgers", budget=budget, create=True) as ledgers:
+        ledgers.enrol(["a", "b"])
+        ledgers.charge(1, step, 2, clients=["a"])
+    with hs.ClientLedgers(tmp_path / "ledgers", budget=budget) as ledgers:
+        assert (ledgers.remaining(step, "a"), ledgers.remaining(step, "b")) == (1, 3)

@@ -1,0 +1,228 @@
+"""The explorer in a headless Chromium: its numbers are Python's, its lines give them again, and nothing leaves the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer_page
+import hockeystick as hs
+import processes
+
+pytestmark = pytest.mark.slow
+
+WIDTH = 1e-6  # of the brackets of both, relative; those of fixed batches under replacement are wider
+CELLS = 35  # of each mechanism: 245 comparisons in all
+NUMBER = r"[\d.]+(?:e[+-]\d+)?|inf"
+KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "fedavg", "last_iterate")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the pages once."""
+    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Start the browser once."""
+    with explorer_page.browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def full(folder: Path, chromium: Any) -> Any:
+    """Open the whole explorer."""
+    page = chromium.new_page()
+    page.goto((folder / "full.html").as_uri())
+    explorer_page.wait(page, "done")
+    return page
+
+
+def between(rng: random.Random, low: float, high: float) -> float:
+    """Return a number to three digits, its logarithm uniform."""
+    return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.3g}")
+
+
+def settings(kind: str, rng: random.Random) -> dict[str, Any]:
+    """Return settings of a mechanism at random, in reach of the sliders and where every part of the page has an answer."""
+    chosen: dict[str, Any] = {"mechanism": kind, "delta": between(rng, 1e-9, 1e-3)}
+    if kind == "fedavg":
+        counts = {"rounds": rng.randint(1, 300), "local_steps": rng.randint(1, 20), "num_clients": rng.randint(2, 100)}
+        noise = {"noise_std": between(rng, 0.05, 5), "clip_norm": between(rng, 0.3, 3)}
+        return chosen | counts | noise | {"learning_rate": between(rng, 1e-3, 0.1), "smoothness": between(rng, 0.1, 2)}
+    if kind == "last_iterate":
+        records = rng.randint(2, 60)
+        steps = {"num_records": records, "index": rng.randint(1, records), "learning_rate": between(rng, 0.05, 0.9)}
+        loss = {"lipschitz": between(rng, 0.3, 2), "smoothness": between(rng, 0.2, 1), "strong_convexity": 0.1}
+        return chosen | steps | loss | {"noise_std": between(rng, 0.5, 10), "diameter": between(rng, 0.5, 5)}
+    chosen |= {"noise_multiplier": between(rng, 0.5, 6), "adjacency": rng.choice(("add_or_remove", "replace"))}
+    chosen["steps"] = round(between(rng, 1, 3000))
+    if kind in ("fixed", "shuffled"):
+        batches = rng.choice((10, 40, 100))
+        chosen |= {
+            "records": 100 * batches,
+            "batch_size": rng.choice((100, 99)),
+            "epochs": round(between(rng, 1, 20), 1),
+        }
+        chosen["length"] = rng.choice(("steps", "epochs"))
+    elif kind == "poisson":
+        chosen |= {"sampling_rate": between(rng, 1e-4, 0.2), "batches": "rate"}
+    return chosen
+
+
+def shown(page: Any) -> tuple[Decimal | None, Decimal]:
+    """Return both ends as they are printed; None where the page says that it knows no lower end."""
+    text = page.locator(".hs-ends").text_content()
+    found = re.search(rf"between ({NUMBER}) and ({NUMBER})", text)
+    if found:
+        return Decimal(found[1]), Decimal(found[2])
+    upper = re.search(rf"at most ({NUMBER})", text)
+    assert upper, text
+    return None, Decimal(upper[1])
+
+
+def again(page: Any) -> Any:
+    """Return the value of the line of Python that the page shows; what Python warns of, the page doubts."""
+    code = page.locator("pre[aria-label='The same in Python']").text_content()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = eval(code.removeprefix("import hockeystick as hs\n"), {"hs": hs})
+    assert {str(warning.message) for warning in caught} <= set(page.locator(".hs-doubts li").all_text_contents())
+    return value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
+    """The printed ends hold Python's bracket between them but for the widths of both; the line that the page shows computes Python's."""
+    rng = random.Random(kind)
+    for _ in range(CELLS):
+        chosen = settings(kind, rng)
+        explorer_page.choose(full, chosen)
+        assert full.locator(".hs-error").is_hidden(), (chosen, full.locator(".hs-error").text_content())
+        low, high = shown(full)
+        found = again(full)
+        if (
+            kind == "last_iterate"
+        ):  # Python knows delta at an epsilon alone: at the page's, it is at most the delta asked for
+            assert found <= chosen["delta"] * (1 + 1e-12), chosen
+            continue
+        lower, upper = (found, found) if kind == "fedavg" else found[:2]
+        assert high >= Decimal(float(lower)), (chosen, found)
+        assert high <= Decimal(float(upper)) * Decimal(1 + WIDTH), (chosen, found)
+        assert low is None or low <= Decimal(float(upper)), (chosen, found)
+        if low is not None and kind != "shuffled":
+            assert low >= Decimal(float(lower)) * Decimal(1 - WIDTH), (chosen, found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "call"),
+    [
+        ({"noise_multiplier": "-1"}, lambda: hs.Gaussian(-1.0)),
+        ({"sampling_rate": "1.5"}, lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1.5))),
+        ({"steps": "0"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), 0)),
+        ({"delta": "2"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), 1).epsilon(2.0)),
+    ],
+    ids=["noise", "rate", "steps", "delta"],
+)
+def test_refusals_are_those_of_python(wrong: dict[str, str], call: Any, full: Any) -> None:
+    """A setting outside its domain shows the core's message, which names the argument, its value and its domain, and no number."""
+    with pytest.raises(ValueError, match="must") as refused:
+        call()
+    explorer_page.choose(full, {"mechanism": "poisson", **wrong}, "error")
+    message = full.locator(".hs-error").text_content()
+    said, expected = (re.split(r",? not ", text)[0] for text in (message, str(refused.value)))
+    assert said.replace("2^53", str(2**53)) == expected
+    assert full.locator(".hs-number").text_content() == "no ε"
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "fixed", "shuffled"])
+@pytest.mark.parametrize("batch_size", [256, 250])
+def test_statements_are_those_of_python(sampling: str, batch_size: int, full: Any) -> None:
+    """But for who made it, and the group of records that the page leaves to Python, the Markdown is the same, byte by byte."""
+    known = {"records": 60000, "batch_size": batch_size, "noise_multiplier": 1.1, "delta": 1e-5}
+    adjacency = "replace" if sampling == "fixed" else "add_or_remove"
+    link = known | {
+        "mechanism": sampling,
+        "epochs": 15,
+        "length": "epochs",
+        "batches": "records",
+        "adjacency": adjacency,
+    }
+    explorer_page.choose(full, link, "done")
+    steps = 15 * math.ceil(60000 / batch_size)
+    expected = hs.privacy_statement(**known, steps=steps, sampling=sampling, format="markdown")
+    found = full.locator("pre[aria-label='Privacy statement']").text_content()
+    left_out = ("**Made by:**", "**A person who has several records:**")
+
+    def kept(text: str) -> list[str]:
+        return [part for part in re.split(r"\n\n(?=\*\*|##)", text) if not part.startswith(left_out)]
+
+    assert kept(found) == kept(expected)
+
+
+def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
+    """The same for what is no training."""
+    for kind, mechanism in (
+        ("gaussian", hs.Gaussian(2.0)),
+        ("laplace", hs.Laplace(2.0)),
+        ("poisson", hs.PoissonSampled(hs.Gaussian(2.0), 0.01)),
+    ):
+        link = {"mechanism": kind, "noise_multiplier": 2.0, "steps": 20, "adjacency": "replace", "delta": 1e-6}
+        explorer_page.choose(full, link, "done")
+        found = full.locator("pre[aria-label='Privacy statement']").text_content()
+        expected = hs.Accountant("replace").compose(mechanism, 20).statement(1e-6, format="markdown")
+        left_out = ("**Made by:**", "**A person who has several records:**")
+        parts = [
+            [p for p in re.split(r"\n\n(?=\*\*|##)", text) if not p.startswith(left_out)] for text in (found, expected)
+        ]
+        assert parts[0] == parts[1]
+
+
+def test_the_shell_gives_the_number_again(full: Any) -> None:
+    """The command that the page shows prints an upper end that rounds to the page's."""
+    for kind in ("poisson", "shuffled", "gaussian", "fedavg"):
+        explorer_page.choose(full, {"mechanism": kind, "noise_multiplier": 1.3, "steps": 500, "noise_std": 0.7})
+        _, high = shown(full)
+        words = shlex.split(full.locator("pre[aria-label='The same in a shell']").text_content())
+        ours = words[0] == "hockeystick"
+        command = [sys.executable, "-m", *words, "--json"] if ours else [sys.executable, *words[1:]]
+        answer = json.loads(processes.run(command).stdout)
+        printed = Decimal(answer["epsilon"] if ours else answer)
+        assert abs(printed - high) <= high * Decimal(WIDTH), (kind, printed, high)
+
+
+def test_the_least_noise_keeps_the_budget(full: Any) -> None:
+    """Python's certified epsilon of the noise that the page names, rounded up, is within the budget, and of a little less it is not."""
+    for budget, rate, steps in ((2, 0.01, 5000), (0.7, 0.003, 20000), (6, 0.05, 800)):
+        explorer_page.choose(
+            full, {"mechanism": "poisson", "budget": budget, "sampling_rate": rate, "steps": steps}, "done"
+        )
+        noise = float(re.search(rf"({NUMBER}), rounded up", full.locator(".hs-noise").text_content())[1])
+        assert hs.dpsgd_epsilon(noise, rate, steps, 1e-5) <= budget
+        assert hs.dpsgd_epsilon(noise * 0.999, rate, steps, 1e-5) > budget
+
+
+def test_no_request_leaves_the_page(folder: Path, chromium: Any) -> None:
+    """All that is loaded are the files of the page and the worker made of them."""
+    page = chromium.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((folder / "full.html").as_uri())
+    explorer_page.wait(page, "done")
+    for kind in KINDS:
+        explorer_page.choose(page, {"mechanism": kind})
+    files = {(folder / name).as_uri() for name in ("full.html", "explorer.css", "explorer.js", "explorer-worker.js")}
+    assert {url for url in asked if not url.startswith("blob:")} == files
+    page.close()

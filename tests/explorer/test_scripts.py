@@ -1,0 +1,156 @@
+"""What the explorer computes without the module: its scripts are joined, and numbers are written and counted as in Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer_page
+import processes
+from hockeystick._checks import implausible
+from hockeystick._statements import SENTENCES
+from hockeystick.training.batches import Batches
+from hockeystick.training.dpsgd_parameters import steps_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explorer"
+TEXTS = {"SENTENCES": SENTENCES, "DOUBTS": implausible.SAID}
+CELLS = 300
+
+
+def node(folder: Path, module: str, expression: str, given: Any) -> Any:
+    """Return the value of an expression in `m`, the exports of a module of the page, and `given`."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    bundle = explorer_page.extension("bundle")
+    text = bundle.bundle(PAGE / module, {"./texts.js": bundle.constants(**TEXTS)})
+    script = folder / "script.js"
+    last = f'modules["explorer/{module}"]'
+    text = (
+        text.removesuffix("})();\n")
+        + f"const m = {last}, given = {json.dumps(given)};\nconsole.log(JSON.stringify({expression}));\n}})();\n"
+    )
+    script.write_text(text, encoding="utf-8")
+    return json.loads(processes.run(["node", script]).stdout)
+
+
+def numbers() -> list[float]:
+    """Return doubles of all sizes, and those where Python changes its notation."""
+    rng = random.Random(1)
+    edges = [
+        0.1,
+        1.0,
+        100.0,
+        1e-4,
+        9.999e-5,
+        1e-5,
+        1e15,
+        1e16,
+        123456789012345680.0,
+        5e-324,
+        1.7976931348623157e308,
+        0.30000000000000004,
+    ]
+    return edges + [math.ldexp(rng.random(), rng.randint(-60, 60)) for _ in range(CELLS)]
+
+
+def test_numbers_are_written_as_in_python(tmp_path: Path) -> None:
+    """The page's lines have Python's repr of every double, and its doubts have what "g" writes."""
+    given = numbers()
+    assert node(tmp_path, "numbers.js", "given.map(m.pythonFloat)", given) == [repr(x) for x in given]
+    assert node(tmp_path, "doubts.js", "given.map(m.general)", given) == [f"{x:g}" for x in given]
+
+
+def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:
+    """Epochs give the steps, and the passes over the data, that Python counts."""
+    rng = random.Random(2)
+    given = []
+    for _ in range(CELLS):
+        records = rng.randint(1, 10**6)
+        given.append([round(rng.uniform(0.01, 50), rng.randint(0, 3)) or 1.0, records, rng.randint(1, records)])
+    counted = node(tmp_path, "training.js", "given.map((cell) => m.stepsOf(...cell))", given)
+    assert counted == [steps_of(*cell) for cell in given]
+    settings = [
+        {"steps": steps, "records": n, "batch_size": b} for steps, (_, n, b) in zip(counted, given, strict=True)
+    ]
+    passes = node(tmp_path, "training.js", "given.map((cell) => m.passesOf(m.trainingOf(cell)))", settings)
+    assert passes == [Batches(cell["records"], cell["batch_size"], cell["steps"], 1.0).passes for cell in settings]
+
+
+def test_doubts_are_those_of_python(tmp_path: Path) -> None:
+    """Settings that nearly nobody means have Python's warnings, word by word; others have none."""
+    cells = [(0.1, 0.5, 100.0, 3.0), (1.0, 0.001, 7.0, 0.1), (0.4, 0.9, 2e6, 250.0), (1.0, 0.01, 1000.0, 1.8)]
+    values = [
+        {"noise_multiplier": s, "delta": 1e-5, "training": {"samplingRate": q, "steps": t}, "eps": e}
+        for s, q, t, e in cells
+    ]
+    found = node(tmp_path, "doubts.js", "given.map((cell) => m.doubtsOf(cell, cell.training, cell.eps))", values)
+    expected = [
+        [text for text in (implausible.swapped(s, q), implausible.few_steps(q, t), implausible.no_privacy(e)) if text]
+        for s, q, t, e in cells
+    ]
+    assert found == expected
+    assert [len(texts) for texts in expected] == [1, 1, 1, 0]
+    many = {"noise_multiplier": 1.0, "delta": 0.01, "training": {"samplingRate": 0.1, "steps": 10, "records": 1000}}
+    found = node(tmp_path, "doubts.js", "m.doubtsOf(given, given.training, 1)", many)
+    assert found == [implausible.large_delta(0.01, 1000)]
+
+
+def test_links_hold_settings(tmp_path: Path) -> None:
+    """What a link holds is what was set, and a link to a heading sets nothing."""
+    given = {"mechanism": "shuffled", "noise_multiplier": "0.7", "epochs": "2.5", "length": "epochs", "delta": "1e-7"}
+    expression = "(({ startingSettings, toHash, fromHash }) => fromHash('#' + toHash(startingSettings(given))))(m)"
+    found = node(tmp_path, "state.js", expression, given)
+    assert given.items() <= found.items()
+    assert node(tmp_path, "state.js", "m.fromHash('#what-the-numbers-mean')", None) == {}
+    assert node(tmp_path, "state.js", "m.fromHash('#mechanism=constructor&__proto__=1')", None) == {}
+
+
+def test_epsilons_by_bisection_are_upper_ends(tmp_path: Path) -> None:
+    """Where only delta is known, the epsilon found has a delta that is small enough, and a slightly smaller one has not."""
+    deltas = [10.0**-k for k in range(1, 13)]
+    expression = "given.map((delta) => m.leastEpsilon((epsilon) => Math.exp(-3 * epsilon) / 2, delta))"
+    found = node(tmp_path, "engine.js", expression, deltas)
+    for delta, epsilon in zip(deltas, found, strict=True):
+        exact = math.log(0.5 / delta) / 3
+        assert exact * (1 - 1e-12) <= epsilon <= exact * (1 + 1e-9)
+    assert node(tmp_path, "engine.js", "m.leastEpsilon(() => 0.5, 0.1) === Infinity", None)
+    assert node(tmp_path, "engine.js", "m.leastEpsilon(() => 0.05, 0.1)", None) == 0
+
+
+def test_modules_are_joined(tmp_path: Path) -> None:
+    """A module runs once, before those that import it, under the names that they give; a circle is refused."""
+    bundle = explorer_page.extension("bundle")
+    (tmp_path / "one.js").write_text("export const one = 1;\nexport function* count() { yield one; }\n")
+    (tmp_path / "two.js").write_text(
+        'import { one as first } from "./one.js";\nconst two = first + 1;\nexport { two };\n'
+    )
+    entry = tmp_path / "three.js"
+    entry.write_text('import { one } from "./one.js";\nimport { two } from "./two.js";\nconsole.log(one + two);\n')
+    script = bundle.bundle(entry, {})
+    assert script.count("const one = 1;") == 1
+    assert "import {" not in script
+    assert str(tmp_path) not in script
+    if shutil.which("node"):
+        (tmp_path / "script.js").write_text(script)
+        assert processes.run(["node", tmp_path / "script.js"]).stdout == "3\n"
+    (tmp_path / "one.js").write_text('import { two } from "./two.js";\nexport const one = 1;\n')
+    with pytest.raises(ValueError, match="in a circle"):
+        bundle.bundle(entry, {})
+
+
+@pytest.mark.parametrize("script", sorted(PAGE.glob("*.js")), ids=lambda path: path.name)
+def test_scripts_ask_for_nothing(script: Path) -> None:
+    """No script names an address or a function that would leave the page; each is at most 300 lines long."""
+    text = script.read_text(encoding="utf-8")
+    addresses = {
+        word for word in ("http:", "https:", "fetch(", "XMLHttpRequest", "sendBeacon", "WebSocket") if word in text
+    }
+    assert addresses <= ({"http:"} if "www.w3.org/2000/svg" in text else set())
+    assert len(text.splitlines()) <= 300

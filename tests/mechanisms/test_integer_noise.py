@@ -1,0 +1,205 @@
+"""Noise on vectors of integers: pairs above and below against sums to forty digits, of every vector that is small."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import integer_laws as exact
+from hockeystick.mechanisms import integer_laws, integer_vectors
+
+EPS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.7, 2.5, 4.0)
+
+
+def stretched(law, factor):
+    """Return the law of a multiple."""
+    zero = mp.mpf(0)
+    return tuple(law[k // factor] if k % factor == 0 else zero for k in range(factor * (len(law) - 1) + 1))
+
+
+def losses_of(sigma, vector):
+    """Return the outcomes of T = s.X, moved by |s|^2, for a vector s of integers."""
+    with mp.workdps(exact.DIGITS):
+        law = (mp.mpf(1),)
+        for part in vector:
+            law = exact.convolution(law, stretched(exact.discrete_gaussian(sigma), part))
+        return exact.moved(law, sum(part * part for part in vector))
+
+
+def vectors_within(squared, dimension):
+    """Return all non-zero vectors of integers up to signs and order, by trying all."""
+    most = math.isqrt(squared)
+    found = itertools.combinations_with_replacement(range(most + 1), min(dimension, squared))
+    return [tuple(part for part in v if part) for v in found if 0 < sum(part * part for part in v) <= squared]
+
+
+@pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 6, 8, 9, 12])
+@pytest.mark.parametrize("dimension", [1, 2, 3, 12])
+def test_largest_vectors(squared, dimension):
+    """Each vector is below one of the largest, coordinate by coordinate, and none of these is below another."""
+    largest = integer_vectors.largest_vectors(squared, dimension)
+
+    def below(small, large):
+        padded = sorted((*large, *[0] * dimension), reverse=True)
+        return all(a <= b for a, b in zip(sorted(small, reverse=True), padded, strict=False))
+
+    within = vectors_within(squared, dimension)
+    assert all(any(below(vector, large) for large in largest) for vector in within)
+    assert not any(below(a, b) for a, b in itertools.permutations(largest, 2))
+    assert {tuple(sorted(vector)) for vector in largest} <= {tuple(sorted(vector)) for vector in within}
+
+
+def test_a_vector_is_one_integer():
+    """The sum over all outcomes of two coordinates has the delta of the one integer T."""
+    law = exact.discrete_gaussian(0.7)
+    with mp.workdps(exact.DIGITS):
+        both = exact.product(exact.moved(law, 2), exact.moved(law, 1))
+        for eps in EPS:
+            one, other = exact.delta(both, eps), exact.delta(losses_of(0.7, (2, 1)), eps)
+            assert abs(one - other) <= mp.mpf("1e-30")
+
+
+@pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize(("sigma", "dimension"), [(0.5, None), (1.0, None), (1.0, 2), (1.9, 3), (1.9, 1)])
+def test_every_vector_is_dominated(sigma, dimension, squared):
+    """One release leaks no less than under any vector, and attains the lower end; the pair is the largest of all at each epsilon."""
+    noise = hs.DiscreteGaussianVector(sigma, math.sqrt(squared), dimension)
+    vectors = integer_vectors.largest_vectors(squared, dimension)
+    outcomes = [losses_of(sigma, vector) for vector in vectors]
+    ledger = hs.Accountant().compose(noise)
+    with mp.workdps(exact.DIGITS):
+        for eps in EPS:
+            truth = max(exact.delta(of_vector, eps) for of_vector in outcomes)
+            found = ledger.delta_bracket(eps)
+            assert found.lower <= truth <= found.upper
+            at_lattice = (2 * round(eps * sigma**2 + squared / 2) - squared) / (2 * sigma**2)
+            if dimension is None and at_lattice >= 0 and len(vectors) > 1:
+                assert ledger.delta(at_lattice) <= max(exact.delta(o, at_lattice) for o in outcomes) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("first", "second"), [((2,), (1, 1, 1, 1)), ((1, 1, 1, 1), (1, 1, 1, 1)), ((2,), (2,))])
+def test_other_vectors_in_other_releases(first, second):
+    """Two releases, each moved by another of the worst vectors, leak no more than the composition of the pair."""
+    with mp.workdps(exact.DIGITS):
+        laws = [tuple(q for _, q in losses_of(1.0, vector)) for vector in (first, second)]
+        outcomes = exact.moved(exact.convolution(*laws), 8)
+        ledger = hs.Accountant().compose(hs.DiscreteGaussianVector(1.0, 2.0), 2)
+        for eps in EPS:
+            assert exact.delta(outcomes, eps) <= ledger.delta(eps)
+
+
+@pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
+def test_wide_noise(sigma, sensitivity):
+    """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""
+    squared = integer_vectors.squared_norm(sensitivity)
+    noise = hs.DiscreteGaussianVector(sigma, sensitivity)
+    vectors = [integer_vectors.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
+    for adjacency, times in (("add_or_remove", 1), ("replace", 2)):
+        ledger = hs.Accountant(adjacency).compose(noise)
+        for eps in EPS:
+            found = ledger.delta_bracket(eps)
+            for vector in vectors:
+                steps = hs.Accountant()
+                for part in vector:
+                    steps.compose(hs.DiscreteGaussian(sigma, times * part))
+                alone = steps.delta_bracket(eps)
+                assert alone.lower <= found.upper
+            assert found.lower <= alone.upper
+            if found.upper > 1e-3:
+                assert found.upper <= 1.4 * alone.upper
+
+
+@pytest.mark.parametrize(("sigma", "number"), [(0.5, 3), (1.0, 2), (1.0, 5), (1.5, 3)])
+@pytest.mark.parametrize("shift", [1, 2, 3])
+def test_sum_of_discrete_gaussians(sigma, number, shift):
+    """In one dimension the bracket holds the sum, closely, for one release and for two."""
+    law = exact.sum_of_discrete_gaussians(sigma, number)
+    ledger = hs.Accountant().compose(hs.DistributedDiscreteGaussian(sigma, number, float(shift), 1))
+    twice = hs.Accountant("replace").compose(hs.DistributedDiscreteGaussian(sigma, number, float(shift), 1))
+    with mp.workdps(60):
+        for eps in EPS:
+            for found, moved in ((ledger, shift), (twice, 2 * shift)):
+                bracket, truth = found.delta_bracket(eps), exact.delta(exact.moved(law, moved), eps)
+                assert bracket.lower <= truth <= bracket.upper <= truth * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(("variance", "shift"), [(0.3, 1), (2.0, 1), (2.0, 4), (50.0, 7), (400.0, 20)])
+def test_skellam(variance, shift):
+    """In one dimension the bracket holds the sum, closely, whatever the adjacency."""
+    law = exact.skellam(variance)
+    with mp.workdps(60):
+        for (adjacency, times), eps in itertools.product((("add_or_remove", 1), ("replace", 2)), EPS):
+            bracket = hs.Accountant(adjacency).compose(hs.Skellam(variance, shift, 1)).delta_bracket(eps)
+            truth = exact.delta(exact.moved(law, times * shift), eps)
+            assert bracket.lower <= truth <= bracket.upper
+            assert bracket.upper <= truth * (1 + 1e-8) or truth < mp.mpf("1e-200")
+
+
+@pytest.mark.parametrize("noise", [hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1), hs.Skellam(3.0, 2.0, 1)], ids=repr)
+def test_releases_add_up(noise):
+    """Two releases, outcome by outcome, lie in the bracket."""
+    is_sum = isinstance(noise, hs.DistributedDiscreteGaussian)
+    law = exact.sum_of_discrete_gaussians(1.0, 3) if is_sum else exact.skellam(3.0)
+    middle = len(law) // 2
+    with mp.workdps(30):
+        p, q = (np.array([float(law[middle + k - moved]) for k in range(-24, 27)]) for moved in (2, 0))
+    both = [np.outer(x, x).ravel() for x in (p, q)]
+    for eps in EPS:
+        truth = np.maximum(both[0] - np.exp(eps) * both[1], 0.0).sum()
+        found = hs.Accountant().compose(noise, 2).delta_bracket(eps)
+        assert found.lower <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= found.upper + 1e-12
+        assert found.upper - found.lower <= 4e-3 * found.upper
+
+
+@pytest.mark.parametrize("law", [integer_laws.skellam(7.0), integer_laws.sum_of_discrete_gaussians(1.0, 5)])
+def test_masses(law):
+    """Both ends enclose every mass, and what is missing is beyond the reach."""
+    with mp.workdps(60):
+        truth = exact.skellam(7.0) if law is integer_laws.skellam(7.0) else exact.sum_of_discrete_gaussians(1.0, 5)
+        off = len(truth) // 2 - law.reach
+        inside = truth[off : len(truth) - off] if off >= 0 else [0.0] * -off + list(truth) + [0.0] * -off
+        for low, mass, high in zip(law.low, inside, law.high, strict=True):
+            assert mass == 0 or (low <= mass <= high <= low * (1 + 1e-10))
+        assert sum(truth[:off]) + sum(truth[len(truth) - off :]) <= law.missing or off < 0
+
+
+def test_many_clients_are_normal_noise():
+    """A thousand clients with sigma 2 are within a percent of normal noise of the same variance, in any dimension."""
+    norm = math.sqrt(1000) * 2.0
+    found = hs.Accountant().compose(hs.DistributedDiscreteGaussian(2.0, 1000, norm, 10**6)).epsilon_bracket(1e-6)
+    assert 0.97 * hs.gdp_epsilon(1.0, 1e-6) <= found.lower <= hs.gdp_epsilon(1.0, 1e-6)
+    assert hs.gdp_epsilon(1.0, 1e-6) <= found.upper <= 1.1 * hs.gdp_epsilon(1.0, 1e-6)
+
+
+def test_concentration():
+    """The rho of a vector is the sensitivity squared over twice the variance, of a sum too, and Skellam noise has none."""
+    rho = hs.zcdp_rho(hs.Accountant().compose(hs.DiscreteGaussianVector(3.0, 7.0), 4))
+    assert 4 * 49 / 18 <= rho <= 4 * 49 / 18 * (1 + 1e-12)
+    assert hs.zcdp_rho(hs.Accountant().compose(hs.DistributedDiscreteGaussian(3.0, 5, 7.0))) == pytest.approx(49 / 90)
+    with pytest.raises(ValueError, match="rho-zCDP"):
+        hs.zcdp_rho(hs.Accountant().compose(hs.Skellam(3.0, 7.0)))
+
+
+BAD = [
+    (ValueError, r"sigma must lie in \[0.001, 100000\], not 0", lambda: hs.DiscreteGaussianVector(0.0, 1.0)),
+    (ValueError, r"sensitivity must lie in \[1, 1e9\], not 0.5", lambda: hs.DiscreteGaussianVector(1.0, 0.5)),
+    (TypeError, "dimension must be an integer", lambda: hs.DiscreteGaussianVector(1.0, 1.0, 2.5)),
+    (ValueError, "dimension must be an integer in", lambda: hs.Skellam(1.0, 1.0, 0)),
+    (ValueError, r"variance must lie in \[1e-6, 1e12\], not inf", lambda: hs.Skellam(math.inf, 1.0)),
+    (ValueError, "not nan", lambda: hs.Skellam(2.0, math.nan)),
+    (ValueError, "clients must be an integer in", lambda: hs.DistributedDiscreteGaussian(1.0, 0, 1.0)),
+    (TypeError, "clients must be an integer", lambda: hs.DistributedDiscreteGaussian(1.0, 2.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_arguments(error, message, make):
+    """A constructor names the argument, its value and its domain."""
+    with pytest.raises(error, match=message):
+        make()

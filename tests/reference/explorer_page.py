@@ -1,0 +1,85 @@
+"""The explorer of docs/explorer on a page of its own, opened as a file in a headless Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+import processes
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+HTML = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Explorer</title><link rel="stylesheet" href="explorer.css">
+<script defer src="explorer-worker.js"></script><script defer src="explorer.js"></script>
+<body><main><h1>Explorer</h1><h2>Settings</h2><div class="hs-explorer" data-form="FORM"></div></main></body></html>
+"""
+ASKED = ".hs-explorer[data-state='{}']"
+
+
+def extension(name: str) -> Any:
+    """Return an extension of the site; skip the test without Sphinx."""
+    pytest.importorskip("sphinx")
+    folder = str(ROOT / "docs" / "extensions")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return pytest.importorskip(name)
+
+
+def write(folder: Path) -> Path:
+    """Write full.html and small.html with their scripts into a folder; skip the test where em++ is absent."""
+    explorer = extension("explorer")
+    module = explorer.package()
+    if module is None:
+        pytest.skip("em++, CMake or pythran is not installed: apt-get install emscripten node-acorn")
+    explorer.write_scripts(ROOT / "docs" / "explorer", module, folder)
+    for form in ("full", "small"):
+        (folder / f"{form}.html").write_text(HTML.replace("FORM", form), encoding="utf-8")
+    return folder
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """Give a headless Chromium; skip the test where it or playwright is absent."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def wait(page: Any, state: str) -> None:
+    """Wait until the explorer has answered what was asked last."""
+    page.wait_for_selector(ASKED.format(state), timeout=1000 * processes.seconds(30), state="attached")
+
+
+def choose(page: Any, settings: dict[str, Any], state: str = "number") -> None:
+    """Put settings into the link, as a reader would who follows it, and wait for the answer."""
+    link = urlencode(settings)
+    # Another link is another event; the same one is none.
+    page.evaluate(
+        """link => new Promise(done => {
+            if (location.hash === '#' + link) return done();
+            addEventListener('hashchange', () => setTimeout(done), {once: true});
+            location.hash = link;
+        })""",
+        link,
+    )
+    if state == "number":
+        page.wait_for_function(
+            "() => ['number', 'done', 'error'].includes(document.querySelector('.hs-explorer').dataset.state)",
+            timeout=1000 * processes.seconds(30),
+        )
+    else:
+        wait(page, state)

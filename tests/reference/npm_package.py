@@ -1,0 +1,31 @@
+"""The npm package, built by the preset of CMakePresets.json in another folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import processes
+
+ROOT = Path(__file__).parents[2]
+
+
+def build(folder: Path) -> Path:
+    """Build the package in a folder, and return where it lies; skip the test where a tool is missing."""
+    preset = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"][0]
+    for tool in ("em++", "node", "cmake"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed: apt-get install emscripten node-acorn nodejs, pip install cmake")
+    if not Path(preset["toolchainFile"]).exists():
+        pytest.skip(f"{preset['toolchainFile']} is not there: this emscripten is not Debian's")
+    environment = os.environ | preset["environment"]
+    settings = [f"-D{name}={value}" for name, value in preset["cacheVariables"].items()]
+    settings += [f"-DCMAKE_TOOLCHAIN_FILE={preset['toolchainFile']}", f"-DPython_EXECUTABLE={sys.executable}"]
+    processes.run(["cmake", "-S", ROOT, "-B", folder, *settings], env=environment)
+    processes.run(["cmake", "--build", folder, "--target", "hockeystick_wasm", "-j2"], env=environment, limit=900)
+    return folder / "package"

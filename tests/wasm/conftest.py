@@ -1,0 +1,34 @@
+"""What Node answers with the npm package, which is built once for all tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npm_package
+import processes
+
+ANSWERS = Path(__file__).with_name("answers.mjs")
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the package."""
+    return npm_package.build(tmp_path_factory.mktemp("wasm"))
+
+
+@pytest.fixture(scope="session")
+def answers(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that lets Node answer cells; infinite numbers are the texts "inf" and "-inf" in JSON."""
+    asked = tmp_path_factory.mktemp("cells") / "cells.json"
+
+    def answer(cells: Sequence[Any]) -> list[Any]:
+        asked.write_text(json.dumps(cells), encoding="utf-8")
+        with asked.open(encoding="utf-8") as stdin:
+            return list(json.loads(processes.run(["node", ANSWERS, package], stdin=stdin).stdout))
+
+    return answer
