@@ -4,7 +4,7 @@
 #include <hockeystick/release/normalised.hpp>
 #include <hockeystick/release/poisson_sampled.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
-#include <hockeystick/release/random_allocation.hpp>
+#include <hockeystick/release/replaced_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
 
@@ -59,6 +59,26 @@ mechanism::PairPointer allocate(const release::Selection& s, mechanism::End end)
     });
 }
 
+struct ReleaseKey {
+    mechanism::Steps steps;
+    release::Share share;
+    mechanism::End end;
+
+    bool operator==(const ReleaseKey& other) const {
+        return share.steps == other.share.steps && share.selected == other.share.selected && end == other.end &&
+               mechanism::equal(steps, other.steps);
+    }
+};
+
+mechanism::PairPointer allocate_release(const mechanism::Steps& steps, const release::Share& share,
+                                        mechanism::End end) {
+    static Remembered<ReleaseKey, mechanism::PairPointer> known(16);
+    return known.get({steps, share, end}, [&] {
+        return in_worker<mechanism::PairPointer>(
+            [&](const std::atomic<bool>* stop) { return release::allocated_release(steps, share, end, merge, stop); });
+    });
+}
+
 Held shuffled(double epsilon0, double num_users, bool randomized_response) {
     static Remembered<std::tuple<double, double, bool>, mechanism::PairPointer> known(64);
     return steps::held(known.get({epsilon0, num_users, randomized_response}, [&] {
@@ -68,12 +88,30 @@ Held shuffled(double epsilon0, double num_users, bool randomized_response) {
     }));
 }
 
-Counted allocated_steps(double noise_multiplier, double num_steps, double num_selected, bool upper) {
+Counted held_steps(const mechanism::Steps& steps) {
     Counted result;
-    for (const mechanism::CountedPair& step :
-         release::random_allocation(noise_multiplier, {num_steps, num_selected}, steps::end_of(upper), allocate))
-        result.emplace_back(steps::held(step.pair), step.count);
+    for (const mechanism::CountedPair& step : steps) result.emplace_back(steps::held(step.pair), step.count);
     return result;
+}
+
+Counted allocated_steps(const Counted& entries, double num_steps, double num_selected, bool upper) {
+    return held_steps(release::allocated_steps(steps::counted(entries), {num_steps, num_selected}, steps::end_of(upper),
+                                               {allocate_release, allocate}));
+}
+
+mechanism::PairPointer replace_release(const mechanism::Steps& steps, std::int64_t num_steps) {
+    static Remembered<ReleaseKey, mechanism::PairPointer> known(16);
+    return known.get({steps, {num_steps, 1}, mechanism::End::upper}, [&] {
+        return in_worker<mechanism::PairPointer>(
+            [&](const std::atomic<bool>* stop) { return release::replaced_release(steps, num_steps, merge, stop); });
+    });
+}
+
+Counted replaced_allocation(const Counted& entries, double num_steps, double num_selected, bool upper) {
+    const mechanism::Steps all = steps::counted(entries);
+    const release::Allocation epoch{num_steps, num_selected};
+    return held_steps(upper ? release::replaced_upper(all, epoch, replace_release)
+                            : release::replaced_lower(all, epoch, {allocate_release, allocate}));
 }
 
 std::pair<Vector, Vector> merge_discrete(const Counted& entries, bool forward, bool upper) {
@@ -83,11 +121,8 @@ std::pair<Vector, Vector> merge_discrete(const Counted& entries, bool forward, b
 }
 
 Counted privacy_profile(Vector epsilons, Vector remove, Vector add, bool upper) {
-    Counted result;
-    for (const mechanism::CountedPair& step :
-         release::privacy_profile({std::move(epsilons), std::move(remove), std::move(add)}, steps::end_of(upper)))
-        result.emplace_back(steps::held(step.pair), step.count);
-    return result;
+    return held_steps(
+        release::privacy_profile({std::move(epsilons), std::move(remove), std::move(add)}, steps::end_of(upper)));
 }
 
 // The quotient of two sums of doubles, and its error, for tests against fractions.
@@ -135,8 +170,10 @@ void bind_samples(py::module_& m) {
         },
         py::arg("steps"), py::arg("dataset_size"), py::arg("batch_size"), py::arg("replacement"), py::arg("replace"),
         py::arg("upper"));
-    m.def("allocated_steps", allocated_steps, py::arg("noise_multiplier"), py::arg("num_steps"),
-          py::arg("num_selected"), py::arg("upper"));
+    m.def("allocated_steps", allocated_steps, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
+          py::arg("upper"));
+    m.def("replaced_allocation", replaced_allocation, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
+          py::arg("upper"));
 }
 
 }  // namespace

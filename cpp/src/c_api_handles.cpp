@@ -130,6 +130,10 @@ hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const dou
 hs_status hs_mechanism_poisson_sampled(const hs_mechanism* mechanism, double sampling_rate, hs_mechanism** out) {
     return make_handle(out, [&] { return poisson_sampled(checked(mechanism), sampling_rate); });
 }
+hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double num_steps, double num_selected,
+                                 hs_mechanism** out) {
+    return make_handle(out, [&] { return allocated(checked(mechanism), {num_steps, num_selected}); });
+}
 hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double dataset_size, double batch_size,
                                           int32_t replacement, hs_mechanism** out) {
     return make_handle(out, [&] {

@@ -143,18 +143,6 @@ Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances dista
             }};
 }
 
-Mechanism random_allocation(double noise_multiplier, const hs::release::Allocation& epoch) {
-    hs::release::require_allocation(noise_multiplier, epoch);
-    Mechanism made{"random_allocation", [=](bool replace, End end) {
-                       if (replace)
-                           refuse("random_allocation", replace,
-                                  "a dominating pair is known for a record added or removed only");
-                       return hs::release::random_allocation(noise_multiplier, epoch, end);
-                   }};
-    made.several_outputs = true;
-    return made;
-}
-
 Mechanism shuffled(const hs::release::ShuffledRound& round) {
     const PairPointer pair = hs::release::shuffled(round);
     Mechanism made{"shuffled", [pair](bool replace, End end) {
@@ -224,6 +212,40 @@ Mechanism poisson_sampled(Mechanism mechanism, double rate) {
         return once(hs::release::poisson_replaced(removed, rate, !base.several_outputs, end));
     };
     return made;
+}
+
+Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch) {
+    hs::release::require_epoch(epoch);
+    if (mechanism.draws_batch)
+        throw std::invalid_argument("mechanism must not need a fixed number of records, which a batch has not");
+    Mechanism made = mechanism;
+    made.name = "random_allocation";
+    made.several_outputs = true;
+    made.steps = [base = std::move(mechanism), epoch](bool replace, End end) {
+        if (epoch.num_selected == epoch.num_steps) {
+            Steps all = base.steps(replace, end);
+            for (hs::mechanism::CountedPair& step : all) step.count *= epoch.num_steps;
+            return all;
+        }
+        if (replace && base.one_adjacency)
+            refuse("random_allocation", replace, "its mechanism must have a pair for removing a record as well");
+        const auto removed = [&]() -> Steps {
+            try {
+                return base.steps(false, end);
+            } catch (const std::invalid_argument& reason) {
+                if (!replace) throw;
+                refuse("random_allocation", replace,
+                       std::string("its mechanism must have a pair for removing a record, and ") + reason.what());
+            }
+        };
+        return hs::release::allocated_or_replaced(removed(), epoch, replace, end);
+    };
+    return made;
+}
+
+Mechanism random_allocation(double noise_multiplier, const hs::release::Allocation& epoch) {
+    hs::release::require_allocation(noise_multiplier, epoch);
+    return allocated(gaussian(noise_multiplier), epoch);
 }
 
 Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batch) {

@@ -8,7 +8,7 @@
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
-#include <hockeystick/release/random_allocation.hpp>
+#include <hockeystick/release/replaced_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
 
@@ -46,6 +46,7 @@ Mechanism shuffled(const hs::release::ShuffledRound& round);
 Mechanism truncated_poisson(double noise_multiplier, const hs::release::TruncatedSample& sample, bool zeroed_out);
 Mechanism composed(std::vector<std::pair<Mechanism, double>> steps);
 Mechanism poisson_sampled(Mechanism mechanism, double sampling_rate);
+Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch);
 Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batch);
 
 // The probabilities of n outcomes, divided by their sum.

@@ -268,7 +268,7 @@ def test_assumptions_are_told():
 
 
 BAD = [
-    (TypeError, "mechanism must be Gaussian", lambda: hs.RandomAllocation(hs.Laplace(1.0), 10)),
+    (TypeError, "mechanism must be one of", lambda: hs.RandomAllocation("Gaussian", 10)),
     (ValueError, "num_steps must be", lambda: hs.RandomAllocation(hs.Gaussian(1.0), 0)),
     (ValueError, "num_steps must be at most 1000000", lambda: hs.RandomAllocation(hs.Gaussian(1.0), 10**6 + 1)),
     (TypeError, "num_steps must be", lambda: hs.RandomAllocation(hs.Gaussian(1.0), True)),
@@ -278,7 +278,7 @@ BAD = [
     (
         ValueError,
         "not supported under",
-        lambda: hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(1.0), 3)),
+        lambda: hs.Accountant("replace").compose(hs.RandomAllocation(hs.ApproximateDP(1.0, 0.0), 3)),
     ),
 ]
 

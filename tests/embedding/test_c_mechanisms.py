@@ -53,10 +53,7 @@ CONSTRUCTORS = {
     hs.PrivacyProfile: lambda m: ("privacy_profile", m.epsilons, m.remove, m.add, len(m.epsilons)),
     hs.PermuteAndFlip: lambda m: ("permute_and_flip", m.epsilon),
     hs.PoissonSampled: lambda m: ("poisson_sampled", m.mechanism, m.sampling_rate),
-    hs.RandomAllocation: lambda m: (
-        *("random_allocation", m.mechanism.noise_multiplier),
-        *(float(m.num_steps), float(m.num_selected)),
-    ),
+    hs.RandomAllocation: lambda m: (*("allocated", m.mechanism, float(m.num_steps), float(m.num_selected)),),
     hs.RandomizedResponse: lambda m: ("randomized_response", m.noise_parameter, float(m.num_buckets)),
     hs.Shuffled: lambda m: (
         *("shuffled", m.epsilon0, float(m.num_users)),
@@ -108,6 +105,7 @@ EXAMPLES = [
     hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 1.0), num_points=300),
     hs.RandomAllocation(GAUSSIAN, 20),
     hs.RandomAllocation(GAUSSIAN, 7, 3),
+    hs.RandomAllocation(LAPLACE, 9, 2),
     hs.RandomizedResponse(0.6, 4),
     hs.Shuffled(1.0, 1000),
     hs.Shuffled(0.5, 200, "randomized_response"),
@@ -117,7 +115,7 @@ EXAMPLES = [
 
 # function of _core that makes a pair or steps -> the constructors of C that reach it
 REACHED_BY = {
-    "allocated_steps": "random_allocation",
+    "allocated_steps": "allocated random_allocation",
     "approximate_dp": "approximate_dp exponential",
     "as_one": "poisson_sampled",
     "bounded_range": "exponential",
@@ -143,6 +141,7 @@ REACHED_BY = {
     "privacy_profile": "privacy_profile",
     "random_allocation": "random_allocation",
     "randomized_response": "randomized_response",
+    "replaced_allocation": "allocated random_allocation",
     "replaced_gaussian": "poisson_sampled truncated_poisson",
     "shuffled": "shuffled",
     "truncated_poisson": "truncated_poisson",

@@ -47,7 +47,11 @@ EXAMPLES = {
     hs.PoissonSampled: [hs.PoissonSampled(base, 0.1) for base in (hs.Gaussian(1.0), hs.Laplace(1.0), PAIR)],
     hs.PrivacyProfile: [hs.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.01])],
     hs.PrivateSelection: [hs.PrivateSelection(hs.Gaussian(4.0), 1, 10.0)],
-    hs.RandomAllocation: [hs.RandomAllocation(GAUSSIAN, 20), hs.RandomAllocation(GAUSSIAN, 7, 3)],
+    hs.RandomAllocation: [
+        hs.RandomAllocation(GAUSSIAN, 20),
+        hs.RandomAllocation(GAUSSIAN, 7, 3),
+        hs.RandomAllocation(hs.Laplace(3.0), 9),
+    ],
     hs.RandomizedResponse: [hs.RandomizedResponse(0.6, 4), hs.RandomizedResponse(0.5, 2)],
     hs.RenyiDP: [hs.RenyiDP([2.0, 8.0], [0.1, 0.5])],
     hs.Shuffled: [hs.Shuffled(1.0, 1000)],

@@ -46,7 +46,9 @@ TESTED_BY = {  # files of tests, and the headers of their room that they test, b
     "accounting/test_engine": "closed_answers closed_forms directed_contours question steps warm_steps",
     "accounting/test_rare_jumps": "bulk_curve gaussian_jumps",
     "accounting/test_renyi": "renyi_cap",
+    "allocation/test_any_step": "outcome_counts outcome_labels ratio_law",
     "allocation/test_random_allocation": "lattice_law lattice_sum log_normal_law",
+    "allocation/test_replaced_records": "replaced_sums",
     "chain/test_markov": (
         "chain_errors density_contrast gaussian_chain gaussian_mixture_divergence gaussian_transition laplace_chain "
         "laplace_mixture_divergence mixture panels projected_kernel scalar_chain scalar_map"

@@ -161,8 +161,10 @@ HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double 
 HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double dataset_size,
                                                            double sampling_rate, double max_batch_size,
                                                            hs_mechanism** out);
-/* Gaussian noise on each of num_steps steps, of which a record takes part in num_selected: one count is all the steps.
- * Under HS_ADD_OR_REMOVE only. */
+/* Run at each of num_steps steps, of which a record takes part in num_selected: one count is all the steps. */
+HS_API hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double num_steps, double num_selected,
+                                        hs_mechanism** out);
+/* The same of Gaussian noise. */
 HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double num_steps, double num_selected,
                                                 hs_mechanism** out);
 

@@ -140,7 +140,7 @@ class DiscretePairs(Mechanism):
     ----------
     remove, add : Discrete
         Their p and q: the pair that dominates a data set with the record against the one without, and the pair that
-        dominates without against with. Under replacement, either order of the two data sets.
+        dominates without against with, each at every epsilon, also below 0. Under replacement, either order of the two data sets.
 
     Examples
     --------

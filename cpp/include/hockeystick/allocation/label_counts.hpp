@@ -178,12 +178,15 @@ struct CountPairs {
     Masses removed, added;
 };
 
-inline CountPairs count_pairs(const Selection& s, WorkBudget& budget) {
-    const LabelLaws laws = label_laws(s, label_step(s));
-    const CountLaw rest = sum_of_copies(laws.without, s.steps - s.selected, budget);
-    const CountLaw with = sum_of(rest, sum_of_copies(laws.with, s.selected, budget), budget);
-    const CountLaw without = sum_of(rest, sum_of_copies(laws.without, s.selected, budget), budget);
+inline CountPairs count_pairs(const LabelLaws& laws, std::int64_t steps, std::int64_t selected, WorkBudget& budget) {
+    const CountLaw rest = sum_of_copies(laws.without, steps - selected, budget);
+    const CountLaw with = sum_of(rest, sum_of_copies(laws.with, selected, budget), budget);
+    const CountLaw without = sum_of(rest, sum_of_copies(laws.without, selected, budget), budget);
     return {merged_counts(with, without), merged_counts(without, with)};
+}
+
+inline CountPairs count_pairs(const Selection& s, WorkBudget& budget) {
+    return count_pairs(label_laws(s, label_step(s)), s.steps, s.selected, budget);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -166,18 +166,32 @@ struct Bulk {
     double lowest, median, scale;  // least value above 0, half of what two thirds of the mass span
 };
 
-inline Bulk bulk_of(const LatticeLaw& law) {
-    const std::vector<Atom> atoms = law.atoms();
+// The mean distance from the median, no distance counted as more than the median.
+inline double mean_distance(const std::vector<Atom>& atoms, double zero, double median) {
+    double sum = zero * median;
+    for (const Atom& atom : atoms) sum += atom.mass * min(std::fabs(atom.value - median), median);
+    return sum;
+}
+
+// Of atoms whose values increase, beside the mass `zero` at 0. Where nearly all mass is at one
+// value, the distances of the rest make the scale. Any positive numbers are sound.
+inline Bulk bulk_of(const std::vector<Atom>& atoms, double zero) {
     const double shares[3] = {0.16, 0.5, 0.84};
-    double values[3] = {}, sum = law.zero;
+    double values[3] = {}, sum = zero;
     std::size_t next = 0;
     for (const Atom& atom : atoms) {
         sum += atom.mass;
         while (next < 3 && sum >= shares[next]) values[next++] = atom.value;
     }
     const auto positive = std::find_if(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.value > 0.0; });
-    return {positive->value, values[1], 0.5 * (values[2] - values[0])};
+    const double lowest = positive == atoms.end() ? 1.0 : positive->value, median = values[1];
+    const double span = 0.5 * (values[2] - values[0]), distance = mean_distance(atoms, zero, median);
+    if (!(median > 0.0)) return {lowest, 1.0, 1.0};
+    if (span > 0.01 * distance) return {lowest, median, span};
+    return {lowest, median, max(0.125 * distance, 1e-9 * median)};
 }
+
+inline Bulk bulk_of(const LatticeLaw& law) { return bulk_of(law.atoms(), law.zero); }
 
 inline constexpr double few_summands = 64.0;
 inline constexpr double bulk_steps = 50.0;      // grid steps in the scale of the bulk, at least

@@ -32,10 +32,10 @@ using namespace numeric;
 using namespace divergence;
 using loss::Masses;
 
-// The law of a sum of some log-normals.
+// The law of a sum of some ratios. Its mean is their number, in the unit of the values.
 struct SumLaw {
     LatticeLaw law;
-    double count;
+    double mean, count;
 };
 
 inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
@@ -44,7 +44,8 @@ inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
 }
 
 inline SumLaw sum_on(const LatticeGrid& grid, const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
-    return {sum_of(one.law, other.law, one.count, other.count, grid, budget), one.count + other.count};
+    return {sum_of(one.law, other.law, one.mean, other.mean, grid, budget), one.mean + other.mean,
+            one.count + other.count};
 }
 
 inline SumLaw sum_of(const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
@@ -58,20 +59,52 @@ inline SumLaw sum_like(const SumLaw& like, const SumLaw& one, const SumLaw& othe
     return sum_on(narrow_grid(grid.spacing, grid.half, bulk_of_sum(one, other)), one, other, budget);
 }
 
-// The laws of the sums of t log-normals and, where asked for, of t + 1.
-inline std::pair<SumLaw, SumLaw> sum_laws(double r, std::int64_t t, bool both, Form form, WorkBudget& budget) {
-    const SumLaw none{LatticeLaw({0.0, 1.0, 1}, form), 0.0};
-    if (t == 1) {
-        SumLaw one{log_normal_law(r, form), 1.0};
-        SumLaw two = both ? sum_like(one, one, one, budget) : none;
-        return {std::move(one), std::move(two)};
-    }
+// The laws of the sums of t ratios that have the law of `one` and, where asked for, of t + 1.
+inline std::pair<SumLaw, SumLaw> sum_laws(const SumLaw& one, std::int64_t t, bool both, WorkBudget& budget) {
+    const SumLaw none{LatticeLaw({0.0, 1.0, 1}, one.law.form()), 0.0, 0.0};
+    if (t == 1) return {one, both ? sum_like(one, one, one, budget) : none};
     const bool odd = t % 2 == 1;
-    const auto [half, more] = sum_laws(r, t / 2, both || odd, form, budget);
+    const auto [half, more] = sum_laws(one, t / 2, both || odd, budget);
     SumLaw first = odd ? sum_of(half, more, budget) : sum_of(half, half, budget);
     if (!both) return {std::move(first), none};
     SumLaw second = odd ? sum_like(first, more, more, budget) : sum_like(first, half, more, budget);
     return {std::move(first), std::move(second)};
+}
+
+// The law of a sum of ratios: its atoms, what lies at 0, and the part of the mean at infinity.
+struct RatioSums {
+    std::vector<Atom> atoms;
+    double zero, infinite;
+    LatticeErrors errors;
+    Form form;
+    double mean;  // the true one
+};
+
+inline RatioSums sums_of_steps(const SumLaw& one, std::int64_t num_steps, WorkBudget& budget) {
+    const LatticeLaw law = sum_laws(one, num_steps, false, budget).first.law;
+    const double missed = law.form() == Form::spread ? 1.0 + 1e-6 : 1.0 - 1e-6;  // by faint masses
+    return {law.atoms(), law.zero,   missed * law.infinite,
+            law.errors,  law.form(), one.mean * static_cast<double>(num_steps)};
+}
+
+// P and Q of one of several steps whose ratios have these sums, where the record is removed; Q and
+// P where it is added.
+inline Masses pair_of_sums(const RatioSums& sums, bool removed) {
+    const bool upper = sums.form == Form::spread;
+    const double sign = upper ? 1.0 : -1.0;
+    const double scale = 1.0 + sign * sums.errors.mass, moved = 1.0 + sign * sums.errors.value;
+    std::vector<double> with, without;
+    for (const Atom& atom : sums.atoms) {
+        const double ratio = atom.value / sums.mean;
+        without.push_back(scale * atom.mass);
+        with.push_back((removed ? moved * ratio : ratio / moved) * without.back());
+    }
+    if (upper) without.push_back(scale * sums.zero), with.push_back(0.0);
+    if (upper || sums.infinite > 0.0) {
+        without.push_back(0.0);
+        with.push_back(scale * sums.infinite / sums.mean);
+    }
+    return removed ? Masses{std::move(with), std::move(without)} : Masses{std::move(without), std::move(with)};
 }
 
 // One pair for each direction: of a record that is removed, and of one that is added.
@@ -79,31 +112,20 @@ struct AllocationPairs {
     Masses removed, added;
 };
 
+inline void require_steps(std::int64_t num_steps) {
+    require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
+}
+
 // The pairs of one of `num_steps` steps: dominating, or dominated. A query whose `stop` is set
 // throws Stopped.
 inline AllocationPairs random_allocation_pairs(double shift, std::int64_t num_steps, bool upper,
                                                const std::atomic<bool>* stop = nullptr) {
     require(shift >= 1e-3 && shift <= 4.0, "shift", "lie in [0.001, 4]", shift);
-    require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
+    require_steps(num_steps);
     WorkBudget budget(stop);
-    const LatticeLaw law = sum_laws(shift, num_steps, false, upper ? Form::spread : Form::merged, budget).first.law;
-    const double sign = upper ? 1.0 : -1.0, steps = static_cast<double>(num_steps);
-    const double scale = 1.0 + sign * law.errors.mass, moved = 1.0 + sign * law.errors.value;
-    std::vector<double> with, without, added;  // P when removed, Q, P when added
-    for (const Atom& atom : law.atoms()) {
-        const double ratio = atom.value / steps;
-        without.push_back(scale * atom.mass);
-        with.push_back(moved * ratio * without.back());
-        added.push_back(ratio / moved * without.back());
-    }
-    if (upper) {
-        without.push_back(scale * law.zero);
-        with.push_back(0.0), added.push_back(0.0);
-        without.push_back(0.0);
-        with.push_back(scale * law.infinite / steps * (1.0 + 1e-6));
-        added.push_back(with.back());
-    }
-    return {{std::move(with), without}, {without, std::move(added)}};
+    const RatioSums sums =
+        sums_of_steps({log_normal_law(shift, upper ? Form::spread : Form::merged), 1.0, 1.0}, num_steps, budget);
+    return {pair_of_sums(sums, true), pair_of_sums(sums, false)};
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -145,8 +145,7 @@ class DiscretePairs : public Pair {
         require_masses(add_, bound_error);
     }
     Loss loss(Direction direction) const override {
-        const Masses& masses = direction == Direction::remove ? remove_ : add_;
-        return std::make_shared<DiscreteLoss>(masses.p, masses.q);
+        return std::make_shared<DiscreteLoss>(masses(direction).p, masses(direction).q);
     }
     bool is_rounded_to_grid() const override { return parts_.known(); }
     bool symmetric() const override { return false; }
@@ -169,6 +168,7 @@ class DiscretePairs : public Pair {
     double coarse_renyi(double order, double rate, Direction direction) const override {
         return parts_.known() ? parts_.coarse_renyi(order, direction) : Pair::coarse_renyi(order, rate, direction);
     }
+    const Masses& masses(Direction direction) const { return direction == Direction::remove ? remove_ : add_; }
     std::vector<double> parameters() const override {
         std::vector<double> all{static_cast<double>(remove_.p.size())};
         for (const std::vector<double>* part : {&remove_.p, &remove_.q, &add_.p, &add_.q})

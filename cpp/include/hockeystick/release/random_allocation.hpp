@@ -108,14 +108,26 @@ inline PairPointer allocated(const Selection& s, End end, const std::atomic<bool
 
 inline PairPointer allocate_now(const Selection& s, End end) { return allocated(s, end); }
 
-inline void require_allocation(double noise_multiplier, const Allocation& epoch) {
-    require_noise_multiplier(noise_multiplier);
+inline void require_epoch(const Allocation& epoch) {
     require(count(epoch.num_steps) && epoch.num_steps <= 1e6, "num_steps", "be an integer in [1, 1000000]",
             epoch.num_steps);
     require(count(epoch.num_selected) && epoch.num_selected <= epoch.num_steps, "num_selected",
             "be an integer in [1, num_steps]", epoch.num_selected);
+}
+
+inline void require_allocation(double noise_multiplier, const Allocation& epoch) {
+    require_noise_multiplier(noise_multiplier);
+    require_epoch(epoch);
     require(epoch.num_selected == epoch.num_steps || (noise_multiplier >= 0.25 && noise_multiplier <= 1000.0),
             "noise_multiplier of a random allocation", "lie in [0.25, 1000]", noise_multiplier);
+}
+
+// One release of `one_of(size)` for each block of so many steps that one step is selected of.
+inline Steps blocks(std::int64_t steps, std::int64_t parts, const std::function<PairPointer(std::int64_t)>& one_of) {
+    const std::int64_t size = steps / parts, longer = steps % parts;
+    Steps result{{one_of(size), static_cast<double>(parts - longer)}};
+    if (longer > 0) result.push_back({one_of(size + 1), static_cast<double>(longer)});
+    return result;
 }
 
 inline Steps random_allocation(double noise_multiplier, const Allocation& epoch, End end,
@@ -125,14 +137,10 @@ inline Steps random_allocation(double noise_multiplier, const Allocation& epoch,
     const auto steps = static_cast<std::int64_t>(epoch.num_steps);
     const auto parts = static_cast<std::int64_t>(epoch.num_selected);
     if (end == End::lower && parts > 1 && parts < steps) return {{allocate({shift, steps, parts}, end), 1.0}};
-    const std::int64_t size = steps / parts, longer = steps % parts;
-    const auto one_of = [&](std::int64_t length) -> PairPointer {
+    return blocks(steps, parts, [&](std::int64_t length) -> PairPointer {
         if (length == 1) return Gaussian::of_shift(shift);
         return allocate({shift, length, 1}, end);
-    };
-    Steps result{{one_of(size), static_cast<double>(parts - longer)}};
-    if (longer > 0) result.push_back({one_of(size + 1), static_cast<double>(longer)});
-    return result;
+    });
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,0 +1,76 @@
+// An epoch of random allocation of any steps: a record is replaced, which draws its steps as the
+// record in its place does, from what is known of a record that is removed.
+//
+// Upper end. One of t steps: the curve of allocation/replaced_sums.hpp at some epsilons, between
+// which chords bound it (release/privacy_profile.hpp). k of t: blocks, as for a record removed.
+// Lower end. That of a replacement that contributes nothing. Gaussian noise on opposite
+// contributions has the sum of all outputs, N(k r/sqrt t, 1) and N(-k r/sqrt t, 1).
+// Proofs: docs/core/allocation.md. Cost: a few seconds for each size of a block.
+#pragma once
+
+#include <hockeystick/allocation/replaced_sums.hpp>
+#include <hockeystick/release/allocated_steps.hpp>
+#include <hockeystick/release/privacy_profile.hpp>
+
+namespace hockeystick::release {
+inline namespace HOCKEYSTICK_ISA {
+
+inline constexpr double replaced_points = 160.0;
+inline constexpr double least_replaced_delta = 1e-30;  // below, all that is left counts as revealed
+inline constexpr double last_replaced_epsilon = 600.0;
+
+// The pair that dominates one of several releases of steps which have these pairs for removing and
+// adding a record.
+inline PairPointer replaced_release(const Steps& steps, std::int64_t num_steps, const Merge& merge,
+                                    const std::atomic<bool>* stop = nullptr) {
+    const auto ratios = [&](Direction direction) {
+        return allocation::step_ratios(release_outcomes(steps, direction, End::upper, merge),
+                                       direction == Direction::remove, allocation::Form::spread);
+    };
+    const allocation::OppositeRatios step =
+        allocation::opposite_ratios(ratios(Direction::remove), ratios(Direction::add));
+    WorkBudget budget(stop);
+    const auto delta = [&](double eps) { return allocation::replaced_delta(step, num_steps, eps, budget); };
+    const double least = max(least_replaced_delta, 2.0 * step.infinite);
+    double last = 1e-3;
+    while (last < last_replaced_epsilon && delta(last) > least) last *= 2.0;
+    last = min(last, last_replaced_epsilon);
+    Profile profile;
+    for (double i = 0.0; i <= replaced_points; ++i) {
+        profile.epsilons.push_back(last * (i / replaced_points) * (i / replaced_points));
+        const double before = profile.remove.empty() ? 1.0 : profile.remove.back();
+        profile.remove.push_back(min(delta(profile.epsilons.back()), before));
+    }
+    profile.add = profile.remove;
+    return privacy_profile(profile, End::upper).front().pair;
+}
+
+// `replaced_release`, which a caller may remember.
+using ReplaceRelease = std::function<PairPointer(const Steps&, std::int64_t)>;
+
+inline Steps replaced_upper(const Steps& steps, const Allocation& epoch, const ReplaceRelease& replaced) {
+    require(!steps.empty(), "steps", "hold at least one", 0.0);
+    require_epoch(epoch);
+    const PairPointer whole = closed_form(steps, End::upper);
+    if (whole && !whole->leaks()) return {{whole, 1.0}};
+    return blocks(static_cast<std::int64_t>(epoch.num_steps), static_cast<std::int64_t>(epoch.num_selected),
+                  [&](std::int64_t length) { return replaced(steps, length); });
+}
+
+inline Steps replaced_lower(const Steps& steps, const Allocation& epoch, const Allocators& allocate) {
+    if (!is_one_gaussian(steps)) return allocated_steps(steps, epoch, End::lower, allocate);
+    require_epoch(epoch);
+    const double shift = 2.0 * epoch.num_selected * steps[0].pair->gaussian_noise().shift;
+    return {{Gaussian::of_shift(rounded_to(shift / std::sqrt(epoch.num_steps), End::lower)), 1.0}};
+}
+
+// An epoch, from the pairs for removing a record of one release; nothing is remembered.
+inline Steps allocated_or_replaced(const Steps& steps, const Allocation& epoch, bool replace, End end) {
+    if (!replace) return allocated_steps(steps, epoch, end, allocators_now());
+    if (end == End::lower) return replaced_lower(steps, epoch, allocators_now());
+    return replaced_upper(
+        steps, epoch, [](const Steps& all, std::int64_t length) { return replaced_release(all, length, merge_now); });
+}
+
+}  // namespace HOCKEYSTICK_ISA
+}  // namespace hockeystick::release

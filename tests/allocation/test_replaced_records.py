@@ -1,0 +1,182 @@
+"""Random allocation where a record is replaced: against quadrature over outputs, and against records that contribute anything."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+
+
+def bracket(mechanism, eps, count=1):
+    """Return the ends of delta where a record is replaced."""
+    return hs.Accountant("replace").compose(mechanism, count).delta_bracket(eps)
+
+
+def gaussian_law(points, reach):
+    """Return places on the line and their masses under standard normal noise."""
+    x = np.linspace(-reach, reach, points)
+    return x, np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+
+
+def by_sum(ratios, others, law, num_steps, eps):
+    """Return delta of one of t steps of these ratios to the noise alone, by a sum over all outputs."""
+
+    def mean(ratio):
+        axes = [ratio.reshape([-1 if j == i else 1 for j in range(num_steps)]) for i in range(num_steps)]
+        return sum(axes) / num_steps
+
+    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
+    return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
+
+
+@pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
+    """The upper end is that of opposite contributions, closely; the lower end stays below it."""
+    r = 1 / noise
+    x, law = gaussian_law({1: 20_001, 2: 2_001, 3: 241}[num_steps], 7.5 + r)
+    ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
+    for eps in (0.0, 0.2 * r, 0.7 * r, 1.5 * r, 3.0 * r):
+        truth = by_sum(ratio, other, law, num_steps, eps)
+        found = bracket(hs.RandomAllocation(hs.Gaussian(noise), num_steps), eps)
+        error = 1e-2 if num_steps == 3 else 1e-4
+        assert found.lower <= truth * (1 + error)
+        assert truth * (1 - error) <= found.upper <= 1.12 * truth * (1 + error) + 1e-7
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("num_steps", [2, 3])
+def test_laplace_noise_agrees_with_all_outcomes(noise, num_steps):
+    """Laplace noise in cells, whose ratios are lower and upper sums: opposite contributions attain the upper end."""
+    r = 1 / noise
+    for eps in (0.0, 0.2 * r, 0.5 * r, 0.9 * r):
+        truth = laplace_by_sum(r, num_steps, eps)
+        found = bracket(hs.RandomAllocation(hs.Laplace(noise), num_steps), eps)
+        assert found.lower <= truth * (1 + 2e-3)
+        assert truth * (1 - 2e-3) <= found.upper <= 1.03 * truth + 1e-6
+
+
+def laplace_by_sum(r, num_steps, eps):
+    """Return delta of opposite contributions to Laplace noise: the noise is cut into atoms outside [-r, r] and cells inside."""
+    cells = {2: 1_200, 3: 160}[num_steps]
+    edges = np.linspace(-r, r, cells + 1)
+
+    def below(x):
+        return np.where(x < 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
+
+    laws = [
+        np.concatenate([below(edges[:1] - m), np.diff(below(edges - m)), 1 - below(edges[-1:] - m)]) for m in (0, r, -r)
+    ]
+    return by_sum(laws[1] / laws[0], laws[2] / laws[0], laws[0], num_steps, eps)
+
+
+@settings(max_examples=60)
+@given(
+    noise=st.floats(0.5, 4.0),
+    first=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+    slopes=st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
+    offsets=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+    eps=st.sampled_from([0.0, 0.3, 0.8, 1.6]),
+)
+def test_other_contributions_leak_less(noise, first, slopes, offsets, eps):
+    """Any two records stay below the pair, also where their second contributions depend on the first output."""
+    r = 1 / min(NOISES, key=lambda near: abs(near - noise))
+    x, law = gaussian_law(601, 8.5)
+
+    def ratio(move, slope, offset):
+        moves = r * np.clip(offset + slope * x, -1, 1)[:, None]
+        return np.exp(r * move * x - (r * move) ** 2 / 2)[:, None] + np.exp(moves * x - moves**2 / 2)
+
+    with_one, with_other = (ratio(*arguments) / 2 for arguments in zip(first, slopes, offsets, strict=True))
+    truth = np.sum(np.outer(law, law) * np.maximum(with_one - math.exp(eps) * with_other, 0))
+    assert truth <= bracket(hs.RandomAllocation(hs.Gaussian(1 / r), 2), eps).upper * (1 + 1e-4) + 1e-9
+
+
+NOISES = (0.5, 1.0, 2.0, 4.0)
+
+
+@pytest.mark.parametrize("mechanism", [hs.Gaussian(1.0), hs.Laplace(1.0)])
+def test_one_of_one_is_the_mechanism(mechanism):
+    """All steps are the mechanism's own pair; a block of one step is, too, within its chords."""
+    for eps in (0.0, 0.5, 1.5):
+        exact = hs.Accountant("replace").compose(mechanism, 2).delta_bracket(eps)
+        found = bracket(hs.RandomAllocation(mechanism, 2, 2), eps)
+        assert (found.lower, found.upper) == (exact.lower, exact.upper)
+        nearly = bracket(hs.RandomAllocation(mechanism, 3, 2), eps)  # blocks of one step and of two
+        assert nearly.lower <= exact.upper
+        assert nearly.upper <= 1.03 * exact.upper + 1e-6
+
+
+@pytest.mark.parametrize(("num_steps", "num_selected"), [(3, 2), pytest.param(4, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("noise", [1.0, 3.0])
+def test_subsets_by_brute_force(noise, num_steps, num_selected):
+    """Opposite contributions at uniform subsets of the steps stay between the ends."""
+    r = 1 / noise
+    x, law = gaussian_law({3: 161, 4: 51}[num_steps], 7.0 + r)
+    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
+
+    def mean(single):
+        polynomials = [np.ones([1] * num_steps)] + [np.zeros([1] * num_steps)] * num_selected
+        for i in range(num_steps):
+            ratio = single.reshape([-1 if j == i else 1 for j in range(num_steps)])
+            polynomials = [1 + 0 * ratio] + [
+                polynomials[j] + polynomials[j - 1] * ratio for j in range(1, num_selected + 1)
+            ]
+        return polynomials[num_selected] / math.comb(num_steps, num_selected)
+
+    ratio, other = mean(np.exp(r * x - r * r / 2)), mean(np.exp(-r * x - r * r / 2))
+    for eps in (0.0, 0.5 * r, 2.0 * r):
+        truth = float(np.sum(weight * np.maximum(ratio - math.exp(eps) * other, 0)))
+        found = bracket(hs.RandomAllocation(hs.Gaussian(noise), num_steps, num_selected), eps)
+        assert found.lower <= truth * 1.02
+        assert truth * 0.98 <= found.upper
+
+
+def through_removal(mechanism, eps):
+    """Return the least delta_remove(a) + e^a delta_add(eps - a): a bound through the data set without either record."""
+    accountant = hs.Accountant().compose(mechanism)
+    directions = [accountant.explain(eps=at).directions for at in np.linspace(0, eps, 21)]
+    return min(
+        directions[i]["remove"].upper + math.exp(eps * i / 20) * directions[20 - i]["add"].upper for i in range(21)
+    )
+
+
+@pytest.mark.parametrize("mechanism", [hs.Gaussian(1.0), hs.Gaussian(5.0), hs.Laplace(1.0), hs.DiscreteLaplace(0.5)])
+@pytest.mark.parametrize("num_steps", [10, 1000])
+def test_less_than_through_removal(mechanism, num_steps):
+    """The bound lies between what removing a record leaks and what removing one and adding another does."""
+    allocation = hs.RandomAllocation(mechanism, num_steps)
+    for eps in (0.02, 0.1, 0.4):
+        found = bracket(allocation, eps)
+        removed = hs.Accountant().compose(allocation).delta_bracket(eps)
+        assert removed.lower <= found.upper * (1 + 1e-9)
+        assert found.upper <= 1.02 * through_removal(allocation, eps) + 1e-12
+
+
+def test_epochs_compose():
+    """Thirty epochs leak more than one, and less than thirty without sampling."""
+    allocation = hs.RandomAllocation(hs.Gaussian(2.0), 100)
+    once, often = (hs.Accountant("replace").compose(allocation, count).epsilon(1e-6) for count in (1, 30))
+    plain = hs.Accountant("replace").compose(hs.Gaussian(2.0), 30).epsilon(1e-6)
+    assert once < often < 0.5 * plain
+
+
+BAD = [
+    hs.RandomAllocation(hs.Discrete([0.75, 0.25], [0.25, 0.75]), 3),
+    hs.RandomAllocation(hs.PrivacyProfile([0.0, 1.0], [0.3, 0.0]), 3),
+    hs.RandomAllocation(hs.PoissonSampled(hs.ApproximateDP(1.0, 0.0), 0.5), 3),
+    hs.RandomAllocation(hs.RandomizedResponse(0.5, 3), 4),
+]
+
+
+@pytest.mark.parametrize("mechanism", BAD, ids=str)
+def test_refused(mechanism):
+    """A guarantee for one adjacency does not say what a removed record leaks."""
+    with pytest.raises(ValueError, match=r"not supported under adjacency='replace': its mechanism must have a pair"):
+        hs.Accountant("replace").compose(mechanism)
