@@ -50,6 +50,17 @@ def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
         assert truth * (1 - error) <= found.upper <= 1.12 * truth * (1 + error) + 1e-7
 
 
+@pytest.mark.parametrize("noise", [0.5, 1.3, 6.0, 25.0])
+def test_two_steps_show_their_sum_alone(noise):
+    """As (a + b)/(1/a + 1/b) = a b, opposite contributions at two steps are one Gaussian release of their sum."""
+    r = 1 / noise
+    for eps in np.linspace(0, 4 * r, 30):
+        truth = float(hs.theta(eps, math.sqrt(2) * r))
+        found = bracket(hs.RandomAllocation(hs.Gaussian(noise), 2), eps)
+        assert found.lower <= truth * (1 + 1e-12)
+        assert truth <= found.upper <= 1.5 * truth
+
+
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("num_steps", [2, 3])
 def test_laplace_noise_agrees_with_all_outcomes(noise, num_steps):
