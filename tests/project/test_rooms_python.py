@@ -25,7 +25,7 @@ LAYERS = {
     "_statements": "",
     "mechanisms": "_checks _numeric",
     "distortion": "_checks _numeric",
-    "correlated_noise": "_checks _numeric mechanisms",
+    "correlated_noise": "_checks _numeric mechanisms accounting",
     "accounting": "_checks _numeric _statements kernels mechanisms",
     "risk": "_checks _numeric accounting",
     "training": "_checks _numeric _statements mechanisms accounting",
