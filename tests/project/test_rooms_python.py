@@ -26,7 +26,7 @@ LAYERS = {
     "mechanisms": "_checks _numeric _statements",
     "selection": "_checks _numeric kernels mechanisms",
     "distortion": "_checks _numeric",
-    "correlated_noise": "_checks _numeric mechanisms",
+    "correlated_noise": "_checks _numeric mechanisms accounting",
     "accounting": "_checks _numeric _statements kernels mechanisms selection",
     "risk": "_checks _numeric accounting",
     "training": "_checks _numeric _statements mechanisms accounting",

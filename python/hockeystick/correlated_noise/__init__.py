@@ -23,22 +23,28 @@ from typing import TYPE_CHECKING
 
 from hockeystick._checks.peers_words import missing
 from hockeystick.correlated_noise.buffered import buffered_coefficients
-from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson
+from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
+from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson
 from hockeystick.correlated_noise.inverses import inverse_sensitivity, strategy_of_inverse
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
 from hockeystick.correlated_noise.square_root import inverse_square_root_coefficients, square_root_coefficients
+from hockeystick.correlated_noise.tree_matrix import tree_strategy
 
 __all__ = [
+    "Conditioned",
     "Sensitivity",
     "buffered_coefficients",
     "check_participants",
+    "conditional_composition",
     "cyclic_poisson",
+    "cyclic_truncated_poisson",
     "inverse_sensitivity",
     "inverse_square_root_coefficients",
     "matrix_sensitivity",
     "square_root_coefficients",
     "strategy_of_inverse",
     "tree_sensitivity",
+    "tree_strategy",
 ]
 
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import count_scalar, positive_scalar, probability_scalar
 from hockeystick.correlated_noise.participation import Participation, pattern_of
 from hockeystick.correlated_noise.sensitivity import matrix_sensitivity, strategy_array
-from hockeystick.mechanisms import PoissonSampled
+from hockeystick.mechanisms import Gaussian, PoissonSampled, TruncatedPoissonSampled
 
-__all__ = ["check_participants", "cyclic_poisson"]
+__all__ = ["check_participants", "cyclic_poisson", "cyclic_truncated_poisson"]
 
 
 def cyclic_poisson(
@@ -63,10 +63,83 @@ def cyclic_poisson(
     >>> print(count, f"{hs.Accountant().compose(step, count).epsilon_bracket(1e-6):.2f}")
     250 4.90
     """
+    sampling_rate = probability_scalar("sampling_rate", sampling_rate)
+    column, count = _largest_column(strategy, num_steps, separation, noise_multiplier)
+    return PoissonSampled(column, sampling_rate), count
+
+
+def cyclic_truncated_poisson(
+    strategy: ArrayLike,
+    *,
+    num_steps: int,
+    separation: int,
+    sampling_rate: float,
+    noise_multiplier: float,
+    part_size: int,
+    max_batch_size: int,
+) -> tuple[TruncatedPoissonSampled, int]:
+    """Return the DP-SGD with batches of bounded size that a banded matrix mechanism equals if they are samples of parts in turn.
+
+    Parameters
+    ----------
+    strategy : array_like
+        C, or its coefficients: see `cyclic_poisson`.
+    num_steps : int
+        The number of steps.
+    separation : int
+        Into how many parts, b, the records are divided once, independently of the data; step t samples from part t mod b.
+    sampling_rate : float
+        Probability of each record of the part whose turn it is, in [0, 1].
+    noise_multiplier : float
+        Standard deviation of the entries of z over the clip norm, positive and finite.
+    part_size : int
+        Number of records of the largest part, of the larger of two adjacent data sets, or an upper bound of it.
+    max_batch_size : int
+        How many records of a sample are kept at most: a uniform subset, if there are more.
+
+    Returns
+    -------
+    (TruncatedPoissonSampled, int)
+        Mechanism and count, for `Accountant.compose`: noise over the largest column norm of C, ceil(num_steps/b) times.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or C is no such matrix.
+
+    Notes
+    -----
+    Proof: that of `cyclic_poisson`, but for the last step. The batches of the other parts do not depend on the record, nor do later ones of its own part, which are drawn
+    anew. So, given them and all earlier releases, the rows from t to t + b - 1 are noise around known values and the column at t times the sum of one truncated
+    sample: along the column, that sum with noise over its norm, and nothing across. Truncation must not depend on earlier steps.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from hockeystick import correlated_noise
+    >>> step, count = correlated_noise.cyclic_truncated_poisson(
+    ...     correlated_noise.square_root_coefficients(8),
+    ...     num_steps=2000,
+    ...     separation=8,
+    ...     sampling_rate=0.08,
+    ...     noise_multiplier=2.0,
+    ...     part_size=6250,
+    ...     max_batch_size=600,
+    ... )
+    >>> print(count, hs.format_upper(hs.Accountant().compose(step, count).epsilon(1e-6), ".2f"))
+    250 4.90
+    """
+    column, count = _largest_column(strategy, num_steps, separation, noise_multiplier)
+    return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size), count
+
+
+def _largest_column(
+    strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
+) -> tuple[Gaussian, int]:
+    """Return the release of the largest column of a banded matrix, and the most columns of one part."""
     array = strategy_array(strategy)
     num_steps = count_scalar("num_steps", num_steps)
     separation = count_scalar("separation", separation)
-    sampling_rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     if array.ndim == 2 and array.shape != (num_steps, num_steps):
         msg = f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}"
@@ -77,7 +150,7 @@ def cyclic_poisson(
         raise ValueError(msg)
     form = num_steps if array.ndim == 1 else None
     largest_column = matrix_sensitivity(array, num_steps=form, participation="single")
-    return PoissonSampled(largest_column.mechanism(noise_multiplier), sampling_rate), -(-num_steps // separation)
+    return largest_column.mechanism(noise_multiplier), -(-num_steps // separation)
 
 
 def check_participants(

@@ -1,0 +1,219 @@
+"""Matrix mechanisms whose batches are Poisson samples, step by step, by conditional composition.
+
+What dominates the whole. Let b tell which steps a record is in, of any law that does not depend on the data. For updates u_j of norm at most 1, chosen
+by earlier releases or not, (law of |C| b + z, law of z) dominates. Proof: by outcomes, the ratio of the probabilities with and without the record is the
+mean over b of exp(g_b - Var(g_b)/2), with normal g_b of covariances <C(bu), C(b'u)>/sigma^2, at most <|C| b, |C| b'>/sigma^2. The mean of a
+convex function of such a sum does not fall where covariances rise (Kahane 1986), and both hockey-stick divergences are such means. Updates that depend
+on earlier rows: replace the last row's by 1, which does not lower the mean given the rest, then the row before, and so on; the rows after it
+are by then of fixed covariances. It is attained where C has no negative entry and all updates are alike.
+
+One step after the other (Choquette-Choo, Ganesh, Steinke and Thakurta 2024, arXiv 2310.15526, conditional composition). Given the rows before, a row of
+|C| b + z is a mixture of Gaussians. Say that it is dominated by a mixture that is known beforehand, unless the rows before are in a set that has at most the
+probability f in all, with the record and without it. Replace what follows such rows by independent noise: this changes
+the law by at most f, and what is left is dominated by the composition of the mixtures. So delta is at most that of the composition and f.
+
+The mixtures. A row moves by the sum of its |C_ij| over the steps j that the record was in. If each, given all others and the rows before, has at most the
+probability q_j, the sum is at most, in law, one of independent terms with probabilities q_j. A mixture whose shifts are larger in law
+dominates, again by Kahane. The q_j are those of `hockeystick.correlated_noise.posteriors`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, scalar
+from hockeystick._numeric.rounding import DOWN, UP
+from hockeystick.accounting import Accountant
+from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
+from hockeystick.correlated_noise.sensitivity import strategy_array
+from hockeystick.correlated_noise.sums import CELLS, largest_tails, mixture, sum_law
+from hockeystick.mechanisms import MixtureOfGaussians
+
+__all__ = ["Conditioned", "conditional_composition"]
+
+MOST_MIXTURES = 32
+MOST_BANDS, MOST_ROWS = 512, 192  # some ten seconds
+
+
+class Conditioned(NamedTuple):
+    """A matrix mechanism as independent steps, and the probability that they do not stand for it.
+
+    Attributes
+    ----------
+    steps : tuple of (MixtureOfGaussians, int)
+        Mechanisms and counts. Composed with others in an `Accountant` they count only together with `failure`.
+    failure : float
+        To be added to every delta.
+    """
+
+    steps: tuple[tuple[MixtureOfGaussians, int], ...]
+    failure: float
+
+    def accountant(self) -> Accountant:
+        """Return a ledger of the steps, whose deltas lack `failure`."""
+        ledger = Accountant("add_or_remove")
+        for step, count in self.steps:
+            ledger.compose(step, count)
+        return ledger
+
+    def delta(self, eps: float) -> float:
+        """Return a certified upper bound of delta, `failure` included.
+
+        Parameters
+        ----------
+        eps : float
+            Non-negative.
+
+        Returns
+        -------
+        float
+            At most 1.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain.
+        """
+        return min(1.0, (float(self.accountant().delta(eps)) + self.failure) * UP)
+
+    def epsilon(self, delta: float) -> float:
+        """Return a certified upper bound of epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            Larger than `failure`, which is taken off it, and below 1.
+
+        Returns
+        -------
+        float
+            Non-negative.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain.
+        """
+        delta = scalar("delta", delta, lambda x: self.failure < x < 1, f"lie in (failure, 1), failure {self.failure:g}")
+        return float(self.accountant().epsilon((delta - self.failure) * DOWN))
+
+
+def conditional_composition(
+    strategy: ArrayLike,
+    *,
+    num_steps: int | None = None,
+    sampling_rate: float,
+    noise_multiplier: float,
+    failure: float,
+) -> Conditioned:
+    """Return a matrix mechanism, of which every step draws its own Poisson sample, as independent steps.
+
+    Parameters
+    ----------
+    strategy : array_like
+        C, of shape (rows, steps), at most 192 of either; or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,), at most
+        512. Nothing of a row is released before the step of its last entry that is not 0. Absolute values count.
+    num_steps : int, optional
+        With coefficients, and only there: the number of steps.
+    sampling_rate : float
+        Probability of each record in each step, independently, in [0, 1].
+    noise_multiplier : float
+        Standard deviation of the entries of z over the clip norm, positive and finite.
+    failure : float
+        Probability, in (0, 1), with which the steps may not stand for the mechanism; part of delta, say a tenth of it.
+
+    Returns
+    -------
+    Conditioned
+        Its `epsilon` and `delta` are certified upper bounds, failure included, for a record added or removed (zeroed out).
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    After Choquette-Choo, Ganesh, Steinke and Thakurta 2024 (arXiv 2310.15526), with a proof for updates of any sign and dimension that are chosen
+    by earlier releases: `hockeystick.correlated_noise.conditional`. The bound is good for much noise. For little noise, compare it with
+    `cyclic_poisson`, which is a way to draw batches of its own, and with `matrix_sensitivity` without sampling; each alone is an upper bound.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> from hockeystick import correlated_noise
+    >>> found = correlated_noise.conditional_composition(
+    ...     correlated_noise.square_root_coefficients(4),
+    ...     num_steps=1000,
+    ...     sampling_rate=0.01,
+    ...     noise_multiplier=8.0,
+    ...     failure=1e-7,
+    ... )
+    >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
+    0.624
+    """
+    array = np.abs(strategy_array(strategy))
+    if (array.ndim == 1) != (num_steps is not None):
+        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
+        msg = f"strategy of shape {array.shape} {what}"
+        raise ValueError(msg)
+    rate = probability_scalar("sampling_rate", sampling_rate)
+    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
+    shifts = array / noise_multiplier * UP
+    if num_steps is None:
+        return Conditioned(_matrix_steps(shifts, rate, failure), failure)
+    num_steps = count_scalar("num_steps", num_steps)
+    return Conditioned(_toeplitz_steps(shifts[:num_steps], num_steps, rate, failure), failure)
+
+
+def _toeplitz_steps(
+    c: Array, num_steps: int, rate: float, failure: float
+) -> tuple[tuple[MixtureOfGaussians, int], ...]:
+    """Return the steps of a Toeplitz matrix: one mixture, that of a row in the middle, has at least the tails of all."""
+    bands = len(c)
+    at_most("bands of strategy", bands, "the largest supported", MOST_BANDS)
+    if not c.any():
+        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
+        raise ValueError(msg)
+    # X of a step k rows ago and of one g rows after that, for g from 1 - bands to bands - 1: of its first k rows.
+    products = np.zeros((bands - 1, 2 * bands - 1))
+    for gap in range(bands):
+        partial = np.cumsum(c[: bands - gap] * c[gap:]) * PRODUCTS
+        for k in range(1, bands):
+            products[k - 1, bands - 1 - gap] = partial[min(k, bands - gap) - 1]  # an earlier step: its rows from gap on
+            if gap < k:  # a later one, of which k - gap rows are out
+                products[k - 1, bands - 1 + gap] = partial[min(k - gap, bands - gap) - 1]
+    squares = products[:, bands - 1]
+    chances = np.append(rate, posterior_bounds(products, squares, rate, failure / max(1, num_steps * (bands - 1))))
+    kept = c > 0
+    cell = float(c.sum()) / CELLS
+    return ((mixture(sum_law(c[kept], chances[kept], cell), cell), num_steps),)
+
+
+def _matrix_steps(shifts: Array, rate: float, failure: float) -> tuple[tuple[MixtureOfGaussians, int], ...]:
+    """Return the steps of any matrix, whose rows are put in the order of their release, neighbours by the larger tails of all."""
+    rows, num_steps = shifts.shape
+    at_most("rows and steps of strategy", max(rows, num_steps), "the largest supported", MOST_ROWS)
+    shifts = shifts[shifts.any(axis=1)]
+    last = shifts.shape[1] - 1 - np.argmax(shifts[:, ::-1] > 0, axis=1)
+    shifts = shifts[np.argsort(last, kind="stable")]
+    each = failure / np.count_nonzero(shifts)
+    cell = float(shifts.sum(axis=1).max()) / CELLS
+    size = -(-len(shifts) // MOST_MIXTURES)
+    steps: list[tuple[MixtureOfGaussians, int]] = []
+    for first in range(0, len(shifts), size):
+        group = range(first, min(first + size, len(shifts)))
+        laws = [sum_law(shifts[row][shifts[row] > 0], _row_chances(shifts, row, rate, each), cell) for row in group]
+        steps.append((mixture(largest_tails(laws), cell), len(group)))
+    return tuple(steps)
+
+
+def _row_chances(shifts: Array, row: int, rate: float, failure: float) -> Array:
+    """Return for the steps of a row the bounds of the probabilities that the record was in them."""
+    products = shifts[:row].T @ shifts[:row] * PRODUCTS
+    mine = np.flatnonzero(shifts[row])
+    return posterior_bounds(products[mine], products[mine, mine], rate, failure)

@@ -1,0 +1,217 @@
+"""Conditional composition against the pair of all participation patterns, by quadrature and by sampling; and attacks on that pair."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.correlated_noise import (
+    conditional_composition,
+    inverse_square_root_coefficients,
+    square_root_coefficients,
+    strategy_of_inverse,
+    tree_sensitivity,
+    tree_strategy,
+)
+from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
+
+
+def toeplitz(coefficients, num_steps):
+    """Return the lower triangular matrix with these diagonals."""
+    gaps = np.subtract.outer(np.arange(num_steps), np.arange(num_steps))
+    return np.where(gaps >= 0, np.pad(np.asarray(coefficients, float), (0, num_steps))[np.abs(gaps)], 0.0)
+
+
+def all_patterns(steps, rate):
+    """Return every pattern, and its probability."""
+    patterns = np.array(list(itertools.product((0.0, 1.0), repeat=steps)))
+    taken = patterns.sum(axis=1)
+    return patterns, rate**taken * (1 - rate) ** (steps - taken)
+
+
+def density_ratio(y, means, weights, noise):
+    """Return the ratio of the mixture over patterns to the noise, at points y of shape (..., rows)."""
+    exponents = (y @ means.T - 0.5 * (means**2).sum(axis=1)) / noise**2
+    return np.exp(exponents) @ weights
+
+
+def exact_deltas(strategy, rate, noise, epsilons):
+    """Return delta of both directions by the trapezoidal rule over all rows: for smooth tails good to 1e-8 or so."""
+    patterns, weights = all_patterns(strategy.shape[1], rate)
+    means = patterns @ strategy.T
+    points = 161 if strategy.shape[0] == 2 else 55
+    axes = [np.linspace(-8.0 * noise, 8.0 * noise + top, points) for top in means.max(axis=0)]
+    mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    cell = math.prod(axis[1] - axis[0] for axis in axes)
+    without = np.exp(-0.5 * (mesh**2).sum(axis=-1) / noise**2) / (noise * math.sqrt(2 * math.pi)) ** len(axes) * cell
+    ratio = density_ratio(mesh, means, weights, noise)
+    removed = [float((without * np.maximum(ratio - math.exp(e), 0)).sum()) for e in epsilons]
+    added = [float((without * np.maximum(1 - math.exp(e) * ratio, 0)).sum()) for e in epsilons]
+    return np.maximum(removed, added)
+
+
+STRATEGIES = [
+    toeplitz([1.0, 0.5], 2),
+    np.array([[1.0, 0.0], [-0.7, 0.4]]),
+    toeplitz(square_root_coefficients(3), 3),
+    np.array([[0.6, 0.0, 0.0], [0.9, 1.0, 0.0], [0.0, 0.3, 1.2]]),
+    tree_strategy(2),
+]
+EPSILONS = [0.0, 0.05, 0.2, 0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=[str(s.shape) + str(i) for i, s in enumerate(STRATEGIES)])
+@pytest.mark.parametrize("rate", [pytest.param(0.02, marks=pytest.mark.slow), 0.3])
+@pytest.mark.parametrize("noise", [0.7, 2.0, 6.0])
+def test_against_quadrature(strategy, rate, noise):
+    """Delta is never below that of all patterns, with 1e-6 for failures and where it decides all (0.2)."""
+    exact = exact_deltas(np.abs(strategy), rate, noise, EPSILONS)
+    for failure in (1e-6, 0.2):
+        found = conditional_composition(strategy, sampling_rate=rate, noise_multiplier=noise, failure=failure)
+        assert found.failure == failure
+        for epsilon, truth in zip(EPSILONS, exact, strict=True):
+            assert truth <= found.delta(epsilon) + 1e-8  # the rule's own error
+        assert found.epsilon(failure + 0.1) == pytest.approx(found.accountant().epsilon(0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize(("steps", "bands"), [(4, 2), (4, 4), (3, 3)])
+def test_against_sampling(steps, bands):
+    """Four steps by sampling: delta is above the lower end of what 10^5 samples say with an error probability of 1e-9."""
+    rng = np.random.default_rng(21)
+    for rate, noise in itertools.product((0.05, 0.25), (1.0, 3.0)):
+        c = square_root_coefficients(bands)
+        strategy = toeplitz(c, steps)
+        patterns, weights = all_patterns(steps, rate)
+        means = patterns @ strategy.T
+        size = 100_000
+        chosen = means[rng.choice(len(means), size=size, p=weights)]
+        ratio = density_ratio(chosen + noise * rng.normal(size=chosen.shape), means, weights, noise)
+        found = conditional_composition(c, num_steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
+        dense = conditional_composition(strategy, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
+        for epsilon in EPSILONS[:5]:
+            mean = np.maximum(1 - math.exp(epsilon) / ratio, 0).mean()
+            lower = mean - math.sqrt(math.log(1e9) / (2 * size))  # Hoeffding
+            assert lower <= found.delta(epsilon)
+            assert lower <= dense.delta(epsilon)
+            assert found.delta(epsilon) >= dense.delta(epsilon) * (1 - 1e-2)  # rows in the middle stand for all
+
+
+def test_chosen_updates_gain_nothing():
+    """Updates of any sign, chosen by the first release, leak no more than equal ones."""
+    rng = np.random.default_rng(22)
+    noise, rate = 1.3, 0.3
+    strategy = toeplitz([1.0, 0.8], 2)
+    exact = exact_deltas(strategy, rate, noise, EPSILONS)
+    line = np.linspace(-9.0, 11.0, 301)
+    first, second = np.meshgrid(line, line, indexing="ij")
+    density = np.exp(-0.5 * (first**2 + second**2) / noise**2) / (2 * math.pi * noise**2) * (line[1] - line[0]) ** 2
+    for _ in range(20):
+        cuts, signs = np.sort(rng.normal(size=3)), rng.choice([-1.0, 0.0, 1.0], 4)
+        second_update = signs[np.searchsorted(cuts, first)] * rng.choice([1.0, 0.6])
+        ratio = np.zeros_like(first)
+        for (one, two), weight in zip(*all_patterns(2, rate), strict=True):
+            mean_1, mean_2 = one * strategy[0, 0], one * strategy[1, 0] + two * strategy[1, 1] * second_update
+            ratio += weight * np.exp((first * mean_1 + second * mean_2 - 0.5 * (mean_1**2 + mean_2**2)) / noise**2)
+        for epsilon, truth in zip(EPSILONS, exact, strict=True):
+            removed = float((density * np.maximum(ratio - math.exp(epsilon), 0)).sum())
+            added = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0)).sum())
+            assert max(removed, added) <= truth + 1e-4  # of the rule, where updates jump
+
+
+def test_posteriors_fail_as_seldom_as_stated():
+    """Of 40,000 trainings, no more have a posterior above its bound than the failure probability allows, with and without the record."""
+    rng = np.random.default_rng(23)
+    strategy, rate, failure, size = toeplitz([1.0, 0.6, 0.4], 3) / 1.5, 0.2, 0.02, 40_000
+    patterns, weights = all_patterns(3, rate)
+    means = patterns @ strategy[:2].T
+    products = strategy[:2].T @ strategy[:2] * PRODUCTS
+    bounds = posterior_bounds(products[:2], np.diagonal(products)[:2].copy(), rate, failure)
+    for centres in (means[rng.choice(8, size=size, p=weights)], np.zeros((size, 2))):
+        y = centres + rng.normal(size=centres.shape)
+        likelihood = np.exp(y @ means.T - 0.5 * (means**2).sum(axis=1)) * weights
+        for step in range(2):
+            worst = np.zeros(size)  # given each choice of the other steps
+            for others in itertools.product((0.0, 1.0), repeat=2):
+                same = np.all(np.delete(patterns, step, axis=1) == others, axis=1)
+                inside = likelihood[:, same & (patterns[:, step] == 1)].sum(axis=1)
+                worst = np.maximum(worst, inside / likelihood[:, same].sum(axis=1))
+            failed = int((worst > bounds[step]).sum())
+            assert failed <= failure * size + 6 * math.sqrt(failure * size)
+            assert rate < bounds[step] < 1
+
+
+def test_limits():
+    """One band is DP-SGD, up to the failure; all records in all steps are no less than the whole sum; more noise is better."""
+    found = conditional_composition([1.0], num_steps=300, sampling_rate=0.02, noise_multiplier=1.5, failure=1e-9)
+    sampled = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.02), 300)
+    assert sampled.epsilon_bracket(1e-5).lower <= found.epsilon(1e-5) <= sampled.epsilon(1e-5) * 1.001
+    everybody = conditional_composition(toeplitz([1.0, 0.5], 4), sampling_rate=1.0, noise_multiplier=2.0, failure=1e-9)
+    moved = math.sqrt(1 + 3 * 1.5**2) / 2.0
+    assert hs.gdp_delta(moved, 0.5) <= everybody.delta(0.5) <= hs.gdp_delta(moved, 0.5) * 1.01
+    assert (
+        conditional_composition([1.0], num_steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9).delta(0.1)
+        <= 2e-9
+    )
+    epsilons = [
+        conditional_composition(
+            [1.0, 0.5], num_steps=50, sampling_rate=0.1, noise_multiplier=noise, failure=1e-7
+        ).epsilon(1e-6)
+        for noise in (1.0, 2.0, 4.0, 8.0, 16.0)
+    ]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_amplified_inverse_and_tree():
+    """A strategy by its inverse and a tree have less epsilon sampled than unsampled, at the same noise."""
+    sizes = strategy_of_inverse(inverse_square_root_coefficients(3), num_steps=100)
+    found = conditional_composition(sizes, num_steps=100, sampling_rate=0.02, noise_multiplier=6.0, failure=1e-7)
+    assert found.epsilon(1e-6) < 3.0
+    tree = conditional_composition(tree_strategy(16), sampling_rate=0.05, noise_multiplier=8.0, failure=1e-7)
+    unsampled = tree_sensitivity(16, participation="cyclic", separation=1).mechanism(8.0)
+    assert tree.epsilon(1e-6) < hs.Accountant().compose(unsampled).epsilon(1e-6) / 2
+
+
+@pytest.mark.parametrize("nodes", ["all", "prefix"])
+@pytest.mark.parametrize("num_steps", [1, 2, 7, 8, 13])
+def test_tree_strategy(num_steps, nodes):
+    """The matrix has the sensitivity of the tree, and rows in the order of their last step."""
+    strategy = tree_strategy(num_steps, nodes=nodes)
+    for separation in (1, 3):
+        moved = max(np.linalg.norm(strategy[:, first::separation].sum(axis=1)) for first in range(separation))
+        found = tree_sensitivity(num_steps, participation="cyclic", separation=separation, nodes=nodes)
+        assert found.upper == pytest.approx(moved, rel=1e-12)
+    last = [np.flatnonzero(row).max() for row in strategy]
+    assert last == sorted(last)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"strategy": [0.0, 1.0], "num_steps": 1}, "not zero among its first 1"),
+        ({"strategy": [1.0]}, "needs num_steps"),
+        ({"strategy": np.eye(3), "num_steps": 3}, "takes no num_steps"),
+        ({"strategy": np.eye(193)}, "rows and steps of strategy must be at most"),
+        ({"strategy": np.ones(513), "num_steps": 600}, "bands of strategy must be at most"),
+        ({"sampling_rate": 1.5}, "sampling_rate must lie in"),
+        ({"noise_multiplier": 0.0}, "noise_multiplier must be positive"),
+        ({"failure": 0.0}, r"failure must lie in \(0, 1\)"),
+    ],
+)
+def test_bad_input(given, says):
+    """What is outside its domain is named."""
+    good = {"strategy": np.eye(3), "sampling_rate": 0.1, "noise_multiplier": 1.0, "failure": 1e-6}
+    with pytest.raises(ValueError, match=says):
+        conditional_composition(**(good | given))
+
+
+def test_delta_must_exceed_the_failure():
+    """A delta that the failure uses up has no epsilon; a first coefficient of 0 shifts the rows only."""
+    found = conditional_composition([0.0, 1.0], num_steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
+    plain = conditional_composition([1.0], num_steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
+    assert found.epsilon(1e-4) == pytest.approx(plain.epsilon(1e-4), rel=1e-9)
+    with pytest.raises(ValueError, match="delta must lie in"):
+        found.epsilon(1e-6)
