@@ -47,8 +47,14 @@ def estimate_balls_in_bins_delta(
 
     Parameters
     ----------
-    strategy, num_steps, bins, noise_multiplier
+    strategy : array_like
+        C, or its coefficients: see `balls_in_bins`.
+    num_steps : int, optional
+        With coefficients, and only there: the number of steps.
+    bins : int
         As in `balls_in_bins`.
+    noise_multiplier : float
+        Standard deviation of the entries of z over the clip norm, positive and finite.
     eps : float
         Non-negative and finite, chosen before the samples are seen.
     samples : int
