@@ -1,0 +1,135 @@
+"""Balls-in-bins batches with correlated noise, against integrals over the laws of the likelihood ratio, and samples of it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.correlated_noise import balls_in_bins, estimate_balls_in_bins_delta, square_root_coefficients
+
+EPSILONS = (0.0, 0.2, 0.7, 1.5)
+
+
+def two_bins(first: np.ndarray, second: np.ndarray, noise: float, eps: float) -> float:
+    """Return the larger delta of half N(m_1, s^2 I) and half N(m_2, s^2 I) against N(0, s^2 I), in the plane of both means."""
+    means = np.linalg.qr(np.stack([first, second], axis=1) / noise)[1].T  # in coordinates of that plane
+    reach = np.linspace(-9.0, 9.0 + max(0.0, np.abs(means).max()), 700)
+    reach = np.linspace(-reach[-1], reach[-1], 1400)
+    x, y = np.meshgrid(reach, reach, sparse=True)
+    cell = (reach[1] - reach[0]) ** 2
+    without = np.exp(-(x * x + y * y) / 2) / (2 * math.pi)
+    record = sum(np.exp(-((x - a) ** 2 + (y - b) ** 2) / 2) for a, b in means) / (4 * math.pi)
+    e = math.exp(eps)
+    return max(float(np.maximum(p - e * q, 0.0).sum() * cell) for p, q in ((record, without), (without, record)))
+
+
+def sums(strategy: np.ndarray, bins: int) -> list[np.ndarray]:
+    """Return the sums of the columns of each bin."""
+    return [np.abs(strategy)[:, first::bins].sum(axis=1) for first in range(bins)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_two_bins(seed: int) -> None:
+    """Random strategies of 2 to 6 steps, entries of any sign: never below the integral."""
+    rng = np.random.default_rng(seed)
+    steps = int(rng.integers(2, 7))
+    strategy = np.tril(rng.normal(size=(steps, steps)) * rng.choice([0.2, 1.0]) + np.eye(steps))
+    noise = float(rng.uniform(0.8, 6.0))
+    found = balls_in_bins(strategy, bins=2, noise_multiplier=noise)
+    for eps in EPSILONS:
+        assert found.delta(eps) >= two_bins(*sums(strategy, 2), noise, eps) * (1 - 1e-5) - 1e-10
+
+
+@pytest.mark.parametrize("noise", [0.9, 2.0, 5.0])
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+def test_equal_covariances_are_exact(noise: float, shared: float) -> None:
+    """Two bins of equal norms: the bound is the divergence itself, to the width of an allocation's bracket."""
+    strategy = np.array([[1.0, 0.0], [0.0, 1.0], [shared, shared]])
+    found = balls_in_bins(strategy, bins=2, noise_multiplier=noise)
+    for eps in EPSILONS:
+        expected = two_bins(*sums(strategy, 2), noise, eps)
+        assert expected * (1 - 1e-5) <= found.delta(eps) <= expected * 1.02 + 1e-9
+
+
+@pytest.mark.parametrize(("bins", "noise"), [(2, 1.0), (20, 1.0), (100, 0.5)])
+def test_independent_noise(bins: int, noise: float) -> None:
+    """DP-SGD over one epoch is a random allocation, and over three the same with noise over the root of three."""
+    for epochs in (1, 3):
+        found = balls_in_bins([1.0], num_steps=epochs * bins, bins=bins, noise_multiplier=noise)
+        step = hs.RandomAllocation(hs.Gaussian(noise / math.sqrt(epochs)), bins)
+        expected = hs.Accountant().compose(step).epsilon(1e-5)
+        assert found.epsilon(1e-5) == pytest.approx(expected, rel=1e-6)
+
+
+CASES = [
+    (square_root_coefficients(bands), steps, bins, noise)
+    for bands, steps, bins, noise in itertools.product((1, 3, 8), (24, 60), (4, 12), (2.0, 6.0))
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_no_sample_is_above(case: int) -> None:
+    """Estimates of bands of square-root coefficients over several epochs: their lower ends, which hold at 1 - 1e-6, are below."""
+    c, steps, bins, noise = CASES[case]
+    setting = {"num_steps": steps, "bins": bins, "noise_multiplier": noise}
+    found = balls_in_bins(c, **setting)
+    for eps in (0.1, 0.5):
+        estimate = estimate_balls_in_bins_delta(c, **setting, eps=eps, samples=20_000, confidence=1 - 1e-6, seed=case)
+        assert estimate.lower <= found.delta(eps)
+        assert estimate.lower <= estimate.mean <= estimate.upper
+
+
+def test_estimate_of_two_bins() -> None:
+    """The interval of a million samples holds the integral."""
+    strategy = np.array([[1.0, 0.0], [0.6, 1.0]])
+    expected = two_bins(*sums(strategy, 2), 1.5, 0.5)
+    found = estimate_balls_in_bins_delta(
+        strategy, bins=2, noise_multiplier=1.5, eps=0.5, samples=10**6, confidence=1 - 1e-6, seed=2
+    )
+    assert found.lower <= expected <= found.upper
+    assert found.upper - found.lower < 0.005
+
+
+def test_limits() -> None:
+    """Never above no sampling at all; one bin is no sampling; a matrix and its coefficients agree."""
+    c = [1.0, 0.5, 0.25]
+    matrix = sum(value * np.eye(12, k=-k) for k, value in enumerate(c))
+    for bins in (1, 3, 4, 12):
+        found = balls_in_bins(c, num_steps=12, bins=bins, noise_multiplier=1.7)
+        same = balls_in_bins(matrix, bins=bins, noise_multiplier=1.7)
+        largest = max(float(np.linalg.norm(each)) for each in sums(matrix, bins))
+        unsampled = hs.Accountant().compose(hs.Gaussian(1.7 / largest)).epsilon(1e-5)
+        assert found.epsilon(1e-5) == pytest.approx(same.epsilon(1e-5), rel=1e-9)
+        assert found.epsilon(1e-5) <= unsampled * (1 + 1e-9)
+        if bins == 1:
+            assert found.epsilon(1e-5) == pytest.approx(unsampled, rel=1e-9)
+
+
+def test_noise_beyond_the_allocation() -> None:
+    """Much or little noise has a bound, too."""
+    for noise in (1e-3, 0.2, 1e4):
+        found = balls_in_bins([1.0, 0.5], num_steps=8, bins=4, noise_multiplier=noise)
+        assert 0.0 < found.epsilon(1e-9) < math.inf
+        assert found.delta(math.inf) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"strategy": [1.0]}, "needs num_steps"),
+        ({"strategy": [[1.0]], "num_steps": 1}, "takes no num_steps"),
+        ({"strategy": [0.0], "num_steps": 4}, "not zero"),
+        ({"strategy": [1.0], "num_steps": 4, "bins": 5}, "bins must be at most"),
+        ({"strategy": [1.0], "num_steps": 4, "bins": 0}, "bins must be an integer"),
+        ({"strategy": [1.0], "num_steps": 4, "noise_multiplier": 0.0}, "noise_multiplier must be positive"),
+        ({"strategy": [math.nan], "num_steps": 4}, "must be finite"),
+    ],
+)
+def test_bad_input(given: dict, says: str) -> None:
+    """What is outside its domain is named."""
+    with pytest.raises(ValueError, match=says):
+        balls_in_bins(**({"bins": 1, "noise_multiplier": 1.0} | given))
