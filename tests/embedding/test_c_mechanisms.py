@@ -53,7 +53,10 @@ CONSTRUCTORS = {
     hs.PrivacyProfile: lambda m: ("privacy_profile", m.epsilons, m.remove, m.add, len(m.epsilons)),
     hs.PermuteAndFlip: lambda m: ("permute_and_flip", m.epsilon),
     hs.PoissonSampled: lambda m: ("poisson_sampled", m.mechanism, m.sampling_rate),
-    hs.RandomAllocation: lambda m: (*("allocated", m.mechanism, float(m.num_steps), float(m.num_selected)),),
+    hs.RandomAllocation: lambda m: (
+        *(("random_allocation", GAUSSIAN.noise_multiplier) if m.mechanism == GAUSSIAN else ("allocated", m.mechanism)),
+        *(float(m.num_steps), float(m.num_selected)),
+    ),
     hs.RandomizedResponse: lambda m: ("randomized_response", m.noise_parameter, float(m.num_buckets)),
     hs.Shuffled: lambda m: (
         *("shuffled", m.epsilon0, float(m.num_users)),
