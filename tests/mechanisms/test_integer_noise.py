@@ -54,6 +54,23 @@ def test_largest_vectors(squared, dimension):
     assert {tuple(sorted(vector)) for vector in largest} <= {tuple(sorted(vector)) for vector in within}
 
 
+@pytest.mark.parametrize(("sigma", "vector"), [(0.06, (1, 1, 1)), (0.1, (1, 2)), (0.5, (1, 1))])
+def test_profile_at_its_kinks(sigma, vector):
+    """An upper bound holds at the very double that it is of, where an outcome's loss is larger by less than a rounding."""
+    epsilons = integer_vectors._losses(sigma, [vector])
+    bounds = integer_vectors._deltas(sigma, vector, epsilons)
+    norm = sum(part * part for part in vector)
+    with mp.workdps(exact.DIGITS):
+        law = (mp.mpf(1),)
+        for part in vector:
+            law = exact.convolution(law, stretched(exact.discrete_gaussian(sigma), part))
+        variance, centre = mp.mpf(sigma) ** 2, len(law) // 2
+        for eps, bound in zip(epsilons[:6], bounds[:6], strict=True):
+            beyond = ((p, mp.mpf(float(eps)) - (2 * (i - centre) + norm) / (2 * variance)) for i, p in enumerate(law))
+            delta = mp.fsum(-p * mp.expm1(less) for p, less in beyond if less < 0)
+            assert delta <= bound + 1e-250
+
+
 def test_a_vector_is_one_integer():
     """The sum over all outcomes of two coordinates has the delta of the one integer T."""
     law = exact.discrete_gaussian(0.7)

@@ -124,6 +124,7 @@ BAD = [
     (ValueError, "rounding must be one of", {"rounding": "stochastic"}),
     (ValueError, r"clip_norm over granularity, rounded, must lie in \[1, 1e9\]", {"granularity": 1e-10, "bits": 64}),
     (ValueError, "client_noise_std over granularity must lie in", {"client_noise_std": 1e3, "bits": 60}),
+    (ValueError, "client_noise_std over granularity must be finite", {"granularity": 1e-320}),
     (TypeError, "clients must be an integer", {"clients": 10.5}),
 ]
 

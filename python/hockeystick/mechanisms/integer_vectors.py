@@ -70,12 +70,17 @@ def dominating_pair(sigma: float, squared: int, dimension: int | None) -> core.P
 
 
 def _losses(sigma: float, vectors: list[Vector]) -> Array:
-    """Return the losses of all outcomes from 0 on, or as many of them, where the curves have kinks."""
-    found = [np.array([0.0])]
+    """Return epsilons just above the losses of all outcomes from 0 on, or as many of them, where the curves have kinks.
+
+    At a loss that is rounded down its outcome still counts, and that much more than all beyond where the noise is narrow.
+    """
+    variance = sigma * sigma
+    found: list[Array] = [np.array([0.0])]
     for norm in {sum(part * part for part in vector) for vector in vectors}:
         last = math.ceil(math.sqrt(2.0 * integer_laws.DEPTH * norm) * sigma) + norm
-        found.append((2.0 * np.arange(norm // 2 + 1, last + 1) - norm) / (2.0 * sigma * sigma))
-    losses = np.unique(np.concatenate(found))
+        kinks = (2.0 * np.arange(norm // 2 + 1, last + 1, dtype=np.float64) - norm) / (2.0 * variance)
+        found.append(kinks + FUNCTIONS * (1.0 + kinks + norm / variance))
+    losses: Array = np.unique(np.concatenate(found))
     losses = losses[losses <= LARGEST_EPSILON]
     return losses[np.unique(np.linspace(0, losses.size - 1, MOST_POINTS).astype(np.int64))]
 

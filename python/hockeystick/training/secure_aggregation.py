@@ -149,6 +149,9 @@ def _mechanism(
 
 def _require_room(bits: int, deviation: float) -> None:
     """Refuse a modulus that the noise alone wraps around."""
+    if math.isinf(deviation):
+        msg = "client_noise_std over granularity must be finite"
+        raise ValueError(msg)
     if bits > 64 or 2.0**bits < 4.0 * deviation:
         least = max(1, math.ceil(math.log2(4.0 * deviation)))
         msg = f"bits must lie in [{least}, 64], as the noise of all clients has the deviation {deviation:.4g}, not be {bits}"
