@@ -161,7 +161,7 @@ def _require_room(bits: int, deviation: float) -> None:
 def _assumptions(clients: int, dropouts: int, norm: float, adjacency: Adjacency) -> tuple[str, ...]:
     changed = "set to zero" if adjacency == "add_or_remove" else "replaced"
     return (
-        f"of {clients} clients {dropouts} at most drop out or are in league with the server; a sum of fewer others is never shown",
+        f"of {clients} clients {dropouts} at most drop out or are in league with the server; a round with fewer than {clients - dropouts} others is thrown away unseen",
         f"what a client sends in a round, after all its local steps, is clipped, and its integers have a norm of at most {norm:.12g}",
         "each client adds noise on the integers to each coordinate, exactly and afresh in every round, before it reduces modulo 2^bits",
         "rotations and signs are public or the server's; clip norm, granularity and stopping do not adapt to the data without a budget",
