@@ -27,7 +27,7 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most,
 from hockeystick._numeric.rounding import UNIT
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.matrices import limit_work
-from hockeystick.correlated_noise.sensitivity import strategy_array
+from hockeystick.correlated_noise.sensitivity import strategy_of_steps
 from hockeystick.mechanisms import Gaussian, RandomAllocation
 from hockeystick.mechanisms.random_allocation import NOISE
 
@@ -147,12 +147,8 @@ def balls_in_bins(
 
 def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int) -> Array:
     """Return <m_j, m_k> for all pairs of bins, rounded up."""
-    array = np.abs(strategy_array(strategy))
-    if (array.ndim == 1) != (num_steps is not None):
-        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
-        msg = f"strategy of shape {array.shape} {what}"
-        raise ValueError(msg)
-    steps = array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
+    array, steps = strategy_of_steps(strategy, num_steps)
+    array = np.abs(array)
     bins = count_scalar("bins", bins)
     at_most("bins", bins, "the number of steps and 2048,", min(steps, MOST_BINS))
     limit_work(float(array.shape[0] if array.ndim == 2 else steps) * bins * bins + steps * len(array))

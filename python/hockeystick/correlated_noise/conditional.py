@@ -24,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, scalar
+from hockeystick._checks import Array, at_most, positive_scalar, probability_scalar, scalar
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
-from hockeystick.correlated_noise.sensitivity import strategy_array
+from hockeystick.correlated_noise.sensitivity import strategy_of_steps
 from hockeystick.correlated_noise.sums import CELLS, largest_tails, mixture, sum_law
 from hockeystick.mechanisms import MixtureOfGaussians
 
@@ -155,19 +155,14 @@ def conditional_composition(
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
     0.624
     """
-    array = np.abs(strategy_array(strategy))
-    if (array.ndim == 1) != (num_steps is not None):
-        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
-        msg = f"strategy of shape {array.shape} {what}"
-        raise ValueError(msg)
+    array, steps = strategy_of_steps(strategy, num_steps)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
-    shifts = array / noise_multiplier * UP
+    shifts = np.abs(array) / noise_multiplier * UP
     if num_steps is None:
         return Conditioned(_matrix_steps(shifts, rate, failure), failure)
-    num_steps = count_scalar("num_steps", num_steps)
-    return Conditioned(_toeplitz_steps(shifts[:num_steps], num_steps, rate, failure), failure)
+    return Conditioned(_toeplitz_steps(shifts[:steps], steps, rate, failure), failure)
 
 
 def _toeplitz_steps(

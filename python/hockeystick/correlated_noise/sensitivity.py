@@ -108,12 +108,7 @@ def matrix_sensitivity(
     >>> print(hs.format_upper(found.upper, ".4f"), hs.format_lower(found.mechanism(5.0).noise_multiplier, ".4f"))
     4.1454 1.2061
     """
-    array = strategy_array(strategy)
-    if (array.ndim == 1) != (num_steps is not None):
-        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
-        msg = f"strategy of shape {array.shape} {what}"
-        raise ValueError(msg)
-    steps = array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
+    array, steps = strategy_of_steps(strategy, num_steps)
     pattern = pattern_of(participation, separation, max_participations, steps)
     found = matrices.dense(array, pattern) if num_steps is None else matrices.toeplitz(array, steps, pattern)
     return _sensitivity(found)
@@ -182,6 +177,16 @@ def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
         msg = f"{name} must have one or two dimensions and an entry that is not zero, not be of shape {array.shape}"
         raise ValueError(msg + (" and all zero" if array.ndim in {1, 2} else ""))
     return array
+
+
+def strategy_of_steps(strategy: ArrayLike, num_steps: int | None) -> tuple[Array, int]:
+    """Return a matrix or coefficients, and the number of steps, which only coefficients do not have themselves."""
+    array = strategy_array(strategy)
+    if (array.ndim == 1) != (num_steps is not None):
+        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
+        msg = f"strategy of shape {array.shape} {what}"
+        raise ValueError(msg)
+    return array, array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
 
 
 def _sensitivity(found: matrices.Ends) -> Sensitivity:
