@@ -39,9 +39,19 @@ def density_ratio(y, means, weights, noise):
     return np.exp(exponents) @ weights
 
 
-def exact_deltas(strategy, rate, noise, epsilons):
+def separated(coins, separation):
+    """Return which coins are heeded: none in the steps after one that was, within the separation."""
+    kept = np.zeros_like(coins)
+    for row, coin in zip(kept, coins, strict=True):
+        for step, heads in enumerate(coin):
+            row[step] = heads * (not row[max(0, step - separation + 1) : step].any())
+    return kept
+
+
+def exact_deltas(strategy, rate, noise, epsilons, separation=1):
     """Return delta of both directions by the trapezoidal rule over all rows: for smooth tails good to 1e-8 or so."""
     patterns, weights = all_patterns(strategy.shape[1], rate)
+    patterns = separated(patterns, separation)
     means = patterns @ strategy.T
     points = 161 if strategy.shape[0] == 2 else 55
     axes = [np.linspace(-8.0 * noise, 8.0 * noise + top, points) for top in means.max(axis=0)]
@@ -76,6 +86,19 @@ def test_against_quadrature(strategy, rate, noise):
         for epsilon, truth in zip(EPSILONS, exact, strict=True):
             assert truth <= found.delta(epsilon) + 1e-8  # the rule's own error
         assert found.epsilon(failure + 0.1) == pytest.approx(found.accountant().epsilon(0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[:4], ids=[str(s.shape) + str(i) for i, s in enumerate(STRATEGIES[:4])])
+@pytest.mark.parametrize("noise", [0.7, 2.0, 6.0])
+def test_ignored_coins(strategy, noise):
+    """Records that sit out the step after one that they were in leak no more, and no more than those that heed every coin."""
+    for rate in (0.1, 0.5):
+        exact = exact_deltas(np.abs(strategy), rate, noise, EPSILONS, separation=2)
+        every = exact_deltas(np.abs(strategy), rate, noise, EPSILONS)
+        found = conditional_composition(strategy, sampling_rate=rate, noise_multiplier=noise, failure=1e-6)
+        for epsilon, truth, more in zip(EPSILONS, exact, every, strict=True):
+            assert truth <= more + 1e-8
+            assert truth <= found.delta(epsilon) + 1e-8
 
 
 @pytest.mark.parametrize(("steps", "bands"), [(4, 2), (4, 4), (3, 3)])

@@ -7,6 +7,10 @@ convex function of such a sum does not fall where covariances rise (Kahane 1986)
 on earlier rows: replace the last row's by 1, which does not lower the mean given the rest, then the row before, and so on; the rows after it
 are by then of fixed covariances. It is attained where C has no negative entry and all updates are alike.
 
+Coins that are ignored. Let a record throw its coin in every step, but heed it only where a rule of its own earlier coins allows, so that it sits out the
+steps after one that it was in (b-min-separated participation, arXiv 2602.09338), or leaves after k of them. Its pattern is nowhere above that of all
+coins, nor are the covariances of patterns, so that by Kahane the pair of all coins, one Poisson sample in each step, dominates.
+
 One step after the other (Choquette-Choo, Ganesh, Steinke and Thakurta 2024, arXiv 2310.15526, conditional composition). Given the rows before, a row of
 |C| b + z is a mixture of Gaussians. Say that it is dominated by a mixture that is known beforehand, unless the rows before are in a set that has at most the
 probability f in all, with the record and without it. Replace what follows such rows by independent noise: this changes
@@ -140,6 +144,9 @@ def conditional_composition(
     After Choquette-Choo, Ganesh, Steinke and Thakurta 2024 (arXiv 2310.15526), with a proof for updates of any sign and dimension that are chosen
     by earlier releases: `hockeystick.correlated_noise.conditional`. The bound is good for much noise. For little noise, compare it with
     `cyclic_poisson`, which is a way to draw batches of its own, and with `matrix_sensitivity` without sampling; each alone is an upper bound.
+
+    It covers records that ignore some of their coins by a rule of their earlier ones: that sit out the steps after one that they were in (b-min-separated
+    participation, arXiv 2602.09338), or leave after so many.
 
     Examples
     --------
