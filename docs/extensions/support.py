@@ -7,9 +7,11 @@ is tried with each of the others, too.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import doctest
 import inspect
+import io
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -93,10 +95,11 @@ def example(kind: type[mechanisms.Mechanism]) -> mechanisms.Mechanism:
     """Return the instance that the example of a class makes."""
     space: dict[str, Any] = {}
     for part in doctest.DocTestParser().get_examples(kind.__doc__ or ""):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(part.source, space)  # noqa: S102 - first: it may make the arguments of the call
         for call in ast.walk(ast.parse(part.source)):
             if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == kind.__name__:
                 return eval(ast.unparse(call), space)
-        exec(part.source, space)  # noqa: S102
     message = f"the docstring of {kind.__name__} has no example that makes one"
     raise LookupError(message)
 

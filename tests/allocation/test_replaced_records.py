@@ -38,7 +38,7 @@ def by_sum(ratios, others, law, num_steps, eps):
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
-    """The upper end is that of opposite contributions, closely; the lower end stays below it."""
+    """The upper end is that of opposite contributions, to a fifth; the lower end stays below it."""
     r = 1 / noise
     x, law = gaussian_law({1: 20_001, 2: 2_001, 3: 241}[num_steps], 7.5 + r)
     ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
@@ -47,7 +47,7 @@ def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
         found = bracket(hs.RandomAllocation(hs.Gaussian(noise), num_steps), eps)
         error = 1e-2 if num_steps == 3 else 1e-4
         assert found.lower <= truth * (1 + error)
-        assert truth * (1 - error) <= found.upper <= 1.12 * truth * (1 + error) + 1e-7
+        assert truth * (1 - error) <= found.upper <= 1.2 * truth * (1 + error) + 1e-7
 
 
 @pytest.mark.parametrize("noise", [0.5, 1.3, 6.0, 25.0])

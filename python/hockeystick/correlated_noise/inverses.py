@@ -118,10 +118,11 @@ def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> 
 
     Examples
     --------
+    >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> strategy = correlated_noise.strategy_of_inverse([1.0, -0.5], num_steps=4)
-    >>> print([f"{c:.6f}" for c in strategy])
-    ['1.000000', '0.500000', '0.250000', '0.125000']
+    >>> print([hs.format_upper(c, ".6f") for c in strategy])
+    ['1.000001', '0.500001', '0.250001', '0.125001']
     """
     strategy, error = _inverted(inverse, num_steps)
     # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
