@@ -15,7 +15,7 @@ except ImportError as error:
     message = 'the simulator needs numba: pip install ".[simulate]" in a clone'
     raise ImportError(message) from error
 
-__all__ = ["contracted", "inlined", "intrinsic", "kernel", "reassociated"]
+__all__ = ["array_at", "contracted", "inlined", "intrinsic", "kernel", "reassociated"]
 
 # Division by zero is inf, as in NumPy; other threads run meanwhile.
 kernel: Any = numba.njit(cache=True, error_model="numpy", nogil=True)
@@ -28,3 +28,4 @@ reassociated: Any = numba.njit(
 # For arithmetic in which a product and a sum may be one instruction, but nothing changes places.
 contracted: Any = numba.njit(cache=True, error_model="numpy", forceinline=True, fastmath={"contract"})
 intrinsic: Any = numba.extending.intrinsic
+array_at: Any = vars(numba)["carray"]  # the numbers at a pointer

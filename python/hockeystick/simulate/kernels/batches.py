@@ -18,7 +18,7 @@ from hockeystick.simulate.kernels.vectors import (
     add_eight_to_two,
     dot_eight,
     dot_eight_with_two,
-    power_of_two,
+    from_bits,
 )
 
 NEAREST = 2048  # numbers: half of a nearest cache of 32 KiB
@@ -45,7 +45,7 @@ def exponential(x):
     p = (p * r + 1.0 / 24.0) * r + 1.0 / 6.0
     p = (p * r + 0.5) * r + 1.0
     p = p * r + 1.0
-    return p * power_of_two(int(k))
+    return p * from_bits((int(k) + 1023) << 52)  # times 2^k
 
 
 @contracted

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick.simulate.kernels import batches, inlined, kernel, losses, samplers, streams
+from hockeystick.simulate.kernels import batches, inlined, kernel, losses, normals, samplers, streams
 from hockeystick.simulate.kernels.vectors import LANES
 from hockeystick.simulate.kernels.views import borrow
 from hockeystick.simulate.running.rule import LAPLACE
@@ -199,7 +199,7 @@ def move(rule, at, client, rnd, step, run, seed, work, out):
         return False
     if rule.step_noise > 0.0:
         streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
-        streams.add_normals(work.stream, rule.step_noise, work.gradient)
+        normals.add_normals(work.stream, rule.step_noise, work.gradient)
     if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
         return False
     rate = step_size(rule, rnd, step)
@@ -219,7 +219,7 @@ def seal(rule, at, client, rnd, run, seed, work, out):
         if rule.noise == LAPLACE:
             streams.add_laplace(work.stream, scale, out)
         else:
-            streams.add_normals(work.stream, scale, out)
+            normals.add_normals(work.stream, scale, out)
 
 
 @inlined

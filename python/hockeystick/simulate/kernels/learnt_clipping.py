@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hockeystick.simulate.kernels import clients, inlined, kernel, losses, samplers, server, streams
+from hockeystick.simulate.kernels import clients, inlined, kernel, losses, normals, samplers, server, streams
 from hockeystick.simulate.kernels.views import borrow, borrow_data, borrow_rule
 from hockeystick.simulate.running.rule import LEAST_CLIP_NORM, MODEL
 
@@ -39,7 +39,7 @@ def _release(data, rule, w, clip_norm, rnd, run, seed, work, noise, mean):
             clients.clip(work.record, clip_norm)
         losses.add(1.0 / expected, work.record, mean)
     streams.start(work.stream, seed, streams.NOISE, run, rnd, 0, 0)
-    streams.add_normals(work.stream, 1.0, noise)
+    normals.add_normals(work.stream, 1.0, noise)
     losses.add(clip_norm * rule.noise_scales[0], noise[: mean.size], mean)
     return 0.5 + (below + rule.count_noise * noise[mean.size]) / expected
 

@@ -4,8 +4,7 @@ A word is a pure function of key and counter, so that a stream needs no state th
 purpose), the counter (block, client 2^32 + local step, round, run). A stream is an array of 11 words: key, counter, the
 current block of four, and how many of these are used.
 
-Uniform numbers are (word // 2^11 + 1)/2^53, in (0, 1]. Normal ones come by the Box-Muller transform, four from a block, so that
-the largest is sqrt(2 log 2^53) = 8.57; beyond lies a probability of 1e-17. Bounded integers reject (Lemire 2019).
+Uniform numbers are (word // 2^11 + 1)/2^53, in (0, 1]. Bounded integers reject (Lemire 2019). Normal numbers are in `normals`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from llvmlite import ir
 from numba import types
 
 from hockeystick.simulate.kernels import inlined, intrinsic, kernel
-from hockeystick.simulate.kernels.views import borrow
 
 WORDS = 11  # of a stream
 
@@ -91,23 +89,6 @@ def below(stream, bound):
         while word * size < threshold:
             word = next_word(stream)
     return np.int64(_multiply_high(word, size))
-
-
-@kernel
-def add_normals(stream, scale, out):
-    """Add independent normal numbers of standard deviation `scale`, from whole blocks."""
-    stream, out = borrow(stream), borrow(out)
-    for j in range(0, out.size, 4):
-        a, b, c, d = next_block(stream)
-        radius, angle = scale * math.sqrt(-2.0 * math.log(unit(a))), 2.0 * math.pi * unit(b)
-        out[j] += radius * math.cos(angle)
-        if j + 1 < out.size:
-            out[j + 1] += radius * math.sin(angle)
-        if j + 2 < out.size:
-            radius, angle = scale * math.sqrt(-2.0 * math.log(unit(c))), 2.0 * math.pi * unit(d)
-            out[j + 2] += radius * math.cos(angle)
-        if j + 3 < out.size:
-            out[j + 3] += radius * math.sin(angle)
 
 
 @kernel

@@ -198,11 +198,20 @@ def add_eight_to_two(typing_context, factors, other_factors, matrix, rows, out, 
 
 
 @intrinsic
-def power_of_two(typing_context, exponent):  # noqa: ARG001
-    """Return 2^exponent for an integer in [-1022, 1023], whose bits it writes."""
+def bits_of(typing_context, number):  # noqa: ARG001
+    """Return the 64 bits of a number, as an integer."""
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
-        bits = builder.shl(builder.add(arguments[0], _WORD(1023)), _WORD(52))
-        return builder.bitcast(bits, _DOUBLE)
+        return builder.bitcast(arguments[0], _WORD)
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def from_bits(typing_context, bits):  # noqa: ARG001
+    """Return the number whose 64 bits these are."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return builder.bitcast(arguments[0], _DOUBLE)
 
     return types.float64(types.int64), generate

@@ -1,4 +1,4 @@
-"""Arrays without a reference count.
+"""Arrays without a reference count, and numbers on the stack.
 
 Numba counts the references to every array that a function is given, also within a tuple; the counters are atomic, so that threads
 which share data wait for each other in every step. What is borrowed has no counter: its owner must outlive it.
@@ -6,6 +6,7 @@ which share data wait for each other in every step. What is borrowed has no coun
 
 from __future__ import annotations
 
+from numba import types
 from numba.core import cgutils
 
 from hockeystick.simulate.kernels import inlined, intrinsic
@@ -23,6 +24,17 @@ def borrow(typing_context, array):  # noqa: ARG001
         return view._getvalue()
 
     return array(array), generate
+
+
+@intrinsic(prefer_literal=True)
+def scratch(typing_context, count):  # noqa: ARG001
+    """Return a pointer to `count` numbers, a constant, on the caller's stack."""
+    size = count.literal_value
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return cgutils.alloca_once(builder, context.get_value_type(types.float64), size=size)
+
+    return types.CPointer(types.float64)(count), generate
 
 
 @inlined
