@@ -145,6 +145,31 @@ def test_sum_of_discrete_gaussians(sigma, number, shift):
                 assert bracket.lower <= truth <= bracket.upper <= truth * (1 + 1e-8)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize(
+    "noise", [hs.DiscreteGaussianVector(10.0, 10.0, 50), hs.DistributedDiscreteGaussian(5.0, 4, 10.0, 50)], ids=repr
+)
+def test_deep_deltas_of_rounded_noise(noise, count):
+    """Beyond the probability of 1e-20 with which rounded noise tells all, epsilon is finite: the Renyi divergences answer.
+
+    If one coordinate moves by 10, the sum S of its noises over n steps decides: it is a discrete Gaussian of variance 100 n up to 1e-80, moved by
+    10 n, and its loss is (S - 5 n)/10.
+    """
+    ledger = hs.Accountant().compose(noise, count)
+    with mp.workdps(120):
+        weights = [mp.exp(-(mp.mpf(k) ** 2) / (200 * count)) for k in range(1200 * count)]
+        tails = list(itertools.accumulate(reversed(weights), initial=mp.mpf(0)))[::-1]
+        moved, total = 10 * count, 2 * tails[0] - weights[0]
+        for delta in (1e-12, 1e-21, 1e-40, 1e-100, 1e-300):
+            found = ledger.epsilon_bracket(delta)
+            for eps, below in ((found.upper, True), (0.95 * found.upper, False)):
+                first = math.floor(10 * eps + moved / 2) + 1
+                truth = (tails[first - moved] - mp.exp(eps) * tails[first]) / total
+                assert (truth <= delta) == below
+            assert ledger.delta(found.upper) <= delta * (1 + 1e-6)
+            assert ledger.epsilon(delta) == found.upper
+
+
 @pytest.mark.parametrize(("variance", "shift"), [(0.3, 1), (2.0, 1), (2.0, 4), (50.0, 7), (400.0, 20)])
 def test_skellam(variance, shift):
     """In one dimension the bracket holds the sum, closely, whatever the adjacency."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import hockeystick._core as core
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, status_of
+from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 
 class _Held:
@@ -28,6 +29,8 @@ class Composition:
         self.status = status_of(ledger)
         self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
+        # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
+        self.by_renyi_too = self.status == "certified" and any(isinstance(step, RenyiMechanism) for step in ledger)
         self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:

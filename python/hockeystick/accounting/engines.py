@@ -2,7 +2,7 @@
 
 The core alone chooses the engine (accounting/engine.hpp), the same way for every caller. This module names the method
 of each answer. If a mechanism has Renyi divergences but no pair, the core is not asked: the answer is converted from
-the sum of the divergences.
+the sum of the divergences. If it has both, the smaller upper end counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,12 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
     if composition.by_renyi_alone:
         return [_by_renyi(composition, question, engine)]
     found = composition.accountant(upper_only=upper_only).answers(*question, engine, upper_only)
-    return [_in_words(answer, question, composition) for answer in found]
+    words = [_in_words(answer, question, composition) for answer in found]
+    if not composition.by_renyi_too or engine != "auto":
+        return words
+    other = _by_renyi(composition, question, engine)
+    smaller = [answer if answer.upper <= other.upper else other._replace(lower=answer.lower) for answer in words]
+    return sorted(smaller, key=lambda answer: -answer.upper)
 
 
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
@@ -58,8 +63,10 @@ def upper_end(composition: Composition, question: Question, engine: Engine) -> f
     require_certified(composition)
     if composition.by_renyi_alone:
         return _by_renyi(composition, question, engine).upper
-    accountant = composition.accountant(upper_only=True)
-    return float(accountant.answers(*question, engine, True)[0].upper)
+    upper = float(composition.accountant(upper_only=True).answers(*question, engine, True)[0].upper)
+    if composition.by_renyi_too and engine == "auto":
+        return min(upper, _by_renyi(composition, question, engine).upper)
+    return upper
 
 
 def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:

@@ -38,8 +38,8 @@ class DistributedDiscreteGaussian(IntegerNoise):
     The curvature of the sum's law, close to 1/(clients times its variance), bounds the Renyi divergences at any dimension (theorems 1 and 2 of
     mechanisms/integer_curvature.py). The bound of Kairouz, Liu and Steinke 2021, Theorem 1, grows with the dimension and the number of clients. Where sigma is so
     large that the sum is nearly a discrete Gaussian in all coordinates, the pair is that of rounded Gaussian noise
-    (mechanisms/integer_smoothing.py), up to a probability of 1e-20 a step, below which epsilon is infinite; in one dimension it is the exact one, by
-    convolution. Lower ends are those of one coordinate, or 0.
+    (mechanisms/integer_smoothing.py), up to a probability of 1e-20 a step, below which the Renyi divergences answer; in one dimension it is the exact
+    one, by convolution. Lower ends are those of one coordinate, or 0.
     Sums modulo a number and all else that is computed from the sum leak no more.
 
     Examples

@@ -86,10 +86,9 @@ class DiscreteGaussianVector(IntegerNoise):
     -----
     No vector is the worst at every epsilon. Where those of the largest norm are few (a squared norm of at most 16, sigma at most 16), the
     pair has the largest delta of all of them at each epsilon (mechanisms/integer_vectors.py). Wider noise is rounded Gaussian noise of a
-    slightly smaller deviation, up to a probability of 1e-20 a step, below which epsilon is infinite (mechanisms/integer_smoothing.py;
-    `hockeystick.zcdp_epsilon` of the Renyi divergences is finite). Else, and in `Accountant.rdp`, the Renyi divergences are bounded by
-    order times the sensitivity squared over 2 sigma^2 (Canonne, Kamath and Steinke 2020, Theorem 14), and lower ends are 0. Other lower ends are
-    those of one vector. For one integer `DiscreteGaussian` is exact.
+    slightly smaller deviation, up to a probability of 1e-20 a step (mechanisms/integer_smoothing.py). At smaller deltas, where no pair is
+    known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 sigma^2 (Canonne, Kamath
+    and Steinke 2020, Theorem 14). Lower ends are those of one vector, or 0 where no pair is known. For one integer `DiscreteGaussian` is exact.
 
     Examples
     --------
