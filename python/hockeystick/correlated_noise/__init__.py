@@ -26,7 +26,9 @@ from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bin
 from hockeystick.correlated_noise.buffered import buffered_coefficients
 from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson
-from hockeystick.correlated_noise.estimated_balls import DeltaEstimate, estimate_balls_in_bins_delta
+from hockeystick.correlated_noise.estimated_balls import estimate_balls_in_bins_delta
+from hockeystick.correlated_noise.estimated_separation import estimate_min_separation_delta
+from hockeystick.correlated_noise.estimates import DeltaEstimate
 from hockeystick.correlated_noise.inverses import inverse_sensitivity, strategy_of_inverse
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
 from hockeystick.correlated_noise.square_root import inverse_square_root_coefficients, square_root_coefficients
@@ -44,6 +46,7 @@ __all__ = [
     "cyclic_poisson",
     "cyclic_truncated_poisson",
     "estimate_balls_in_bins_delta",
+    "estimate_min_separation_delta",
     "inverse_sensitivity",
     "inverse_square_root_coefficients",
     "matrix_sensitivity",

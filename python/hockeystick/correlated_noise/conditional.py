@@ -7,8 +7,8 @@ convex function of such a sum does not fall where covariances rise (Kahane 1986)
 on earlier rows: replace the last row's by 1, which does not lower the mean given the rest, then the row before, and so on; the rows after it
 are by then of fixed covariances. It is attained where C has no negative entry and all updates are alike.
 
-Coins that are ignored. Let a record throw its coin in every step, but heed it only where a rule of its own earlier coins allows, so that it sits out the
-steps after one that it was in (b-min-separated participation, arXiv 2602.09338), or leaves after k of them. Its pattern is nowhere above that of all
+Coins that are ignored. Let a record throw its coin in every step, but heed it only where a rule of its own earlier coins, and of others of its own, allows, so that it sits out
+the steps after one that it was in (b-min-separated participation, arXiv 2602.09338), leaves after k of them, or starts late by chance. Its pattern is nowhere above that of all
 coins, nor are the covariances of patterns, so that by Kahane the pair of all coins, one Poisson sample in each step, dominates.
 
 One step after the other (Choquette-Choo, Ganesh, Steinke and Thakurta 2024, arXiv 2310.15526, conditional composition). Given the rows before, a row of

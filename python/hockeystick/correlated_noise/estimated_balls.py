@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import OPEN_PROBABILITY, Array, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import Array, positive_scalar
 from hockeystick.correlated_noise.balls_in_bins import bin_covariances
+from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 
-__all__ = ["DeltaEstimate", "estimate_balls_in_bins_delta"]
-
-AT_ONCE = 2**22  # numbers held in memory
-
-
-class DeltaEstimate(NamedTuple):
-    """A mean over samples, and ends that hold with a stated confidence. Not certified.
-
-    Attributes
-    ----------
-    mean : float
-        Of the direction that has the larger one.
-    lower, upper : float
-        The truth lies between them with at least the confidence asked for.
-    """
-
-    mean: float
-    lower: float
-    upper: float
+__all__ = ["estimate_balls_in_bins_delta"]
 
 
 def estimate_balls_in_bins_delta(
@@ -89,37 +69,20 @@ def estimate_balls_in_bins_delta(
     True
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    eps = non_negative_scalar("eps", eps)
-    samples = count_scalar("samples", samples, 2)
-    confidence = scalar("confidence", confidence, *OPEN_PROBABILITY)
+    sampling = Sampling(eps, samples, confidence)
     covariances = bin_covariances(strategy, num_steps, bins) / noise_multiplier**2
     rng = np.random.default_rng(seed)
-    found = [_interval(_sample(covariances, eps, samples, rng, removed), confidence) for removed in (True, False)]
-    largest = max(found, key=lambda each: each.mean)
-    return DeltaEstimate(largest.mean, max(each.lower for each in found), max(each.upper for each in found))
+    return sampling.estimate(lambda count, removed: _log_ratios(covariances, count, rng, removed), len(covariances))
 
 
-def _sample(covariances: Array, eps: float, samples: int, rng: np.random.Generator, removed: bool) -> Array:
-    """Return draws of (1 - e^eps/L)_+ under the law with the record, or of (1 - e^eps L)_+ under that without it."""
+def _log_ratios(covariances: Array, count: int, rng: np.random.Generator, removed: bool) -> Array:
+    """Return logarithms of likelihood ratios, drawn with the record (its removal is seen) or without it."""
     values, vectors = np.linalg.eigh(covariances)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    means, bins = -0.5 * np.diag(covariances), len(covariances)
-    out = np.empty(samples)
-    size = max(1, AT_ONCE // bins)
-    for first in range(0, samples, size):
-        count = min(size, samples - first)
-        exponents = rng.standard_normal((count, bins)) @ root.T + means
-        if removed:
-            exponents += covariances[rng.integers(bins, size=count)]
-        top = exponents.max(axis=1)
-        log_ratio = top + np.log(np.exp(exponents - top[:, np.newaxis]).mean(axis=1))
-        out[first : first + count] = -np.expm1(np.minimum(eps - log_ratio if removed else eps + log_ratio, 0.0))
-    return out
-
-
-def _interval(draws: Array, confidence: float) -> DeltaEstimate:
-    """Return the mean of draws from [0, 1] with an interval; there are two directions with two ends each."""
-    depth = math.log(2.0 * 4.0 / (1.0 - confidence))
-    mean, variance = float(draws.mean()), float(draws.var(ddof=1))
-    off = math.sqrt(2.0 * variance * depth / draws.size) + 7.0 * depth / (3.0 * (draws.size - 1))
-    return DeltaEstimate(mean, max(0.0, mean - off), min(1.0, mean + off))
+    bins = len(covariances)
+    exponents = rng.standard_normal((count, bins)) @ root.T - 0.5 * np.diag(covariances)
+    if removed:
+        exponents += covariances[rng.integers(bins, size=count)]
+    top = exponents.max(axis=1)
+    ratios: Array = top + np.log(np.exp(exponents - top[:, np.newaxis]).mean(axis=1))
+    return ratios
