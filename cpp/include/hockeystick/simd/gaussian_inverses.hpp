@@ -106,7 +106,7 @@ template <class Root> void step_roots(RootLanes& l) {
         const double root = l.root[i];
         const RootStep s = Root::step(root, l.given[i], {l.log_delta[i], l.log_rest[i]});
         l.next[i] = Root::moved(root, s.step);
-        l.open[i] = s.settled() | Root::at_end(root, s.newton) ? 0.0 : 1.0;
+        l.open[i] = (s.settled() | Root::at_end(root, s.newton)) ? 0.0 : 1.0;
     }
 }
 
