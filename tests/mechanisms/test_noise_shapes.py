@@ -182,3 +182,22 @@ def test_refused(make, words):
     """Numbers outside their domains are named."""
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("b", [1 / 299, 0.01, 1.0, 221.0, 1e6])
+@pytest.mark.parametrize("wide", [20.0, 211.3, 390.9, 601.7, 655.4, 690.1, 1000.0])
+@pytest.mark.parametrize(("adjacency", "moved"), [("add_or_remove", 1), ("replace", 2)])
+def test_truncated_laplace_of_wide_reach(b, wide, adjacency, moved):
+    """The mass that one data set alone can give is between both ends, however small it is: its exponential is rounded."""
+    step = hs.TruncatedLaplace(b, wide * b)
+    with mp.workdps(50):
+        width, reach = mp.mpf(step.noise_multiplier), mp.mpf(step.reach)
+        out = mp.exp(-reach / width)
+        exact = out * mp.expm1(moved / width) / (2 * (1 - out)) if reach >= moved else 1
+        if moved / 2 < reach < moved:
+            exact = 1 - (mp.exp(-(moved - reach) / width) - out) / (2 * (1 - out))
+        upper, lower = (step._profile(adjacency, upper=up).remove[-1] for up in (True, False))
+        assert exact <= upper
+        if exact > mp.mpf("1e-305"):
+            assert lower <= exact
+            assert upper <= exact * (1 + mp.mpf("1e-11")) + mp.mpf("1e-307")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtri
@@ -165,3 +166,14 @@ def test_refused(make, error, words):
     """Numbers outside their domains are named."""
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("noise", [0.01, 0.5, 3.0, 1489.0, 9694.4, 1e5, 1e7, 1e9])
+def test_lower_end_at_much_noise(noise, monotone):
+    """The lower end is not above two candidates that change places, however near to a half their probabilities are."""
+    lower = GaussianNoisyMaximum(noise, 2, monotone)._profile("add_or_remove", upper=False)
+    with mp.workdps(40):
+        moved = mp.mpf(1 if monotone else 2) / mp.mpf(noise) / mp.sqrt(8)
+        assert lower.remove[0] <= mp.erf(moved / mp.sqrt(2)) <= lower.remove[0] * (1 + mp.mpf("1e-11"))
+        assert lower.epsilons[-1] <= mp.log(mp.ncdf(moved)) - mp.log(mp.ncdf(-moved))

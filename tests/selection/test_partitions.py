@@ -148,3 +148,14 @@ def test_refused(make, error, words):
     """Numbers outside their domains are named."""
     with pytest.raises(error, match=words):
         make()
+
+
+def test_optimal_at_small_deltas():
+    """The total variation distance is not below that of the recurrence, whose power of e^epsilon has an exponent in the hundreds."""
+    rng = np.random.default_rng(5)
+    for epsilon, digits in zip(rng.uniform(0.3, 30.0, 200), rng.uniform(100.0, 200.0, 200), strict=True):
+        step = OptimalPartitions(float(epsilon), float(10.0**-digits))
+        with mp.workdps(260):
+            shown = recursion(step.epsilon, step.delta)
+            exact = max(after - before for before, after in itertools.pairwise(shown))
+            assert exact <= step.profile().remove[0] <= exact * (1 + mp.mpf("1e-11"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,13 +11,14 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import positive_scalar, probability_scalar, scalar
-from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
+from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
 from hockeystick.mechanisms import trade_off_polygon
 from hockeystick.mechanisms.base import Adjacency, sensitivity
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profiled import ProfiledMechanism
 
 UP, DOWN = 1.0 + SHORT_SUM, 1.0 - SHORT_SUM
+MASS_UP, MASS_DOWN = 1.0 + MASS, 1.0 - MASS  # of tails of Laplace noise
 CELLS = 300  # between the points of a curve
 
 
@@ -128,8 +130,8 @@ class TruncatedLaplace(ProfiledMechanism):
             return self._tested(moved)
         last = min(moved, 2.0 * self.reach - moved) / self.noise_multiplier
         epsilons = np.linspace(0.0, last * UP, CELLS + 1).tolist()
-        deltas = [min(self._delta(min(eps, last) * DOWN, moved) * UP, 1.0) for eps in epsilons]  # delta falls
-        deltas[-1] = min(self._only_one(moved) * UP, 1.0)
+        deltas = [min(self._delta(min(eps, last) * DOWN, moved) * MASS_UP, 1.0) for eps in epsilons]  # delta falls
+        deltas[-1] = min(self._only_one(moved) * MASS_UP + sys.float_info.min, 1.0)  # and not 0, where it underflows
         return PrivacyProfile(epsilons, np.minimum.accumulate(deltas).tolist())
 
     def _delta(self, eps: float, moved: float) -> float:
@@ -140,28 +142,20 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def _only_one(self, moved: float) -> float:
         """Return the mass of what only one data set can give."""
-        if self.reach < moved:
-            return self._above(self.reach - moved)
-        wide = self.reach / self.noise_multiplier
-        if wide > 600.0:
-            return 0.5 * math.exp((moved - self.reach) / self.noise_multiplier)
-        return math.exp(-wide) * math.expm1(moved / self.noise_multiplier) / (2.0 * -math.expm1(-wide))
+        return self._above(self.reach - moved)
 
     def _above(self, x: float) -> float:
-        """Return the probability of noise above x."""
+        """Return the probability of noise above x, as a product: differences of small masses would cancel."""
         if x < 0.0:
             return 1.0 - self._above(-x)
         if x >= self.reach:
             return 0.0
-        wide = self.reach / self.noise_multiplier
-        gap = math.expm1((self.reach - x) / self.noise_multiplier) if wide < 600.0 else math.inf
-        if gap < math.inf:
-            return math.exp(-wide) * gap / (2.0 * -math.expm1(-wide))
-        return 0.5 * math.exp(-x / self.noise_multiplier)
+        missing = math.expm1((x - self.reach) / self.noise_multiplier) / math.expm1(-self.reach / self.noise_multiplier)
+        return 0.5 * math.exp(-x / self.noise_multiplier) * missing
 
     def _tested(self, moved: float) -> PrivacyProfile:
         """Return what tests by thresholds tell: a polygon between points of the trade-off function, or just above them."""
-        only = Fraction(self._only_one(moved) * DOWN)
+        only = Fraction(self._only_one(moved) * MASS_DOWN)
         points = {
             (Fraction(0), 1 - only),
             (1 - only, Fraction(0)),
@@ -171,8 +165,8 @@ class TruncatedLaplace(ProfiledMechanism):
         best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
         slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
         for threshold in [*best, *(moved - t for t in best)]:  # those of delta in either order
-            x = Fraction(min(self._above(threshold - slack) * UP, 1.0))
-            found = Fraction(self._above(threshold - moved + slack) * DOWN)
+            x = Fraction(min(self._above(threshold - slack) * MASS_UP, 1.0))
+            found = Fraction(self._above(threshold - moved + slack) * MASS_DOWN)
             if x < found:
                 points |= {(x, 1 - found)}
         return trade_off_polygon.profile(trade_off_polygon.lower_hull(points), symmetric=True, up=False)

@@ -157,10 +157,11 @@ class GaussianNoisyMaximum(OneDirection):
         k, distance = self.num_candidates, (1.0 if self.monotone else 2.0) / self.noise_multiplier
         if not upper:
             moved = distance / math.sqrt(8.0)
-            epsilon = (log_q(-moved) - log_q(moved)) * (1.0 - GAUSSIAN_TAIL)
-            return PrivacyProfile(
-                [0.0, min(epsilon, LARGEST_EPSILON)], [math.tanh(0.5 * epsilon) * (1.0 - GAUSSIAN_TAIL), 0.0]
-            )
+            told = math.erf(moved / math.sqrt(2.0))
+            # Near a half the logarithms of both probabilities cancel.
+            epsilon = 2.0 * math.atanh(told) if moved < 1.0 else log_q(-moved) - log_q(moved)
+            ends = [0.0, min(epsilon * (1.0 - GAUSSIAN_TAIL), LARGEST_EPSILON)]
+            return PrivacyProfile(ends, [told * (1.0 - GAUSSIAN_TAIL), 0.0])
         half = k // 2
         sets = _BySets(k - 1, distance) if k > 2 and distance >= LEAST_SHIFT else None
 

@@ -159,8 +159,9 @@ class OptimalPartitions(_Partitions):
             *((first - jump) / (lost - after), (first - self.delta) / lost if lost > 0.0 else gains),
         ]
         places = sorted({0.0, self.epsilon, *(math.log1p(x) for x in bends if 0.0 < x < gains)})
-        rounding = HANDFUL * (first + jump)  # of differences of terms that are no larger
-        deltas = [[min(side(math.expm1(x)) * UP + rounding, 1.0) for x in places] for side in (remove, add)]
+        margin = HANDFUL * (4.0 + last * self.epsilon)  # a power's relative error grows with its exponent
+        rounding = margin * (first + jump)  # of differences of terms that are no larger
+        deltas = [[min(side(math.expm1(x)) * (1.0 + margin) + rounding, 1.0) for x in places] for side in (remove, add)]
         deltas[0][-1] = deltas[1][-1] = self.delta
         return PrivacyProfile(places, *(np.minimum.accumulate(side).tolist() for side in deltas))
 
