@@ -102,9 +102,13 @@ class RandomAllocation(Mechanism):
             pairs = self.mechanism._pairs(adjacency, upper=upper)
             return [(pair, count * self.num_steps) for pair, count in pairs]
         share = float(self.num_steps), float(self.num_selected)
-        if adjacency == "replace":
-            return core.replaced_allocation(self._removal(upper=upper), *share, upper)
-        return core.allocated_steps(self.mechanism._pairs("add_or_remove", upper=upper), *share, upper)
+        removal = (
+            self._removal(upper=upper) if adjacency == "replace" else self.mechanism._pairs(adjacency, upper=upper)
+        )
+        if not removal:
+            return []  # of a release with no lower end
+        epoch = core.replaced_allocation if adjacency == "replace" else core.allocated_steps
+        return epoch(removal, *share, upper)
 
     def _removal(self, *, upper: bool) -> list[CountedPair]:
         """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""
