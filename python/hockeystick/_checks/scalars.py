@@ -88,6 +88,14 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
     return int(value)
 
 
+def boolean_scalar(name: str, value: object) -> bool:
+    """Return `value` if it is True or False, of Python or of NumPy; 0 and 1 are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise TypeError(msg)
+    return bool(value)
+
+
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import DELTA, positive_scalar, scalar
+from hockeystick._checks import DELTA, boolean_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import Filter
 from hockeystick.mechanisms.base import Adjacency
@@ -71,9 +71,7 @@ def checked_budget(
 
 def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str | None) -> str | None:
     """Return the head that is expected of a file, which a new one cannot have."""
-    if not isinstance(create, bool):
-        msg = f"create must be True or False, not {create!r}"
-        raise TypeError(msg)
+    create = boolean_scalar("create", create)
     if expected_head is None:
         return None
     if not isinstance(expected_head, str) or not re.fullmatch("[0-9a-f]{64}", expected_head):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, broadcast
+from hockeystick._checks import Grid, OnError, boolean_scalar, broadcast
 from hockeystick._hidden_states.best import Best, smallest
 from hockeystick.last_iterate.arguments import check_process, noise_given
 
@@ -107,9 +107,7 @@ def best(
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
     process = check_process(grid, learning_rate, name, noise, lipschitz, smoothness, strong_convexity, diameter)
-    if not isinstance(one_dimensional, bool):
-        msg = f"one_dimensional must be True or False, not {one_dimensional!r}"
-        raise TypeError(msg)
+    one_dimensional = boolean_scalar("one_dimensional", one_dimensional)
     grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
     dimension = np.asarray(float(one_dimensional))
     if ball_dimension is not None:

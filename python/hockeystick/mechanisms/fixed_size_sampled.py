@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar
+from hockeystick._checks import boolean_scalar, count_scalar
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
@@ -67,9 +67,7 @@ class FixedSizeSampled(Mechanism):
             raise ValueError(msg)
         object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
         object.__setattr__(self, "batch_size", count_scalar("batch_size", self.batch_size))
-        if not isinstance(self.replacement, bool):
-            msg = f"replacement must be True or False, not {self.replacement!r}"
-            raise TypeError(msg)
+        object.__setattr__(self, "replacement", boolean_scalar("replacement", self.replacement))
         most = self.dataset_size * (MOST_COPIES if self.replacement else 1)
         if self.batch_size > most:
             times = f"{MOST_COPIES} times " if self.replacement else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, vector
+from hockeystick._checks import STRICT, Array, boolean_scalar, vector
 from hockeystick.mechanisms import trade_off_polygon, trade_off_tangents
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
@@ -75,9 +75,7 @@ class TradeOff(ProfiledMechanism):
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", self.false_negative_rates))
         _require_trade_off(rates, missed)
-        if not isinstance(self.symmetric, (bool, np.bool_)):
-            msg = f"symmetric must be True or False, not {self.symmetric!r}"
-            raise TypeError(msg)
+        object.__setattr__(self, "symmetric", boolean_scalar("symmetric", self.symmetric))
         object.__setattr__(self, "false_positive_rates", tuple(rates.tolist()))
         object.__setattr__(self, "false_negative_rates", tuple(missed.tolist()))
         object.__setattr__(self, "symmetric", bool(self.symmetric))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar, implausible, probability_scalar
+from hockeystick._checks import boolean_scalar, count_scalar, implausible, probability_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
@@ -67,9 +67,7 @@ class TruncatedPoissonSampled(Mechanism):
         implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
         object.__setattr__(self, "sampling_rate", rate)
         object.__setattr__(self, "max_batch_size", count_scalar("max_batch_size", self.max_batch_size))
-        if not isinstance(self.zeroed_out, bool):
-            msg = f"zeroed_out must be True or False, not {self.zeroed_out!r}"
-            raise TypeError(msg)
+        object.__setattr__(self, "zeroed_out", boolean_scalar("zeroed_out", self.zeroed_out))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -66,11 +66,3 @@ def gaussian_noise(name: str, value: float) -> float:
         msg = f"{name} must lie in [0.01, 1e9], not {noise!r}"
         raise ValueError(msg)
     return noise
-
-
-def yes_or_no(name: str, value: object) -> bool:
-    """Return a checked truth value."""
-    if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False, not {value!r}"
-        raise TypeError(msg)
-    return bool(value)

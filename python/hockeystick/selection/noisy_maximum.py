@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import Array, choice, count_scalar, positive_scalar
+from hockeystick._checks import Array, boolean_scalar, choice, count_scalar, positive_scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import log_q, q, q_inv
@@ -16,7 +16,7 @@ from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until, yes_or_no
+from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
 
 Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
@@ -70,7 +70,7 @@ def noisy_maximum(
     gaussian 9.250
     """
     choice("noise", noise, NOISES)
-    monotone = yes_or_no("monotone", monotone)
+    monotone = boolean_scalar("monotone", monotone)
     if noise == "gaussian":
         if num_candidates is None:
             msg = "num_candidates must be given for Gaussian noise, not None"
@@ -143,7 +143,7 @@ class GaussianNoisyMaximum(OneDirection):
         """Check the arguments."""
         object.__setattr__(self, "noise_multiplier", gaussian_noise("noise_multiplier", self.noise_multiplier))
         object.__setattr__(self, "num_candidates", count_scalar("num_candidates", self.num_candidates, 2))
-        object.__setattr__(self, "monotone", yes_or_no("monotone", self.monotone))
+        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -38,6 +38,31 @@ class _Partitions(ProfiledMechanism):
                 "a user is added to the groups or removed; one who is replaced is both, so twice the partitions",
             )
 
+    def keep_probability(self, users: int) -> float:
+        """Return the probability that a group of so many users is shown.
+
+        Parameters
+        ----------
+        users : int
+            Non-negative.
+
+        Returns
+        -------
+        float
+            In [0, 1], to rounding. Of `OptimalPartitions`, it and 1 minus it have a relative error below 1e-12.
+
+        Raises
+        ------
+        ValueError
+            If `users` is negative.
+        TypeError
+            If it is no integer.
+        """
+        return self._keep_probability(count_scalar("users", users, 0))
+
+    def _keep_probability(self, users: int) -> float:
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class OptimalPartitions(_Partitions):
@@ -94,27 +119,7 @@ class OptimalPartitions(_Partitions):
             f"partition selection: a user is in at most {self.partitions} groups, and groups with no user are never shown"
         ]
 
-    def keep_probability(self, users: int) -> float:
-        """Return the probability that a group of so many users is shown.
-
-        Parameters
-        ----------
-        users : int
-            Non-negative.
-
-        Returns
-        -------
-        float
-            To rounding: a relative error below 1e-12, of it and of one less it.
-
-        Raises
-        ------
-        ValueError
-            If `users` is negative.
-        TypeError
-            If it is no integer.
-        """
-        users = count_scalar("users", users, 0)
+    def _keep_probability(self, users: int) -> float:
         first = self._last_growing()
         if users <= first:
             return min(self._growing(users), 1.0)
@@ -125,12 +130,12 @@ class OptimalPartitions(_Partitions):
         return self.delta * math.expm1(users * self.epsilon) / math.expm1(self.epsilon)
 
     def _last_growing(self) -> int:
-        """Return m: after it one less the probability falls."""
+        """Return m, the last number of users at which the first of the three terms is the smallest."""
         most = (1.0 - self.delta) / (1.0 + math.exp(self.epsilon))
         return 1 + math.floor(math.log1p(most * math.expm1(self.epsilon) / self.delta) / self.epsilon)
 
     def _missing(self, steps: int, missing: float) -> float:
-        """Return one less the probability after so many steps of d -> e^-epsilon (d - delta), at least 0."""
+        """Return 1 minus the probability after so many steps of d -> e^-epsilon (d - delta), at least 0."""
         rest = self.delta / math.expm1(self.epsilon)  # where it would stay: d + rest falls by e^-epsilon
         return max((missing + rest) * math.exp(-min(steps * self.epsilon, 800.0)) - rest, 0.0)
 
@@ -219,27 +224,7 @@ class ThresholdedPartitions(_Partitions):
             f"partition selection: a user is in at most {self.partitions} groups, counts once in each, and groups with no user are never shown"
         ]
 
-    def keep_probability(self, users: int) -> float:
-        """Return the probability that a group of so many users is shown.
-
-        Parameters
-        ----------
-        users : int
-            Non-negative.
-
-        Returns
-        -------
-        float
-            To rounding.
-
-        Raises
-        ------
-        ValueError
-            If `users` is negative.
-        TypeError
-            If it is no integer.
-        """
-        users = count_scalar("users", users, 0)
+    def _keep_probability(self, users: int) -> float:
         if users == 0:
             return 0.0
         away = (self.threshold - users) / self.noise.noise_multiplier

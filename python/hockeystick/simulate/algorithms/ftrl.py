@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hockeystick._checks import boolean_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.correlated_noise.trees import cyclic_squares
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
@@ -59,9 +60,7 @@ class TreeFTRL(Algorithm):
         """Check the settings."""
         super().__post_init__()
         check_sampler("records", self.records, (Cyclic, Shuffled))
-        if not isinstance(self.restart, bool):
-            msg = f"restart must be True or False, not {self.restart!r}"
-            raise TypeError(msg)
+        self._set("restart", boolean_scalar("restart", self.restart))
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         if problem.num_silos > 1:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, choice, count_scalar
+from hockeystick._checks import Array, at_most, boolean_scalar, choice, count_scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL
 from hockeystick.last_iterate import best as smallest_bound
 from hockeystick.mechanisms import Gaussian, Laplace
@@ -67,9 +67,7 @@ class ProjectedNoisySGD(Algorithm):
         """Check the settings."""
         super().__post_init__()
         choice("noise", self.noise, ("gaussian", "laplace"))
-        if not isinstance(self.random_stop, bool):
-            msg = f"random_stop must be True or False, not {self.random_stop!r}"
-            raise TypeError(msg)
+        self._set("random_stop", boolean_scalar("random_stop", self.random_stop))
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         if problem.num_silos > 1:

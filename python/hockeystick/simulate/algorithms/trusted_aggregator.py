@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, scalar
+from hockeystick._checks import Array, at_most, boolean_scalar, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
 from hockeystick.mechanisms import Gaussian
@@ -72,9 +72,7 @@ class TrustedAggregator(Algorithm):
                 msg = f"{name} must be a tuple of numbers, one for each round, not {factors!r}"
                 raise TypeError(msg)
             self._set(name, tuple(positive_scalar(f"{name}[{t}]", x) for t, x in enumerate(factors)))
-        if not isinstance(self.random_stop, bool):
-            msg = f"random_stop must be True or False, not {self.random_stop!r}"
-            raise TypeError(msg)
+        self._set("random_stop", boolean_scalar("random_stop", self.random_stop))
         self._set("suffix", scalar("suffix", self.suffix, lambda x: 0 < x <= 1, "lie in (0, 1]"))
         if self.suffix < 1 and not self.random_stop:
             msg = f"suffix must be 1 without a random stop, not {self.suffix}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, count_scalar, non_negative_scalar, positive_scalar, real, scalar
+from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real, scalar
 
 __all__ = ["Loss", "remade"]
 
@@ -111,9 +111,7 @@ class Loss:
             non_negative_scalar("smoothness", self.smoothness)
         if self.lipschitz is not None:
             positive_scalar("lipschitz", self.lipschitz)
-        if not isinstance(self.convex, bool):
-            msg = f"convex must be True or False, not {self.convex!r}"
-            raise TypeError(msg)
+        object.__setattr__(self, "convex", boolean_scalar("convex", self.convex))
         mu = scalar(
             "strong_convexity", self.strong_convexity, lambda x: 0 <= x < math.inf, "be non-negative and finite"
         )
