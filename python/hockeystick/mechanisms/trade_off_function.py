@@ -78,7 +78,6 @@ class TradeOff(ProfiledMechanism):
         object.__setattr__(self, "symmetric", boolean_scalar("symmetric", self.symmetric))
         object.__setattr__(self, "false_positive_rates", tuple(rates.tolist()))
         object.__setattr__(self, "false_negative_rates", tuple(missed.tolist()))
-        object.__setattr__(self, "symmetric", bool(self.symmetric))
 
     @classmethod
     def from_points(
