@@ -37,6 +37,10 @@ class OutcomeCounts {
         // Where one ratio is faint, the mean of the others goes to infinity, as in lattice_sum.hpp.
         sums_ = {{}, t * step.zero, t * (step.infinite + t * step.zero), step.errors, step.form, t};
         visit(0, t, {0.0, 0.0}, {std::lgamma(t + 1.0), std::lgamma(t + 1.0)});
+        if (faint_.value > 0.0) {
+            merge_into_largest(sums_.atoms, faint_.value, faint_.mass);
+            sums_.errors.value += most_counts * unit_roundoff;
+        }
         sums_.errors.mass = t * step.errors.mass + 8.0 * unit_roundoff * size_;
         sums_.errors.value += (2.0 * static_cast<double>(step.atoms.size()) + 2.0) * unit_roundoff;
     }
@@ -67,10 +71,12 @@ class OutcomeCounts {
         const double mass = std::exp(log_mass.value);
         if (mass >= faint_mass) sums_.atoms.push_back({value, mass});
         else if (step_.form == Form::spread) sums_.zero += mass, sums_.infinite += mass * value;
+        else faint_.value += mass * value, faint_.mass += mass;
     }
 
     const StepRatios& step_;
     RatioSums sums_;
+    Atom faint_{0.0, 0.0};  // the sums of masses too faint for atoms of merged laws, times their values and alone
     double size_ = 0.0;
 };
 

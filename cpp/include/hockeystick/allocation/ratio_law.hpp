@@ -57,6 +57,17 @@ inline void settle_sums(const std::vector<double>& reference, std::vector<double
     step.errors.value = sixteen_roundings;
 }
 
+// Adds outcomes too faint for an atom to that of the largest ratio, by their masses with the record
+// and under the reference: showing one outcome in place of several leaks less. To leave them out
+// would take from the law with the record what it has there, which may be much.
+inline void merge_into_largest(std::vector<Atom>& atoms, double with, double reference) {
+    const auto largest =
+        std::max_element(atoms.begin(), atoms.end(), [](const Atom& x, const Atom& y) { return x.value < y.value; });
+    if (largest == atoms.end()) return;
+    const double mass = largest->mass + reference;
+    *largest = {(largest->value * largest->mass + with) / mass, mass};
+}
+
 // Of a pair for removing the record, or of one for adding it.
 inline StepRatios step_ratios(const Masses& pair, bool removed, Form form) {
     const std::vector<double>& reference = removed ? pair.q : pair.p;
@@ -65,10 +76,16 @@ inline StepRatios step_ratios(const Masses& pair, bool removed, Form form) {
     step.form = form, step.removed = removed;
     settle_sums(reference, other, step);
     std::vector<Atom> found;
+    Atom faint{0.0, 0.0};  // for merged laws: the sums of `other` and of `reference` there
     for (std::size_t i = 0; i < reference.size(); ++i) {
         if (reference[i] >= faint_mass) found.push_back({other[i] / reference[i], reference[i]});
         else if (form == Form::spread) step.zero += reference[i], step.infinite += other[i];
         else if (reference[i] == 0.0) step.infinite += other[i];
+        else faint.value += other[i], faint.mass += reference[i];
+    }
+    if (faint.value > 0.0) {
+        merge_into_largest(found, faint.value, faint.mass);
+        step.errors.value += static_cast<double>(reference.size()) * unit_roundoff;
     }
     std::sort(found.begin(), found.end(), [](const Atom& x, const Atom& y) { return x.value < y.value; });
     for (const Atom& atom : found) {

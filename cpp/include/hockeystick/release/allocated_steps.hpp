@@ -80,8 +80,10 @@ inline bool is_one_gaussian(const Steps& steps) {
     return steps.size() == 1 && steps[0].count == 1.0 && steps[0].pair->is_gaussian();
 }
 
-// The releases of an epoch for either end.
+// The releases of an epoch for either end. For the lower end there may be none: of many mechanisms
+// no pair is known that they attain.
 inline Steps allocated_steps(const Steps& steps, const Allocation& epoch, End end, const Allocators& allocate) {
+    if (steps.empty() && end == End::lower) return {};
     require(!steps.empty(), "steps", "hold at least one", 0.0);
     if (is_one_gaussian(steps))
         return random_allocation(steps[0].pair->gaussian_noise().noise_multiplier, epoch, end, allocate.gaussian);
