@@ -143,3 +143,30 @@ def test_tails_that_no_density_reaches(eps):
     step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(10.0), 1), (hs.Laplace(100.0), 1)]), 1e-9)
     bracket = hs.Accountant().compose(step, 10**9).delta_bracket(eps)
     assert 0.0 <= bracket.lower <= bracket.upper <= 1e-300
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.15, 1), (0.15, 2), (1.0, 3)])
+def test_coins_beside_gaussian_noise(epsilon, count):
+    """A sample of Gaussian noise and pure mechanisms, whose pair is discrete, against its closed form."""
+    sigma, rate = 3.0, 0.1
+    parts = [(hs.ApproximateDP(epsilon, 0.0), count), (hs.Gaussian(sigma), 1)]
+    ledger = hs.Accountant().compose(hs.PoissonSampled(hs.Composed(parts), rate))
+    said = math.exp(epsilon) / (1.0 + math.exp(epsilon))  # that a coin tells the truth
+    for eps in (0.0, 0.02, 0.05, 0.1):
+        remove = add = 0.0
+        for true in range(count + 1):
+            base = math.comb(count, true) * (1 - said) ** true * said ** (count - true)
+            loss = epsilon * (2 * true - count)
+            # ratio of the laws at x: 1 - rate + rate e^(loss + x/sigma - 1/(2 sigma^2)); it grows with x
+            for gamma, is_remove in ((math.exp(eps), True), (math.exp(-eps), False)):
+                share = (gamma - 1.0 + rate) / rate
+                x = sigma * (math.log(share) - loss) + 0.5 / sigma if share > 0.0 else -math.inf
+                below, tilted = (0.5 * math.erfc(-t / math.sqrt(2.0)) for t in (x, x - 1.0 / sigma))
+                if is_remove:
+                    remove += base * ((1 - rate - gamma) * (1 - below) + rate * math.exp(loss) * (1 - tilted))
+                else:
+                    add += base * (below - ((1 - rate) * below + rate * math.exp(loss) * tilted) / gamma)
+        bracket, exact = ledger.delta_bracket(eps), max(remove, add)
+        assert bracket.lower <= exact + 1e-14
+        assert exact <= bracket.upper + 1e-14
+        assert bracket.upper - bracket.lower <= 1e-6

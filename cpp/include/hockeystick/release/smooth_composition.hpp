@@ -32,7 +32,7 @@ class SmoothComposition final : public Pair {
         if (!gaussian) return false;
         const double shift = gaussian->pair->gaussian_noise().shift;
         if (!(shift >= least_shift && shift <= most_shift)) return false;
-        const CumulantTools tools{&simd::own_kernels, nullptr};
+        const CumulantTools tools{&simd::own_kernels, std::make_shared<FourierWorkspace>()};
         for (const CountedPair& step : steps)
             for (const Direction direction : {Direction::remove, Direction::add}) {
                 if (!step.pair->has_cumulant(1.0) || step.pair->has_cutoff(1.0, direction)) return false;
