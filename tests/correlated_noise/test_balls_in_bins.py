@@ -133,3 +133,16 @@ def test_bad_input(given: dict, says: str) -> None:
     """What is outside its domain is named."""
     with pytest.raises(ValueError, match=says):
         balls_in_bins(**({"bins": 1, "noise_multiplier": 1.0} | given))
+
+
+@pytest.mark.parametrize(
+    ("seed", "error", "says"),
+    [
+        (-1, ValueError, r"seed must be an integer in \[0, 2\^64\), not -1"),
+        (None, TypeError, "seed must be an integer, not None"),  # the same call would give another number each time
+    ],
+)
+def test_bad_seed(seed: object, error: type[Exception], says: str) -> None:
+    """A seed that is none is named, and not replaced by one from the system."""
+    with pytest.raises(error, match=says):
+        estimate_balls_in_bins_delta([1.0], num_steps=4, bins=2, noise_multiplier=1.0, eps=0.1, seed=seed)

@@ -23,6 +23,7 @@ from hockeystick._checks.scalars import (
     positive_scalar,
     probability_scalar,
     scalar,
+    seed_scalar,
     thread_count,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "real",
     "same_length",
     "scalar",
+    "seed_scalar",
     "thread_count",
     "vector",
 ]

@@ -96,6 +96,17 @@ def boolean_scalar(name: str, value: object) -> bool:
     return bool(value)
 
 
+def seed_scalar(name: str, value: int) -> int:
+    """Return `value` if it is an integer in [0, 2^64)."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        msg = f"{name} must be an integer, not {value!r}"
+        raise TypeError(msg)
+    if not 0 <= value < 2**64:
+        msg = f"{name} must be an integer in [0, 2^64), not {value}"
+        raise ValueError(msg)
+    return int(value)
+
+
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hockeystick._checks import seed_scalar
 from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
@@ -62,12 +63,11 @@ def add_simulate(add: AddParser) -> None:
 
 def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.simulate import run  # noqa: PLC0415 - imports are paid for by this command only
-    from hockeystick.simulate.running.run import check_seed  # noqa: PLC0415
     from hockeystick.sweep.trainings.single import load_one  # noqa: PLC0415
 
     told, delta, released = load_one(chosen.plan)
     if chosen.seed is not None:
-        told = dataclasses.replace(told, seed=check_seed(chosen.seed))
+        told = dataclasses.replace(told, seed=seed_scalar("seed", chosen.seed))
     for option in ("out", "plot", "checkpoint"):
         file: Path | None = getattr(chosen, option)
         if file is not None and (file.is_dir() or not file.parent.is_dir()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, positive_scalar
+from hockeystick._checks import Array, positive_scalar, seed_scalar
 from hockeystick.correlated_noise.balls_in_bins import bin_covariances
 from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 
@@ -42,7 +42,7 @@ def estimate_balls_in_bins_delta(
     confidence : float
         In (0, 1): the probability with which both ends hold.
     seed : int
-        Of `numpy.random.default_rng`.
+        Of `numpy.random.default_rng`, in [0, 2^64).
 
     Returns
     -------
@@ -53,6 +53,8 @@ def estimate_balls_in_bins_delta(
     ------
     ValueError
         If an argument is outside its domain.
+    TypeError
+        If an argument is of a wrong type.
 
     Notes
     -----
@@ -71,7 +73,7 @@ def estimate_balls_in_bins_delta(
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(eps, samples, confidence)
     covariances = bin_covariances(strategy, num_steps, bins) / noise_multiplier**2
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_scalar("seed", seed))
     return sampling.estimate(lambda count, removed: _log_ratios(covariances, count, rng, removed), len(covariances))
 
 

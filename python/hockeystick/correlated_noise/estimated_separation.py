@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, vector
+from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, seed_scalar, vector
 from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 from hockeystick.correlated_noise.sensitivity import strategy_array
 
@@ -55,7 +55,7 @@ def estimate_min_separation_delta(
     confidence : float
         In (0, 1): the probability with which both ends hold.
     seed : int
-        Of `numpy.random.default_rng`.
+        Of `numpy.random.default_rng`, in [0, 2^64).
 
     Returns
     -------
@@ -67,6 +67,8 @@ def estimate_min_separation_delta(
     ------
     ValueError
         If an argument is outside its domain, or there are more bands than `separation`.
+    TypeError
+        If an argument is of a wrong type.
 
     Notes
     -----
@@ -89,7 +91,7 @@ def estimate_min_separation_delta(
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(eps, samples, confidence)
     column = np.abs(array[:steps]) / noise_multiplier
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_scalar("seed", seed))
 
     def log_ratios(count: int, removed: bool) -> Array:
         outcomes = rng.standard_normal((steps, count))

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import choice, count_scalar, thread_count
+from hockeystick._checks import choice, count_scalar, seed_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.budget import affordable_rounds
@@ -121,7 +121,7 @@ def run(
     """
     _check_kinds(algorithm, problem)
     rounds = planned = count_scalar("rounds", rounds)
-    seed = check_seed(seed)
+    seed = seed_scalar("seed", seed)
     num_runs = count_scalar("num_runs", num_runs)
     first_run = count_scalar("first_run", first_run, 0)
     start = starting_models(initial, problem, seed, first_run, num_runs)
@@ -224,17 +224,6 @@ def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool
         rest = "; the same call goes on from there" if resumes else ""
         msg = f"interrupted after {recording.completed} of {rounds} rounds{rest}"
         warnings.warn(msg, RuntimeWarning, stacklevel=3)
-
-
-def check_seed(seed: int) -> int:
-    """Return a seed in [0, 2^64)."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
-        msg = f"seed must be an integer, not {seed!r}"
-        raise TypeError(msg)
-    if not 0 <= seed < 2**64:
-        msg = f"seed must be an integer in [0, 2^64), not {seed}"
-        raise ValueError(msg)
-    return int(seed)
 
 
 def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[np.int64]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, count_scalar, thread_count
+from hockeystick._checks import Array, count_scalar, seed_scalar, thread_count
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.progress import bar
 from hockeystick.simulate.running.rule import MODEL
-from hockeystick.simulate.running.run import check_seed, record_rounds
+from hockeystick.simulate.running.run import record_rounds
 from hockeystick.simulate.running.starts import check_initial
 
 __all__ = ["Sensitivity", "sensitivity"]
@@ -105,7 +105,7 @@ def sensitivity(
     (4, 1) True
     """
     rounds = count_scalar("rounds", rounds)
-    seed = check_seed(seed)
+    seed = seed_scalar("seed", seed)
     num_runs = count_scalar("num_runs", num_runs)
     if (adjacent.loss, adjacent.dimension, adjacent.sizes) != (problem.loss, problem.dimension, problem.sizes):
         msg = f"adjacent must have the loss, dimension and sizes of problem, not {adjacent!r}"

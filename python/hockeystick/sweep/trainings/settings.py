@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import simulate
-from hockeystick._checks import choice, count_scalar
+from hockeystick._checks import choice, count_scalar, seed_scalar
 from hockeystick.simulate.problem.data import DATA_SETS
 from hockeystick.simulate.problem.problem import LOSSES, Problem
 from hockeystick.simulate.running.rule import MOST_BYTES, SLOTS
-from hockeystick.simulate.running.run import check_seed
 from hockeystick.simulate.running.views import VIEWS
 
 Value = int | float | str
@@ -123,7 +122,7 @@ def training(settings: Mapping[str, Value]) -> Training:
     given = {name: _value(name, value) for name, value in settings.items() if value is not None}
     for name in REQUIRED:
         _needed("a training", name, given)
-    rounds, seed = count_scalar("rounds", given["rounds"]), check_seed(given["seed"])
+    rounds, seed = count_scalar("rounds", given["rounds"]), seed_scalar("seed", given["seed"])
     num_runs = count_scalar("num_runs", given.get("num_runs", 1))
     algorithm, of_algorithm = _algorithm(given)
     problem, test, of_data = _problems(given)
