@@ -56,3 +56,12 @@ def test_faint_outcomes_of_much_weight(num_steps, faint, likely, reverse):
             ends = found.get(direction, found.get("both"))
             assert ends.lower <= truth * (1 + Fraction(1, 10**12))
             assert truth * (1 - Fraction(1, 10**12)) <= ends.upper
+
+
+@pytest.mark.parametrize(("num_steps", "num_selected", "count"), [(2, 1, 2), (3, 2, 1), (4, 2, 1), (3, 2, 5)])
+@pytest.mark.parametrize("eps", [0.0, 1e-3, 1.0])
+def test_nothing_but_infinite_losses(num_steps, num_selected, count, eps):
+    """Steps that tell all have a delta of 1, though no loss is finite for a grid to begin at."""
+    told = hs.RandomAllocation(hs.Discrete([1.0, 0.0], [0.0, 1.0]), num_steps, num_selected)
+    found = hs.Accountant().compose(told, count).delta_bracket(eps)
+    assert 1.0 - 1e-9 <= found.lower <= found.upper == 1.0

@@ -70,6 +70,7 @@ EXAMPLES |= {
     selection.AboveThreshold: [selection.AboveThreshold(5.0, 20.0, 2)],
     selection.GaussianAboveThreshold: [selection.GaussianAboveThreshold(5.0, 20.0, 50)],
     selection.GaussianNoisyMaximum: [selection.GaussianNoisyMaximum(9.0, 12)],
+    selection.LaplaceNoisyMaximum: [selection.LaplaceNoisyMaximum(9.0)],
     selection.OptimalPartitions: [selection.OptimalPartitions(0.3, 1e-4, 2)],
     selection.ThresholdedPartitions: [selection.ThresholdedPartitions(hs.Laplace(5.0), 40.0)],
 }

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import log_ndtr, ndtri
 
 import hockeystick as hs
-from hockeystick.selection import GaussianNoisyMaximum, noisy_maximum
+from hockeystick.selection import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
 
 X = np.linspace(-14.0, 14.0, 5601)  # the trapezoid rule is exact to 1e-14 for such integrands
 
@@ -117,9 +117,10 @@ def test_density_of_a_maximum(m):
 
 
 def test_which_mechanism():
-    """Gumbel noise is the exponential mechanism, exponential and Laplace noise permute-and-flip, of twice or once the rate."""
+    """Gumbel noise is the exponential mechanism, exponential noise permute-and-flip, of twice or once the rate; the others have classes."""
     assert noisy_maximum("gumbel", 4.0).epsilon == pytest.approx(0.5, rel=1e-14)
-    assert noisy_maximum("laplace", 4.0, monotone=True).epsilon == pytest.approx(0.25, rel=1e-14)
+    assert noisy_maximum("exponential", 4.0, monotone=True).epsilon == pytest.approx(0.25, rel=1e-14)
+    assert noisy_maximum("laplace", 4.0, monotone=True) == LaplaceNoisyMaximum(4.0, True)
     assert isinstance(noisy_maximum("exponential", 4.0, num_candidates=9), hs.PermuteAndFlip)
     assert noisy_maximum("gaussian", 4.0, num_candidates=9) == GaussianNoisyMaximum(4.0, 9)
 
@@ -145,6 +146,44 @@ def test_gumbel(monotone):
             assert max(hockey_stick(p, q, eps), hockey_stick(q, p, eps)) <= ledger.delta(eps) + 1e-9
 
 
+def laplace_winners(scores, scale):
+    """Return the law of the winner with Laplace noise, by its definition."""
+    x, dx = np.linspace(scores.min() - 40 * scale, scores.max() + 40 * scale, 160_001, retstep=True)
+    away = (x[:, None] - scores) / scale
+    law = np.where(away < 0, 0.5 * np.exp(-np.abs(away)), 1 - 0.5 * np.exp(-np.abs(away)))
+    density = np.exp(-np.abs(away)) / (2 * scale)
+    others = [np.delete(law, i, 1).prod(axis=1) for i in range(scores.size)]
+    return np.array([(density[:, i] * others[i]).sum() * dx for i in range(scores.size)])
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_laplace(monotone, scale):
+    """The winner with Laplace noise stays below the upper end, and two candidates that change places are above the lower one."""
+    rng, ledger = np.random.default_rng(9), hs.Accountant().compose(LaplaceNoisyMaximum(scale, monotone))
+    grid = np.linspace(0.0, 0.95, 5) * (1 if monotone else 2) / scale
+    for k in (2, 2, 3, 5):
+        scores = rng.normal(size=k) * scale
+        moves = rng.choice([0.0, 1.0], size=k) if monotone else rng.choice([-1.0, 1.0], size=k)
+        p, q = laplace_winners(scores, scale), laplace_winners(scores + moves, scale)
+        for eps in grid:
+            assert max(hockey_stick(p, q, eps), hockey_stick(q, p, eps)) <= ledger.delta(eps) + 1e-7
+    gap = 0.25 if monotone else 0.5
+    p, q = laplace_winners(np.array([gap, -gap]), scale), laplace_winners(np.array([-gap, gap]), scale)
+    for eps in grid:
+        assert ledger.delta_bracket(eps).lower <= hockey_stick(p, q, eps) + 1e-7
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.9, 1.1, 50.0, 1e5, 1e9])
+def test_laplace_lower_end(scale):
+    """In 40 digits, for little noise and much: two candidates that change places are exactly what the lower end says, just above."""
+    lower = LaplaceNoisyMaximum(scale)._profile("add_or_remove", upper=False)
+    with mp.workdps(40):
+        loser = (1 + 1 / (2 * mp.mpf(scale))) * mp.exp(-1 / mp.mpf(scale)) / 2
+        assert lower.remove[0] <= 1 - 2 * loser <= lower.remove[0] * (1 + mp.mpf("1e-11"))
+        assert lower.epsilons[-1] <= mp.log((1 - loser) / loser) <= lower.epsilons[-1] * (1 + mp.mpf("1e-11"))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
@@ -160,6 +199,8 @@ def test_gumbel(monotone):
         ),
         (lambda: GaussianNoisyMaximum(1e-3, 5), ValueError, r"noise_multiplier must lie in \[0.01"),
         (lambda: GaussianNoisyMaximum(1.0, 5, 1), TypeError, "monotone must be True or False"),
+        (lambda: LaplaceNoisyMaximum(1e-3), ValueError, "noise_multiplier must be at least"),
+        (lambda: hs.Accountant("replace").compose(LaplaceNoisyMaximum(1.0, True)), ValueError, "use monotone=False"),
     ],
 )
 def test_refused(make, error, words):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.peers_words import missing
-from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, noisy_maximum
+from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
 from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
 from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold
 from hockeystick.selection.votes import DataDependentEpsilon, gaussian_votes, votes_epsilon, votes_renyi
@@ -18,6 +18,7 @@ __all__ = [
     "DataDependentEpsilon",
     "GaussianAboveThreshold",
     "GaussianNoisyMaximum",
+    "LaplaceNoisyMaximum",
     "OptimalPartitions",
     "ThresholdedPartitions",
     "gaussian_votes",

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hockeystick._checks import Array, boolean_scalar, choice, count_scalar, positive_scalar
-from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick._numeric.search import halve
-from hockeystick.kernels import log_q, q, q_inv
+from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
@@ -45,7 +45,7 @@ def noisy_maximum(
     -------
     Mechanism
         For noise of scale b, epsilon is 2/b (1/b if monotone), of `ExponentialMechanism` for Gumbel noise and of `PermuteAndFlip` for exponential noise, which are
-        the same algorithms, and for Laplace noise, whose upper end it is. For Gaussian noise `GaussianNoisyMaximum`.
+        the same algorithms. For Laplace and Gaussian noise `LaplaceNoisyMaximum` and `GaussianNoisyMaximum`.
 
     Raises
     ------
@@ -56,8 +56,7 @@ def noisy_maximum(
 
     Notes
     -----
-    Gumbel: McSherry and Talwar 2007. Exponential: Ding, Kifer, Steinke and others 2021. Laplace: Dwork and Roth 2014, Claim 3.9, is pure; that the
-    curve of Laplace noise at distance epsilon dominates is proven in docs/core/loss.md.
+    Gumbel: McSherry and Talwar 2007. Exponential: Ding, Kifer, Steinke and others 2021.
 
     Examples
     --------
@@ -78,12 +77,74 @@ def noisy_maximum(
         return GaussianNoisyMaximum(noise_multiplier, num_candidates, monotone)
     if num_candidates is not None:
         count_scalar("num_candidates", num_candidates, 2)
+    if noise == "laplace":
+        return LaplaceNoisyMaximum(noise_multiplier, monotone)
+    epsilon = _epsilon(noise_multiplier, monotone)
+    return ExponentialMechanism(epsilon) if noise == "gumbel" else PermuteAndFlip(epsilon)
+
+
+@dataclass(frozen=True)
+class LaplaceNoisyMaximum(OneDirection):
+    r"""Report-noisy-max with Laplace noise.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale of each score's noise over the sensitivity of one score under the adjacency in use; at least 1/300 (1/600 if monotone).
+    monotone : bool
+        True if a record moves all scores in one direction.
+
+    Notes
+    -----
+    With epsilon = 2/noise_multiplier (1/noise_multiplier if monotone) it is epsilon-DP (Dwork and Roth 2014, Claim 3.9), and the curve of Laplace
+    noise at distance epsilon dominates (docs/core/loss.md), for any number of candidates. The lower end is that of two candidates that change places: with
+    h = epsilon/2 the lower of two scores wins with probability :math:`\tfrac12 (1 + \tfrac h2) e^{-h}`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> ledger = hs.Accountant().compose(hs.selection.LaplaceNoisyMaximum(10.0), 20)
+    >>> print(hs.format_upper(ledger.epsilon(1e-6), ".3f"))
+    3.671
+    """
+
+    noise_multiplier: float
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        _epsilon(self.noise_multiplier, self.monotone)
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            "noisy maximum: no score moves by more than the sensitivity used, and only the winner is released",
+            *(["noisy maximum: a record moves all scores in one direction"] if self.monotone else []),
+        ]
+
+    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
+        del adjacency  # the sensitivity is taken to be for the one in use
+        epsilon = _epsilon(self.noise_multiplier, self.monotone)
+        if upper:
+            return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * (1.0 + SHORT_SUM), epsilon)
+        h = 0.5 * epsilon * (1.0 - 4.0 * HANDFUL)
+        told = -math.expm1(-h) - 0.5 * h * math.exp(-h)  # the winner's probability less the loser's
+        loser = math.log1p(0.5 * h) - h - math.log(2.0)  # its logarithm; near a half both would cancel
+        loss = 2.0 * math.atanh(told) if h < 1.0 else math.log1p(-math.exp(loser)) - loser
+        ends = [0.0, min(loss * (1.0 - SHORT_SUM), LARGEST_EPSILON)]
+        return PrivacyProfile(ends, [told * (1.0 - SHORT_SUM), 0.0])
+
+
+def _epsilon(noise_multiplier: float, monotone: bool) -> float:
+    """Return the epsilon of noise of this scale, rounded up."""
     scale = positive_scalar("noise_multiplier", noise_multiplier)
     epsilon = (1.0 if monotone else 2.0) / scale * (1.0 + HANDFUL)
-    if not epsilon <= 600.0:
+    if not epsilon <= LARGEST_EPSILON:
         msg = f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {scale!r}"
         raise ValueError(msg)
-    return ExponentialMechanism(epsilon) if noise == "gumbel" else PermuteAndFlip(epsilon)
+    return epsilon
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,7 @@ inline double grid_offset(const PrivacyLoss& loss, double h) {
 
 // Both measures of a loss, on the points of step h that cover [low, high].
 inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, WorkBudget& budget) {
+    if (!(low <= high)) low = high = 0.0;  // no loss is finite: all grids are as good
     GridLoss result;
     result.offset = grid_offset(loss, h);
     const auto first = static_cast<std::int64_t>(std::ceil((low - result.offset) / h - 1e-6)) - 1;
