@@ -47,7 +47,10 @@ class RandomAllocation(Mechanism):
     with the other to the step without, which is largest where they are opposite: X as large as the pair allows where X' is as small. Noise on
     the line attains it, by opposite contributions. k of t: blocks, as above. The lower end is that of a replacement that contributes
     nothing; of Gaussian noise, that of the sum of all outputs. `ApproximateDP`, `Discrete`, `PrivacyProfile` and others that
-    are guarantees for one adjacency are refused there. A first query takes a few seconds.
+    are guarantees for one adjacency are refused there. With all steps selected, an epoch is so many releases, each by what is known where a record is
+    replaced; with fewer, it is known by what a removed record leaks. A first query takes a few seconds.
+
+    Of a mechanism that has no lower end of its own, as sparse vector or partition selection, the lower end is 0.
 
     Examples
     --------

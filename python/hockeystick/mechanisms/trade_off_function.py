@@ -45,7 +45,8 @@ class TradeOff(ProfiledMechanism):
     Dong, Roth and Su 2022. The guarantee is that no test of adjacent data sets lies below the polygon. Its delta at all epsilons follows by
     linear programming over the corners (mechanisms/trade_off_polygon.py), exactly; the doubles given count as exact. A test between two
     corners of your own function is below the chord: corners that lie *on* a curved f make a polygon above it, which claims too much.
-    `from_function` takes tangents and `from_points` steps, which are below. If symmetric, f and its inverse both hold, so does their maximum.
+    `from_function` takes tangents and `from_points` steps, which are below. If symmetric, f and its inverse both hold, so does their maximum: where f(0) < 1, the inverse
+    says that no loss is infinite in either order.
 
     The lower ends are those of a mechanism whose tests reach the polygon. Numbers near 1 hold about 16 digits of how far they are
     from it, so that a delta below 1e-16 is not told apart from 0 or from 1e-16; `PrivacyProfile` can say it.
@@ -147,7 +148,7 @@ class TradeOff(ProfiledMechanism):
         Returns
         -------
         TradeOff
-            A polygon below f. For a symmetric f, delta is close to that of f down to about 1e-14; for another one down to `accuracy`, because one less f is what counts
+            A polygon below f. For a symmetric f, delta is close to that of f down to about 1e-14; for another one down to `accuracy`, because 1 minus f is what counts
             at small rates.
 
         Raises
@@ -158,7 +159,8 @@ class TradeOff(ProfiledMechanism):
         Notes
         -----
         Beyond two of its points the line through both is below a convex function. Between neighbours the larger of the lines from the two
-        sides is therefore a bound, whatever happens there.
+        sides is therefore a bound, whatever happens there. The values less and plus `accuracy` hold (1 - accuracy^2) f between them, which is convex and
+        below f.
 
         Examples
         --------

@@ -183,8 +183,8 @@ class GaussianNoisyMaximum(OneDirection):
     .. math:: \delta(\epsilon) \le \sup_x\, (F(x + d) - e^\epsilon F(x)).
 
     The distance counts in units of that maximum's spread, so that the bound grows with :math:`\sqrt{2 \log k}` and not with :math:`\sqrt{k}`; it is asked for d >= 0.001. Cf. Lebensold, Precup and Balle
-    2024 (arXiv:2402.06137), whose bounds are for scores in a bounded interval. The lower end is that of two
-    candidates that change places.
+    2024 (arXiv:2402.06137), whose bounds are for scores in a bounded interval. The curve is followed down to a delta of 1e-30, below which epsilon
+    is infinite. The lower end is that of two candidates that change places.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class _Partitions(ProfiledMechanism):
         Returns
         -------
         float
-            In [0, 1], to rounding. Of `OptimalPartitions`, it and 1 minus it have a relative error below 1e-12.
+            In [0, 1], to rounding; of `OptimalPartitions` with a relative error below 1e-12.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class OptimalPartitions(_Partitions):
         In [1e-200, 1).
     partitions : int
         In how many groups one user is at most, in [1, 10^6]. For l of them the paper takes epsilon/l and delta/l; here each group has the
-        epsilon and delta given, and the accountant composes l of them.
+        epsilon and delta given, and the accountant composes l of them; in a Poisson sample they are one release of one sample.
 
     Notes
     -----

@@ -140,7 +140,8 @@ class GaussianAboveThreshold(OneDirection):
     .. math:: \delta(\epsilon) \le \delta_1(\epsilon - a) + k e^{\epsilon - a} \delta_2(a),\qquad \delta(\epsilon) \le e^a \delta_1(\epsilon - a) + k\, \delta_2(a),
 
     the second by replacing H in P instead. Releasing all noisy answers would say no less, so the curve of Gaussian noise at distance
-    :math:`\sqrt{k}`/query_noise is a bound as well. The best of all, over a, is taken. For more answers "above", compose it so many times. The lower end is 0.
+    :math:`\sqrt{k}`/query_noise is a bound as well. The best of all, over a, is taken. For more answers "above", compose it so many times. The curve is followed
+    down to a delta of 1e-30, below which epsilon is infinite. The lower end is 0.
 
     Examples
     --------
