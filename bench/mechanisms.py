@@ -19,7 +19,7 @@ import peers
 import ratios
 
 import hockeystick as hs
-from hockeystick import mechanisms
+from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import Adjacency
 
 STEPS, DELTA, ALLOWED = 100, 1e-6, 0.02
@@ -56,7 +56,15 @@ MECHANISMS: dict[str, Case] = {
     "ExponentialMechanism": Case(lambda x: hs.ExponentialMechanism(0.05 / x)),
     "PermuteAndFlip": Case(lambda x: hs.PermuteAndFlip(0.05 / x)),
     "PrivacyProfile": Case(lambda x: hs.PrivacyProfile([0.0, 0.05 / x], [0.03, 1e-9])),
+    "AboveThreshold": Case(lambda x: selection.AboveThreshold(100 * x, 200 * x)),
+    "GaussianAboveThreshold": Case(lambda x: selection.GaussianAboveThreshold(100 * x, 200 * x, 1000)),
+    "GaussianNoisyMaximum": Case(lambda x: selection.GaussianNoisyMaximum(100 * x, 1000)),
+    "LaplaceNoisyMaximum": Case(lambda x: selection.LaplaceNoisyMaximum(100 * x)),
+    "OptimalPartitions": Case(lambda x: selection.OptimalPartitions(0.05 / x, 1e-9)),
+    "ThresholdedPartitions": Case(lambda x: selection.ThresholdedPartitions(hs.Laplace(20 * x), 500 * x)),
     "RandomAllocation": Case(lambda x: hs.RandomAllocation(hs.Gaussian(4 * x), 100)),
+    "RandomAllocation, Laplace": Case(lambda x: hs.RandomAllocation(hs.Laplace(4 * x), 100)),
+    "RandomAllocation, replace": Case(lambda x: hs.RandomAllocation(hs.Gaussian(4 * x), 100), None, "replace"),
     "Shuffled": Case(lambda x: hs.Shuffled(0.5 / x, 10_000), None, "replace"),
     "ZeroConcentratedDP": Case(lambda x: hs.ZeroConcentratedDP(1e-3 / x)),
     "Staircase": Case(lambda x: hs.Staircase(0.05 / x)),
@@ -90,6 +98,9 @@ MECHANISMS: dict[str, Case] = {
     "TruncatedPoissonSampled": Case(
         lambda x: hs.TruncatedPoissonSampled(hs.Gaussian(x), 1000, 0.01, 30),
         lambda e, x: e.TruncatedSubsampledGaussianDpEvent(1000, 0.01, 30, x),
+    ),
+    "TruncatedPoissonSampled, zeroed out": Case(
+        lambda x: hs.TruncatedPoissonSampled(hs.Gaussian(x), 1000, 0.01, 30, zeroed_out=True)
     ),
 }
 
