@@ -6,6 +6,7 @@ import { ask, changed, fieldsOf, leastLength, lengthIn } from "./engine.js";
 
 const CURVE = 36; // points of a curve
 const [COLUMNS, ROWS] = [21, 15]; // cells of a map
+const LONGEST = 2 ** 53; // steps that the module counts
 const [REACH_OF_LENGTH, REACH_OF_NOISE] = [100, 10]; // the largest of a map over the smallest
 
 /**
@@ -30,7 +31,7 @@ export function asking(hs, values, use) {
  */
 export function* epsilonOverSteps(hs, values) {
   const least = leastLength(values);
-  const most = Math.max(Math.ceil(1.5 * lengthIn(values)), least + 3);
+  const most = Math.min(Math.max(Math.ceil(1.5 * lengthIn(values)), least + 3), LONGEST);
   const lengths = [...Array(CURVE).keys()].map((k) => Math.round(least + (most - least) * (k / (CURVE - 1)) ** 2));
   const points = [];
   for (const length of new Set(lengths)) {
@@ -86,9 +87,9 @@ export function tradeOffBelow(pairs) {
  * an interval find the best u, and any other would be a bound, too. The last factor is more than what rounding takes.
  * @param {import("./engine.js").Question} question
  * @param {number} rate in (0, 1)
- * @returns {number}
+ * @returns {Generator<undefined, number>}
  */
-export function mostFound(question, rate) {
+export function* mostFound(question, rate) {
   const line = (u) =>
     u >= 0
       ? question.upperDelta(u) + Math.exp(u) * rate
@@ -97,7 +98,10 @@ export function mostFound(question, rate) {
   let least = 1;
   while (high - low > 1e-6) {
     const [a, b] = [(2 * low + high) / 3, (low + 2 * high) / 3];
-    const [atA, atB] = [line(a), line(b)];
+    const atA = line(a);
+    yield;
+    const atB = line(b);
+    yield;
     least = Math.min(least, atA, atB);
     if (atA < atB) high = b;
     else low = a;
@@ -119,12 +123,16 @@ const spread = (middle, reach, number) =>
  * @param {Values} values
  */
 export function axesOfMap(values) {
-  const middle = Math.max(snapped(lengthIn(values)), Math.sqrt(REACH_OF_LENGTH));
+  const reach = Math.sqrt(REACH_OF_LENGTH); // to either side
+  const middle = Math.min(Math.max(snapped(lengthIn(values)), reach), LONGEST / reach);
   return {
     columns: spread(middle, REACH_OF_LENGTH, COLUMNS),
     rows: spread(snapped(values[fieldsOf(values.mechanism).noise]), REACH_OF_NOISE, ROWS),
   };
 }
+
+/** The noise of a map's row, to the digits that its text has, so that the text is true of the epsilon. */
+export const namedNoise = (row) => Number(row.toPrecision(3));
 
 /**
  * Epsilon of every cell at a whole number of steps, row by row; what is known so far is yielded after each row.
@@ -135,9 +143,9 @@ export function* epsilonOfCells(hs, values) {
   const cells = { columns, rows, values: Array(columns.length * rows.length).fill(null) };
   for (const [j, noise] of rows.entries()) {
     for (const [i, length] of columns.entries()) {
-      const whole = Math.max(Math.round(length), 1);
+      const whole = Math.min(Math.max(Math.round(length), 1), LONGEST);
       if (whole < leastLength(values)) continue;
-      const setting = changed(values, { noise, length: whole });
+      const setting = changed(values, { noise: namedNoise(noise), length: whole });
       cells.values[j * columns.length + i] = asking(hs, setting, (question) => question.upperEpsilon(values.delta));
       yield;
     }
@@ -148,7 +156,8 @@ export function* epsilonOfCells(hs, values) {
 
 /**
  * The least noise whose certified epsilon is within the budget, to six digits, and at least that.
- * @returns {Generator<undefined, number>} infinity if a million times the present noise is not enough
+ * @returns {Generator<undefined, {noise: number, tried: number}>} infinity if the largest that was tried, a million times the present
+ *   noise, is not enough
  */
 export function* leastNoise(hs, values) {
   const { noise } = fieldsOf(values.mechanism);
@@ -157,17 +166,18 @@ export function* leastNoise(hs, values) {
   if (!(values.budget > 0)) throw new RangeError(`budget must be positive, not ${values.budget}`);
   let good = values[noise];
   let bad = good;
+  const most = 2 ** 20 * good;
   while (!within(good)) {
     yield;
     bad = good;
     good *= 2;
-    if (good > 2 ** 20 * values[noise]) return Infinity;
+    if (good > most) return { noise: Infinity, tried: most };
   }
   while (bad === good || within(bad)) {
     yield;
     good = bad;
     bad /= 2;
-    if (bad < 2 ** -20 * values[noise]) return good;
+    if (bad < 2 ** -20 * values[noise]) return { noise: good, tried: most };
   }
   while (good / bad > 1 + 1e-7) {
     const middle = Math.sqrt(good * bad);
@@ -175,5 +185,5 @@ export function* leastNoise(hs, values) {
     else bad = middle;
     yield;
   }
-  return good;
+  return { noise: good, tried: most };
 }

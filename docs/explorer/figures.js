@@ -1,4 +1,5 @@
 // The pictures of the page, each with the text that says what it shows.
+import { namedNoise } from "./answers.js";
 import { fieldsOf, lengthIn } from "./engine.js";
 import { FIELDS } from "./fields.js";
 import { short } from "./numbers.js";
@@ -18,11 +19,10 @@ const above = (value) => tickText(Number(Math.min(value * 1.0051, 1).toPrecision
 
 /**
  * @param {Settings} settings
- * @param {{points: Array<[number, number]>}} curve
- * @param {number} epsilon the number of the page
+ * @param {{points: Array<[number, number]>, epsilon: number}} curve with the number of these settings
  * @param {boolean} withBudget
  */
-export function stepsFigure(settings, { points }, epsilon, withBudget) {
+export function stepsFigure(settings, { points, epsilon }, withBudget) {
   const values = valuesOf(settings);
   const { length } = fieldsOf(values.mechanism);
   const name = length === "num_records" ? "records, one a step" : length;
@@ -39,13 +39,12 @@ export function stepsFigure(settings, { points }, epsilon, withBudget) {
 
 /**
  * @param {Settings} settings
- * @param {{points: Array<[number, number]>}} curve
- * @param {number} epsilon
+ * @param {{points: Array<[number, number]>, epsilon: number}} curve with the number of these settings
  */
-export function deltaFigure(settings, { points }, epsilon) {
+export function deltaFigure(settings, { points, epsilon }) {
   const { delta } = valuesOf(settings);
   const least = Math.max(Math.min(...points.map(([, value]) => value).filter((value) => value > 0), delta), 1e-30);
-  const low = 10 ** Math.floor(Math.log10(least));
+  const low = Math.min(10 ** Math.floor(Math.log10(least)), 0.1);
   return curvePlot({
     x: { label: "ε", low: 0, high: points.at(-1)[0] },
     y: { label: "δ at most", low, high: 1, log: true },
@@ -90,7 +89,7 @@ export function cellsFigure(settings, cells) {
     budget: values.budget,
     mark: [lengthIn(values), values[noise]],
     name: (value, column, row) =>
-      `ε at most ${value < Infinity ? shown(value) : "∞"} at ${length} ${Math.round(column)}, noise ${tickText(row)}`,
+      `ε at most ${value < Infinity ? shown(value) : "∞"} at ${length} ${Math.round(column)}, noise ${tickText(namedNoise(row))}`,
     text: `Map of ε over ${length} and noise: ${within} of ${known} cells are within the budget of ε at most ${values.budget}; more noise and fewer ${length} lower ε.`,
   });
 }

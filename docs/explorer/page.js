@@ -10,6 +10,7 @@ import { fromHash, startingSettings, toHash } from "./state.js";
 /** @typedef {import("./state.js").Settings} Settings */
 
 const FULL = ["ends", "steps", "delta", "noise", "statement", "cells"];
+const WRITTEN_AFTER = 350; // milliseconds between two writings of the address; Safari allows a hundred in half a minute
 const SPOKEN_AFTER = 700; // milliseconds without a change, so that a screen reader is not talked over
 
 /** A figure whose picture comes later. */
@@ -42,19 +43,20 @@ function mount(root, order) {
   form.addEventListener("submit", (event) => event.preventDefault());
   const parts = numberBlock();
   const answer = make("div", { class: "hs-answer" }, ...Object.values(parts));
-  const view = full ? fullView(answer) : smallView(answer, settings);
+  const view = full ? fullView(answer, settings) : smallView(answer, settings);
   root.replaceChildren(make("div", { class: "hs-top" }, form, answer), ...view.rest);
-  const { show, asked } = shower(settings, parts, view, root);
+  const { show, asked } = shower(parts, view, root);
   const ask = startWorker(globalThis.hockeystickWorker, show);
+  const keep = seldom(() => history.replaceState(null, "", `#${toHash(settings)}`));
   const tell = () => {
-    if (full) history.replaceState(null, "", `#${toHash(settings)}`);
+    if (full) keep();
     asked();
     ask(settings, full ? FULL : ["steps"]);
   };
   const draw = drawForm(form, settings, tell, full ? undefined : ["noise_multiplier", "sampling_rate", "steps"]);
   if (full) {
-    addEventListener("hashchange", () => {
-      const given = fromHash(location.hash);
+    addEventListener("hashchange", (event) => {
+      const given = fromHash(new URL(event.newURL).hash); // the address itself may have been written over
       if (!Object.keys(given).length) return; // a link to a heading
       Object.assign(settings, startingSettings(given));
       draw();
@@ -65,8 +67,27 @@ function mount(root, order) {
   ask(settings, full ? FULL : ["steps"]);
 }
 
+/**
+ * A function that calls at once, and again after a while if it was called meanwhile: browsers refuse to write an address for every move of a slider.
+ * @param {() => void} call
+ * @returns {() => void}
+ */
+function seldom(call) {
+  let [waiting, again] = [false, false];
+  return function now() {
+    again = waiting;
+    if (waiting) return;
+    waiting = true;
+    call();
+    setTimeout(() => {
+      waiting = false;
+      if (again) now();
+    }, WRITTEN_AFTER);
+  };
+}
+
 /** The parts of the whole explorer below its number. */
-function fullView(answer) {
+function fullView(answer, settings) {
   const noise = make("p", { class: "hs-noise" });
   answer.append(noise);
   const figures = {
@@ -78,7 +99,7 @@ function fullView(answer) {
   const statement = codeBlock("Privacy statement");
   const python = codeBlock("The same in Python");
   const shell = codeBlock("The same in a shell");
-  const link = copyButton("Copy a link to these settings", () => location.href);
+  const link = copyButton("Copy a link to these settings", () => `${location.href.split("#")[0]}#${toHash(settings)}`);
   const version = make("p", { class: "hs-note" });
   const codes = [statement.block, python.block, shell.block];
   const rest = [make("div", { class: "hs-figures" }, ...Object.values(figures)), ...codes, make("p", {}, link), version];
@@ -97,18 +118,26 @@ function smallView(answer, settings) {
 /**
  * What shows answers: a function of the part and its result, and one to call when something new is asked.
  */
-function shower(settings, parts, view, root) {
-  let epsilon = NaN;
+function shower(parts, view, root) {
   let timer = 0;
-  const draw = (name, picture) => view.figures[name]?.querySelector(".hs-picture").replaceChildren(picture);
+  const placeOf = (name) => view.figures[name]?.querySelector(".hs-picture");
+  const later = [...Object.keys(view.figures).map(placeOf), view.noise].filter(Boolean); // what comes after the number
+  const draw = (name, picture) => {
+    placeOf(name)?.replaceChildren(picture);
+    placeOf(name)?.removeAttribute("aria-busy");
+  };
+  const drawNoise = (text) => {
+    view.noise.textContent = text;
+    view.noise.removeAttribute("aria-busy");
+  };
   const speak = (text) => {
     clearTimeout(timer);
     timer = setTimeout(() => (parts.spoken.textContent = text), SPOKEN_AFTER);
   };
-  /** @type {Object<string, (result: any) => void>} */
+  /** @type {Object<string, (result: any, settings: Settings) => void>} of what was asked, since newer ones may have been typed */
   const shows = {
-    number(result) {
-      epsilon = result.upper;
+    number(result, settings) {
+      for (const place of later) place.setAttribute("aria-busy", "true"); // until that of these settings is there
       root.classList.remove("hs-stale");
       parts.error.hidden = true;
       showNumber(parts, settings, result);
@@ -118,7 +147,7 @@ function shower(settings, parts, view, root) {
       if (view.shell) view.shell.textContent = result.shell;
       speak(`${parts.number.textContent}. ${result.doubts.join(" ")}`);
     },
-    ends: (result) => result && showNumber(parts, settings, result),
+    ends: (result, settings) => result && showNumber(parts, settings, result),
     error(message) {
       root.classList.add("hs-stale");
       parts.error.hidden = false;
@@ -126,16 +155,18 @@ function shower(settings, parts, view, root) {
       parts.number.textContent = "no ε";
       parts.ends.textContent = "";
       parts.doubts.replaceChildren();
+      speak(""); // the message itself is read out
+      for (const text of [view.statement, view.python, view.shell, view.noise]) if (text) text.textContent = "";
     },
-    steps: (result) => draw("steps", stepsFigure(settings, result, epsilon, Boolean(view.noise))),
-    delta(result) {
-      draw("delta", deltaFigure(settings, result, epsilon));
+    steps: (result, settings) => draw("steps", stepsFigure(settings, result, Boolean(view.noise))),
+    delta(result, settings) {
+      draw("delta", deltaFigure(settings, result));
       draw("tradeOff", tradeOffFigure(result));
       view.figures.tradeOff.lastChild.textContent =
         `What a test of membership must get wrong. The dashed line is guessing; the advantage of any test is at most ${result.advantage}.`;
     },
-    cells: (result) => draw("cells", cellsFigure(settings, result)),
-    noise: ({ budget, noise }) => (view.noise.textContent = noiseText(settings, budget, noise)),
+    cells: (result, settings) => draw("cells", cellsFigure(settings, result)),
+    noise: (result, settings) => drawNoise(noiseText(settings, result)),
     statement: (text) => (view.statement.textContent = text),
     version: (text) => view.version && (view.version.textContent = `hockeystick ${text}, compiled to WebAssembly; nothing that you type leaves this page.`),
     done() {},
@@ -143,18 +174,14 @@ function shower(settings, parts, view, root) {
       const missing = () => make("p", { class: "hs-error" }, message);
       const places = part === "delta" ? ["delta", "tradeOff"] : [part];
       for (const name of places) draw(name, missing());
-      if (part === "noise") view.noise.textContent = message;
+      if (part === "noise") drawNoise(message);
       if (part === "statement") view.statement.textContent = message;
     },
   };
-  const show = (part, result, newest) => {
+  const show = (part, result, newest, settings) => {
     if (newest && ["number", "ends", "error", "done"].includes(part)) root.dataset.state = part;
-    try {
-      if (result?.error) shows.failed(part, result.error);
-      else shows[part](result);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error; // a field was emptied while its answer was on the way
-    }
+    if (result?.error) shows.failed(part, result.error);
+    else shows[part](result, settings);
   };
   return { show, asked: () => (root.dataset.state = "asked") };
 }
@@ -173,9 +200,9 @@ function showNumber(parts, settings, { headline, low, high, later, milliseconds 
   parts.ends.textContent = none ? "" : `The smallest ε is ${known}: certified, rounding included.${open}${time}`;
 }
 
-function noiseText(settings, budget, noise) {
+function noiseText(settings, { budget, noise, tried }) {
   const { label } = FIELDS[fieldsOf(settings.mechanism).noise];
-  if (noise === null) return `No noise brings ε down to ${budget} here.`;
+  if (noise === null) return `Which noise for ε = ${budget}? Not even ${tried}, a million times yours, is enough.`;
   return `Which noise for ε = ${budget}? ${label}: ${noise}, rounded up.`;
 }
 

@@ -96,8 +96,9 @@ export function curvePlot(plot) {
     svg.append(element("text", { x: EDGE.left + 4, y: place - 5 }, "budget"));
   }
   for (const curve of plot.curves) svg.append(path(curve, x, y));
-  if (plot.mark && plot.mark.every(Number.isFinite)) {
-    svg.append(element("circle", { cx: x.at(plot.mark[0]), cy: y.at(plot.mark[1]), r: 4.5, class: "hs-mark" }));
+  const mark = plot.mark && { cx: x.at(plot.mark[0]), cy: y.at(plot.mark[1]) };
+  if (mark && Number.isFinite(mark.cx) && Number.isFinite(mark.cy)) {
+    svg.append(element("circle", { ...mark, r: 4.5, class: "hs-mark" }));
   }
   return svg;
 }

@@ -20,7 +20,7 @@ export function linear(low, high, from, to) {
   const step = [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999) * power;
   const ticks = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-12); k++) ticks.push(k * step);
-  return { at: (value) => from + ((to - from) * (value - low)) / (high - low), ticks, text: tickText };
+  return { at: (value) => from + (to - from) * ((value - low) / (high - low)), ticks, text: tickText };
 }
 
 /**

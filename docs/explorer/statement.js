@@ -2,6 +2,7 @@
 import { asking, mostFound } from "./answers.js";
 import { mechanismText } from "./commands.js";
 import { fill } from "./doubts.js";
+import { ask } from "./engine.js";
 import { pythonFloat } from "./numbers.js";
 import { SENTENCES } from "./texts.js";
 
@@ -18,23 +19,27 @@ const sayAll = (name, values = {}) => SENTENCES[name].map((sentence) => fill(sen
  * @param {import("hockeystick").Hockeystick} hs
  * @param {Values} values
  * @param {import("./training.js").Training} [training]
- * @returns {string} of the last model alone, of which Python has no statement, what to check
+ * @returns {Generator<undefined, string>} of the last model alone, of which Python has no statement, what to check
  */
-export function statement(hs, values, training) {
+export function* statement(hs, values, training) {
   const conditions = `check_${values.mechanism}`;
   if (conditions in SENTENCES) {
     return markdownOf([say("none_of_last_model")], [["check", sayAll(conditions)]]);
   }
   const ofTraining = training?.records && values.adjacency === KINDS[values.mechanism];
   const parts = ofTraining ? trainingParts : accountantParts;
-  return asking(hs, values, (question) => {
-    const [sentence, said] = parts(hs, values, training, question);
+  const question = ask(hs, values);
+  try {
+    const attacked = yield* attack(hs, question);
+    const [sentence, said] = parts(hs, values, training, attacked, question);
     return markdownOf([`## ${SENTENCES.title}`, sentence], said);
-  });
+  } finally {
+    question.free();
+  }
 }
 
 /** @returns {[string, Array<[string, string[]]>]} the sentence to quote, and the parts with their headings */
-function trainingParts(hs, values, training, question) {
+function trainingParts(hs, values, training, attacked) {
   const kind = values.mechanism;
   const [batches, change] = [SENTENCES.batches[kind], SENTENCES.change[kind]];
   // The lower end of shuffled batches is, as in Python's statement, that of batches of one size.
@@ -47,7 +52,7 @@ function trainingParts(hs, values, training, question) {
     ["released", [say("released_training")]],
     ["unit", [say("unit", { unit: "one record", change })]],
     ["mechanisms", [dpsgd(values, training)]],
-    ["attack", attack(hs, question)],
+    ["attack", attacked],
     ["user_level", [say("user_level_elsewhere")]],
     ["check", [kind === "shuffled" ? batches : say("nobody_sees", { batches }), ...sayAll("check", training)]],
     ["not_covered", [...sayAll("not_covered"), ...tooLarge]],
@@ -57,7 +62,7 @@ function trainingParts(hs, values, training, question) {
   return [headline(hs, say("subject_training"), ends.upper, delta, change, say("if_batches", { batches })), parts];
 }
 
-function accountantParts(hs, values, training, question) {
+function accountantParts(hs, values, training, attacked, question) {
   const ends = question.epsilon(values.delta);
   const delta = pythonFloat(values.delta);
   const change = `${SENTENCES.adjacency[values.adjacency]} one record`;
@@ -74,7 +79,7 @@ function accountantParts(hs, values, training, question) {
     ["released", [say("released_accountant")]],
     ["unit", [say("unit", { unit: "one record", change })]],
     ["mechanisms", [`${steps} times ${mechanism}`]],
-    ["attack", attack(hs, question)],
+    ["attack", attacked],
     ["user_level", [say("user_level_elsewhere")]],
     ["check", [...check, ...(assumed[values.mechanism] ?? [])]],
     ["not_covered", sayAll("not_covered")],
@@ -110,16 +115,17 @@ function otherwise(hs, values, training) {
   });
 }
 
-function attack(hs, question) {
-  const found = (rate, format) => hs.formatUpper(mostFound(question, rate), format);
+/** @returns {Generator<undefined, string[]>} hundreds of deltas, between which it pauses */
+function* attack(hs, question) {
+  const [found, guess, rare] = [yield* mostFound(question, WRONG), yield* mostFound(question, HALF), yield* mostFound(question, FEW)];
   return sayAll("attack", {
     wrong: "1%",
-    found: found(WRONG, ".3%"),
+    found: hs.formatUpper(found, ".3%"),
     advantage: hs.formatUpper(question.upperDelta(0), ".3%"),
     half: "50%",
-    guess: found(HALF, ".3%"),
+    guess: hs.formatUpper(guess, ".3%"),
     few: "1e-06",
-    rare: found(FEW, ".3g"),
+    rare: hs.formatUpper(rare, ".3g"),
   });
 }
 

@@ -56,7 +56,7 @@ const turn = () =>
  * @param {string} part
  * @param {unknown} result
  */
-const send = (request, part, result) => postMessage({ id: request.id, part, result });
+const send = (request, part, result) => postMessage({ id: request.id, part, result, settings: request.settings });
 
 /**
  * Answers the number of a request.
@@ -113,24 +113,25 @@ const LATER = {
     yield;
     return shownEnds(hs, asking(hs, values, (question) => question.epsilon(values.delta)));
   },
-  *steps(hs, { values }) {
-    return yield* epsilonOverSteps(hs, values);
+  *steps(hs, { values, ends }) {
+    return { ...(yield* epsilonOverSteps(hs, values)), epsilon: ends.upper };
   },
   *delta(hs, { values, ends }) {
     const { points, advantage } = yield* deltaOverEpsilon(hs, values, ends.upper);
     const text = hs.formatUpper(advantage, ".2%");
-    return { points, tradeOff: tradeOffBelow(points), advantage: text };
+    return { points, epsilon: ends.upper, tradeOff: tradeOffBelow(points), advantage: text };
   },
   *noise(hs, { values }) {
-    const noise = yield* leastNoise(hs, values);
-    return { budget: values.budget, noise: noise === Infinity ? null : hs.formatUpper(noise, ".5g") };
+    const { noise, tried } = yield* leastNoise(hs, values);
+    const [found, most] = [hs.formatUpper(noise, ".5g"), hs.formatLower(tried, ".5g")];
+    return { budget: values.budget, noise: noise === Infinity ? null : found, tried: most };
   },
   *cells(hs, { values }) {
     return yield* epsilonOfCells(hs, values);
   },
   *statement(hs, { values }) {
     yield;
-    return statement(hs, values, trainingIn(values));
+    return yield* statement(hs, values, trainingIn(values));
   },
 };
 const QUICK = ["ends", "steps", "delta"];

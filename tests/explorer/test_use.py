@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -174,3 +175,125 @@ def test_a_part_without_an_answer_says_so(folder: Path, chromium: Any) -> None:
     assert page.locator(".hs-number").text_content() == "no finite ε at δ = 0"
     assert page.locator(".hs-noise").text_content() == "budget must be positive, not 0"
     assert "has no differential privacy" in page.locator("pre[aria-label='Privacy statement']").text_content()
+
+
+TYPE = """([id, ...texts]) => {
+    const field = document.querySelector(`#hs0-${id}`);
+    for (const text of texts) {
+        field.value = text;
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+    }
+}"""
+SHOWN = """() => {
+    globalThis.shown = [];
+    const number = document.querySelector('.hs-number');
+    new MutationObserver(() => shown.push(number.textContent)).observe(number, {childList: true, characterData: true, subtree: true});
+}"""
+
+
+def test_a_number_is_shown_with_its_own_delta(folder: Path, chromium: Any) -> None:
+    """While a newer delta waits for its answer, the older epsilon is not shown beside it: it would be too small."""
+    page = opened(chromium, folder, "full.html")
+    page.evaluate(SHOWN)
+    page.evaluate(TYPE, ["delta", "0.1", "1e-12"])
+    explorer_page.wait(page, "done")
+    numbers = set(page.evaluate("shown"))
+    least = {float(text.split()[2]) for text in numbers if text.endswith("= 1e-12")}
+    assert len(least) == 1, numbers
+    assert least.pop() > 3
+
+
+def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any) -> None:
+    """Beside an error there are no lines, no statement and no noise that were true of other settings and could be copied."""
+    page = opened(chromium, folder, "full.html")
+    page.evaluate(TYPE, ["noise_multiplier", "-1"])
+    explorer_page.wait(page, "error")
+    assert page.locator(".hs-code pre").all_text_contents() == ["", "", ""]
+    assert page.locator(".hs-noise").text_content() == ""
+    page.evaluate(TYPE, ["noise_multiplier", "1"])
+    explorer_page.wait(page, "done")
+    assert all(page.locator(".hs-code pre").all_text_contents())
+    assert not page.locator("[aria-busy]").count()
+
+
+def test_a_slow_statement_does_not_freeze_the_number(folder: Path, chromium: Any) -> None:
+    """While the statement of a setting whose deltas take long is computed, a newer setting has its number within seconds."""
+    page = opened(chromium, folder, "full.html")
+    slow = {"mechanism": "poisson", "batches": "records", "adjacency": "replace", "length": "steps", "delta": 1e-6}
+    page.evaluate(
+        """() => {
+            const post = Worker.prototype.postMessage;
+            Worker.prototype.postMessage = function (data) { // the statement alone comes after the number
+                post.call(this, {...data, parts: data.parts.filter(part => part === 'statement')});
+            };
+        }"""
+    )
+    link = urlencode(slow | {"records": 60000, "batch_size": 7, "steps": 128580})
+    page.evaluate("link => { location.hash = link }", link)
+    explorer_page.wait(page, "number")
+    page.wait_for_timeout(300)  # for the statement to begin
+    began = page.evaluate("performance.now()")
+    page.evaluate("() => { location.hash = 'mechanism=gaussian&noise_multiplier=3&steps=1' }")
+    page.wait_for_function("() => document.querySelector('.hs-number').textContent.startsWith('ε ≤ 1.27')")
+    assert page.evaluate("performance.now()") - began < 1000 * processes.seconds(3)
+
+
+def test_dragging_for_long_keeps_the_link(folder: Path, chromium: Any) -> None:
+    """Safari refuses to write an address more than a hundred times in half a minute: all changes are answered, and the last is in the address."""
+    page = opened(chromium, folder, "full.html")
+    page.evaluate(
+        """async () => {
+            const write = history.replaceState;
+            let times = 0;
+            history.replaceState = function (...given) {
+                if (++times > 100) throw new DOMException('more than 100 times per 30 seconds', 'SecurityError');
+                return write.apply(this, given);
+            };
+            const field = document.querySelector('#hs0-steps');
+            for (let steps = 1; steps <= 600; steps++) {
+                field.value = steps;
+                field.dispatchEvent(new Event('input', {bubbles: true}));
+                if (steps % 10 === 0) await new Promise(done => setTimeout(done, 5));
+            }
+        }"""
+    )
+    page.wait_for_function("() => location.hash.includes('steps=600&')", timeout=1000 * processes.seconds(5))
+    explorer_page.wait(page, "done")
+    last = page.locator(".hs-number").text_content()
+    page.evaluate(TYPE, ["steps", "601", "600"])
+    explorer_page.wait(page, "done")
+    assert page.locator(".hs-number").text_content() == last
+
+
+def test_no_drawing_has_an_endless_coordinate(folder: Path, chromium: Any) -> None:
+    """At delta 0, at epsilons near the largest double and at the largest number of steps, Chromium finds no fault with the drawings, and every figure has one."""
+    page = opened(chromium, folder, "full.html")
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    most = 2**53
+    for link in (
+        {"mechanism": "laplace", "noise_multiplier": 0.05, "steps": most, "delta": 0},
+        {"mechanism": "laplace", "noise_multiplier": 1e-300, "steps": 10**6, "delta": 1e-300},
+        {"mechanism": "gaussian", "noise_multiplier": 1e-3, "steps": 100, "delta": 0},
+        {"mechanism": "gaussian", "noise_multiplier": 1e6, "steps": most, "delta": 1e-5},
+    ):
+        explorer_page.choose(page, link, "done")
+        assert not page.locator(".hs-figures .hs-error").all_text_contents(), link
+    assert not said
+
+
+def test_the_search_for_noise_says_how_far_it_went(folder: Path, chromium: Any) -> None:
+    """Where a million times the noise is too little, the page does not say that no noise is enough: 1e5 would be here."""
+    page = opened(chromium, folder, "full.html")
+    explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
+    text = page.locator(".hs-noise").text_content()
+    assert text == "Which noise for ε = 1? Not even 104.85, a million times yours, is enough."
+
+
+def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
+    """On paper nothing scrolls, so nothing may be cut off."""
+    page = opened(chromium, folder, "full.html")
+    page.emulate_media(media="print")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
+    )
