@@ -46,6 +46,13 @@ function guarded(exports) {
     return Object.fromEntries(entries);
 }
 
+/**
+ * A message with the adjacencies as they are called here, where the C API has its constants.
+ * @param {string} message
+ */
+const ofThisModule = (message) =>
+    message.replace(/HS_(ADD_OR_REMOVE|REPLACE)/g, (_, name) => `adjacency '${name.toLowerCase()}'`);
+
 export class Core {
     /** @type {any} the exports */
     api;
@@ -127,7 +134,7 @@ export class Core {
      * @param {number} status
      */
     check(status) {
-        if (status !== OK) throw new HockeystickError(this.text(this.api.hs_last_error_message()));
+        if (status !== OK) throw new HockeystickError(ofThisModule(this.text(this.api.hs_last_error_message())));
     }
 
     /**

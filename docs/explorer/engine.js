@@ -134,9 +134,13 @@ function askFederation(hs, values) {
     smoothness: 0, // of no influence with a constant learning rate and no projection
     learningRate: values.learning_rate,
   };
-  const epsilonAt = (delta) => hs.fedavgEpsilon({ ...federation, delta });
-  return askBounds(epsilonAt, (epsilon) => hs.fedavgDelta({ ...federation, epsilon }));
+  // The last model is mu-GDP, as Gaussian noise of 1/mu is: certified ends for that noise, which is less by more than mu's rounding.
+  const noise = Math.min((1 - ROUNDING) / hs.fedavgGdp(federation), 2 ** 1000);
+  const { upperEpsilon, upperDelta, free } = askAccountant(hs.accountant().compose(hs.gaussian(noise)));
+  return { ...askBounds(upperEpsilon, upperDelta), free };
 }
+
+const ROUNDING = 2e-12; // more than the relative rounding of a bound of the last model, in mu and in log delta
 
 /**
  * @param {(delta: number) => number} upperEpsilon
@@ -162,18 +166,19 @@ function askIteration(hs, values) {
     strongConvexity: values.strong_convexity,
     diameter: values.diameter,
   };
-  const deltaAt = (epsilon) => hs.pnsgdGaussian({ ...iteration, epsilon });
+  const outward = (delta) => Math.min(Math.exp((1 - ROUNDING) * Math.log(delta)) * (1 + 2 ** -50), 1);
+  const deltaAt = (epsilon) => outward(hs.pnsgdGaussian({ ...iteration, epsilon }));
   return askBounds((delta) => leastEpsilon(deltaAt, delta), deltaAt);
 }
 
-const LARGEST_EPSILON = 2 ** 12;
+const LARGEST_EPSILON = 2 ** 1000; // of bounds that grow with 1/noise^2; a search by doubling is there soon
 
 /**
  * An epsilon at which a bound of delta is small enough: that is tested at the number returned, so that it is an upper end
  * whether or not it is the smallest.
  * @param {(epsilon: number) => number} deltaAt an upper bound of delta
  * @param {number} delta
- * @returns {number} infinity if no epsilon up to 4096 has it
+ * @returns {number} infinity if no epsilon up to 2^1000 has it
  */
 export function leastEpsilon(deltaAt, delta) {
   if (!(delta >= 0 && delta < 1)) throw new RangeError(`delta must lie in [0, 1), not ${delta}`);

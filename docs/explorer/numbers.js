@@ -2,10 +2,11 @@
 
 /**
  * A double as Python's repr has it: the shortest digits that read back as the same double.
- * @param {number} value finite
- * @returns {string} "1.0", "0.01", "1e-05"
+ * @param {number} value
+ * @returns {string} "1.0", "0.01", "1e-05", and an expression for infinity, whose repr is none
  */
 export function pythonFloat(value) {
+  if (value === Infinity) return 'float("inf")';
   const [, sign, first, rest = "", power] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(value.toExponential());
   const exponent = Number(power);
   if (exponent < -4 || exponent >= 16) {

@@ -66,6 +66,8 @@ def test_numbers_are_written_as_in_python(tmp_path: Path) -> None:
     given = numbers()
     assert node(tmp_path, "numbers.js", "given.map(m.pythonFloat)", given) == [repr(x) for x in given]
     assert node(tmp_path, "doubts.js", "given.map(m.general)", given) == [f"{x:g}" for x in given]
+    infinite = node(tmp_path, "numbers.js", "m.pythonFloat(Infinity)", None)
+    assert eval(infinite) == math.inf
 
 
 def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:

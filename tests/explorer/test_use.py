@@ -288,12 +288,3 @@ def test_the_search_for_noise_says_how_far_it_went(folder: Path, chromium: Any) 
     explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
     text = page.locator(".hs-noise").text_content()
     assert text == "Which noise for ε = 1? Not even 104.85, a million times yours, is enough."
-
-
-def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
-    """On paper nothing scrolls, so nothing may be cut off."""
-    page = opened(chromium, folder, "full.html")
-    page.emulate_media(media="print")
-    assert page.evaluate(
-        "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
-    )

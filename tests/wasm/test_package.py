@@ -210,6 +210,10 @@ def test_decimals(answers: Answers) -> None:
         ),
         (["ledger", "replace", [[["laplace", 1], 1]], "epsilon", 1], r"delta must lie in \[0, 1\), not 1"),
         (["ledger", "swap", [], "epsilon", 0.1], "adjacency must be one of add_or_remove, replace, not swap"),
+        (
+            ["ledger", "add_or_remove", [[["fixedSizeSampled", ["gaussian", 1], 10, 10], 1]], "epsilon", 0.1],
+            "not supported under adjacency 'add_or_remove': a batch of all records",
+        ),
         (["fedavgEpsilon", {"rounds": 1}], "local_steps"),
         (["formatUpper", 1, "4x"], "format must be"),
     ],

@@ -1,0 +1,67 @@
+"""The explorer on paper and with colours that the reader's system forces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer_page
+
+pytestmark = pytest.mark.slow
+
+THEME = ":root { --color-foreground-primary: #000; --color-background-primary: #fff; --color-brand-primary: #00f; }"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the pages once."""
+    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Start the browser once."""
+    with explorer_page.browser() as started:
+        yield started
+
+
+def opened(chromium: Any, folder: Path, **context: Any) -> Any:
+    """Open the whole explorer in a context of its own, and wait until all is drawn."""
+    page = chromium.new_context(**context).new_page()
+    page.goto((folder / "full.html").as_uri())
+    explorer_page.wait(page, "done")
+    return page
+
+
+def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
+    """On paper nothing scrolls, so nothing may be cut off."""
+    page = opened(chromium, folder)
+    page.emulate_media(media="print")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) -> None:
+    """Cells, marks and curves have the system's colours, whatever a theme's are: no black on black."""
+    page = opened(chromium, folder, forced_colors="active", color_scheme=scheme)
+    page.add_style_tag(content=THEME)
+    found, forced = page.evaluate(
+        """() => {
+            const of = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+            const system = (name) => {
+                const element = document.body.appendChild(document.createElement('p'));
+                element.style.cssText = `forced-color-adjust: none; color: ${name}`;
+                return getComputedStyle(element).color;
+            };
+            return [
+                [of('.hs-cell', 'fill'), of('.hs-mark', 'stroke'), of('.hs-mark', 'fill'), of('.hs-halo', 'stroke'), of('.hs-main', 'stroke')],
+                ['CanvasText', 'CanvasText', 'Canvas', 'Canvas', 'LinkText'].map(system),
+            ];
+        }"""
+    )
+    assert found == forced
