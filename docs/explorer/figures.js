@@ -12,6 +12,9 @@ import { valuesOf } from "./state.js";
 /** @param {Array<[number, number]>} points */
 const largest = (points) => Math.max(...points.map(([, value]) => value).filter(Number.isFinite), 0);
 
+/** The setting with the length, in words. */
+const nameOf = (length) => (length === "num_records" ? "records, one a step" : length);
+
 /** A number in a text that describes a picture: never below the number, to three digits. */
 const shown = (value) => short(Number((value * 1.0051).toPrecision(3)));
 /** The same for a probability, whose powers of ten are written as such. */
@@ -25,7 +28,7 @@ const above = (value) => tickText(Number(Math.min(value * 1.0051, 1).toPrecision
 export function stepsFigure(settings, { points, epsilon }, withBudget) {
   const values = valuesOf(settings);
   const { length } = fieldsOf(values.mechanism);
-  const name = length === "num_records" ? "records, one a step" : length;
+  const name = nameOf(length);
   const [first, last] = [points[0], points.at(-1)];
   return curvePlot({
     x: { label: name, low: 0, high: last[0] },
@@ -81,15 +84,16 @@ export function cellsFigure(settings, cells) {
   const values = valuesOf(settings);
   const { noise, length } = fieldsOf(values.mechanism);
   const within = cells.values.filter((value) => value !== null && value <= values.budget).length;
+  const lower = length === "num_records" ? "more noise and more records after the one in question" : `more noise and fewer ${length}`;
   const known = cells.values.filter((value) => value !== null).length;
   return heatMap({
     ...cells,
-    x: length === "num_records" ? "records, one a step" : length,
+    x: nameOf(length),
     y: FIELDS[noise].label,
     budget: values.budget,
     mark: [lengthIn(values), values[noise]],
     name: (value, column, row) =>
-      `ε at most ${value < Infinity ? shown(value) : "∞"} at ${length} ${Math.round(column)}, noise ${tickText(namedNoise(row))}`,
-    text: `Map of ε over ${length} and noise: ${within} of ${known} cells are within the budget of ε at most ${values.budget}; more noise and fewer ${length} lower ε.`,
+      `ε at most ${value < Infinity ? shown(value) : "∞"} at ${Math.round(column)} ${nameOf(length)}, noise ${tickText(namedNoise(row))}`,
+    text: `Map of ε over ${nameOf(length)}, and noise: ${within} of ${known} cells are within the budget of ε at most ${values.budget}; ${lower} lower ε.`,
   });
 }

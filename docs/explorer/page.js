@@ -19,7 +19,10 @@ const figure = (caption) => make("figure", {}, make("div", { class: "hs-picture"
 /** @param {string} label */
 function codeBlock(label) {
   const code = make("pre", { tabindex: 0, "aria-label": label });
-  return { code, block: make("div", { class: "hs-code" }, make("h2", {}, label), copyButton("Copy", () => code.textContent), code) };
+  const copy = copyButton("Copy", () => code.textContent);
+  copy.setAttribute("aria-describedby", `hs-${label.replaceAll(" ", "-")}`); // there are three such buttons
+  const heading = make("h2", { id: copy.getAttribute("aria-describedby") }, label);
+  return { code, block: make("div", { class: "hs-code" }, heading, copy, code) };
 }
 
 function numberBlock() {

@@ -65,3 +65,19 @@ def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) 
         }"""
     )
     assert found == forced
+
+
+def test_words_for_those_who_do_not_see(folder: Path, chromium: Any) -> None:
+    """Buttons of one name are told apart; the map of the last iterate says that more records lower epsilon, as they do."""
+    page = opened(chromium, folder)
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    buttons = [node for node in tree if not node["ignored"] and node["role"]["value"] == "button"]
+    said = [(node["name"]["value"], node.get("description", {}).get("value")) for node in buttons]
+    assert len(said) == len(set(said)) == 4, said
+    explorer_page.choose(page, {"mechanism": "last_iterate"}, "done")
+    text = page.locator("figure svg").nth(3).get_attribute("aria-label")
+    assert text.startswith("Map of ε over records, one a step, and noise: ")
+    assert text.endswith("; more noise and more records after the one in question lower ε.")
+    few, many = (page.locator(".hs-cell title", has_text=f" at {n} records").last.text_content() for n in (40, 316))
+    least = [float(title.split()[3].replace("∞", "inf")) for title in (few, many)]
+    assert least[1] < least[0]
