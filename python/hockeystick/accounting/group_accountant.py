@@ -68,7 +68,7 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     accountant : Accountant
         Of the releases, for one record.
     group_size : int
-        Number of records k of the group, at least 1.
+        Number of records k of the group, at least 1; all are added, or all removed, or all replaced, as the adjacency says.
     delta : float
         In [0, 1).
 
