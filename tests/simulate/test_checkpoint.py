@@ -29,7 +29,7 @@ import numpy as np
 from small_runs import FEDAVG, run
 from hockeystick.simulate.running import checkpoint
 checkpoint.SECONDS, checkpoint.MOST_SHARE = 0.0, 1.0
-result = run(FEDAVG, rounds=60_000, num_runs=3, record_every=20_000, checkpoint=sys.argv[1])
+result = run(FEDAVG, rounds=240_000, num_runs=3, record_every=80_000, checkpoint=sys.argv[1])
 np.savez(sys.argv[2], models=result.models, last=result.last_iterates, recorded=result.recorded)
 """
 
@@ -53,13 +53,13 @@ def test_ten_kills_change_no_bit(tmp_path):
         with processes.child([sys.executable, "-c", code, file, out]) as process:
             while not file.exists() and process.poll() is None:
                 time.sleep(0.01)
-            time.sleep(draw.uniform(0.0, 1.5))
+            time.sleep(draw.uniform(0.0, 1.0))
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
             process.wait()
     processes.python(code, file, out)
-    whole = run(FEDAVG, rounds=60_000, num_runs=3, record_every=20_000)
+    whole = run(FEDAVG, rounds=240_000, num_runs=3, record_every=80_000)
     with np.load(out) as found:
         assert np.array_equal(found["models"], whole.models)
         assert np.array_equal(found["last"], whole.last_iterates)
