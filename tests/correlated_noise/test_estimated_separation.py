@@ -20,12 +20,12 @@ from hockeystick.correlated_noise.estimated_separation import log_ratio
 SURE = 1 - 1e-9
 
 
-def patterns(steps: int, separation: int, rate: float) -> dict[tuple[int, ...], float]:
-    """Return the probability of every pattern of steps, from all outcomes of all coins."""
+def patterns(steps: int, separation: int, rate: float, first: np.ndarray) -> dict[tuple[int, ...], float]:
+    """Return the probability of every pattern of steps, from all outcomes of all coins; the record may be in a random step first."""
     found: dict[tuple[int, ...], float] = {}
-    for coins in itertools.product((0, 1), repeat=steps):
-        chance = math.prod(rate if coin else 1 - rate for coin in coins)
-        free, steps_in = 0, []
+    for (start, weight), *coins in itertools.product(enumerate(first), *[(0, 1)] * steps):
+        chance = weight * math.prod(rate if coin else 1 - rate for coin in coins)
+        free, steps_in = start, []
         for step, coin in enumerate(coins):
             if coin and step >= free:
                 steps_in.append(step)
@@ -38,18 +38,22 @@ def patterns(steps: int, separation: int, rate: float) -> dict[tuple[int, ...], 
     ("steps", "separation", "bands"), [(1, 1, 1), (6, 1, 1), (7, 2, 2), (9, 3, 3), (8, 4, 2), (5, 9, 9)]
 )
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_ratio_is_the_mean_over_patterns(steps: int, separation: int, bands: int, rate: float) -> None:
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_ratio_is_the_mean_over_patterns(
+    steps: int, separation: int, bands: int, rate: float, warm_start: bool
+) -> None:
     """One pass gives what all 2^steps outcomes of the coins give."""
     rng = np.random.default_rng(steps)
+    first = rng.dirichlet(np.ones(separation)) if warm_start else np.ones(1)
     column = rng.uniform(0.1, 1.0, bands)[:steps]
     outcomes = rng.normal(0.3, 1.5, (steps, 5))
     expected = np.zeros(5)
-    for steps_in, chance in patterns(steps, separation, rate).items():
+    for steps_in, chance in patterns(steps, separation, rate, first).items():
         mean = np.zeros(steps)
         for step in steps_in:
             mean[step : step + bands] += column[: steps - step]
         expected += chance * np.exp(mean @ outcomes - mean @ mean / 2)
-    assert np.exp(log_ratio(outcomes, column, separation, rate)) == pytest.approx(expected, rel=1e-12)
+    assert np.exp(log_ratio(outcomes, column, separation, rate, first)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.5), (0.5, 4.0), (1.0, 6.0)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hockeystick as hs
 from value import Ends, Value
+
+import hockeystick as hs
 
 
 def epsilon(noise: float, rate: float, steps: int, delta: float) -> Ends:

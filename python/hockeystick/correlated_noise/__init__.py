@@ -30,6 +30,7 @@ from hockeystick.correlated_noise.estimated_balls import estimate_balls_in_bins_
 from hockeystick.correlated_noise.estimated_separation import estimate_min_separation_delta
 from hockeystick.correlated_noise.estimates import DeltaEstimate
 from hockeystick.correlated_noise.inverses import inverse_sensitivity, strategy_of_inverse
+from hockeystick.correlated_noise.min_separation import MinSeparated, min_separated_poisson
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
 from hockeystick.correlated_noise.square_root import inverse_square_root_coefficients, square_root_coefficients
 from hockeystick.correlated_noise.tree_matrix import tree_strategy
@@ -38,6 +39,7 @@ __all__ = [
     "BallsInBins",
     "Conditioned",
     "DeltaEstimate",
+    "MinSeparated",
     "Sensitivity",
     "balls_in_bins",
     "buffered_coefficients",
@@ -50,6 +52,7 @@ __all__ = [
     "inverse_sensitivity",
     "inverse_square_root_coefficients",
     "matrix_sensitivity",
+    "min_separated_poisson",
     "square_root_coefficients",
     "strategy_of_inverse",
     "tree_sensitivity",

@@ -146,7 +146,7 @@ def conditional_composition(
     `cyclic_poisson`, which is a way to draw batches of its own, and with `matrix_sensitivity` without sampling; each alone is an upper bound.
 
     It covers records that ignore some of their coins by a rule of their earlier ones: that sit out the steps after one that they were in (b-min-separated
-    participation, arXiv 2602.09338), or leave after so many.
+    participation, arXiv 2602.09338), or leave after so many. For the former, `min_separated_poisson` gains from it, and is mostly smaller.
 
     Examples
     --------

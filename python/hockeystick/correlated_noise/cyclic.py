@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import count_scalar, positive_scalar, probability_scalar
+from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
 from hockeystick.correlated_noise.participation import Participation, pattern_of
 from hockeystick.correlated_noise.sensitivity import matrix_sensitivity, strategy_array
 from hockeystick.mechanisms import Gaussian, PoissonSampled, TruncatedPoissonSampled
@@ -64,7 +64,7 @@ def cyclic_poisson(
     250 4.90
     """
     sampling_rate = probability_scalar("sampling_rate", sampling_rate)
-    column, count = _largest_column(strategy, num_steps, separation, noise_multiplier)
+    column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
     return PoissonSampled(column, sampling_rate), count
 
 
@@ -129,11 +129,11 @@ def cyclic_truncated_poisson(
     >>> print(count, hs.format_upper(hs.Accountant().compose(step, count).epsilon(1e-6), ".2f"))
     250 4.90
     """
-    column, count = _largest_column(strategy, num_steps, separation, noise_multiplier)
+    column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
     return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size), count
 
 
-def _largest_column(
+def largest_column(
     strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
 ) -> tuple[Gaussian, int]:
     """Return the release of the largest column of a banded matrix, and the most columns of one part."""
@@ -144,13 +144,25 @@ def _largest_column(
     if array.ndim == 2 and array.shape != (num_steps, num_steps):
         msg = f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}"
         raise ValueError(msg)
-    below = np.subtract.outer(np.arange(num_steps), np.arange(num_steps)) if array.ndim == 2 else np.arange(array.size)
+    below = _rows_below(array)
     if array[(below < 0) | (below >= separation)].any():
         msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
         raise ValueError(msg)
     form = num_steps if array.ndim == 1 else None
     largest_column = matrix_sensitivity(array, num_steps=form, participation="single")
     return largest_column.mechanism(noise_multiplier), -(-num_steps // separation)
+
+
+def number_of_bands(strategy: ArrayLike) -> int:
+    """Return how many bands a lower triangular matrix has, or how many coefficients to the last that is not 0."""
+    array = strategy_array(strategy)
+    return 1 + int(_rows_below(array)[array != 0].max(initial=0))
+
+
+def _rows_below(array: Array) -> NDArray[np.int64]:
+    """Return by how many rows each entry is below the diagonal; coefficients are the entries of a column."""
+    places = np.arange(len(array))
+    return np.subtract.outer(places, places) if array.ndim == 2 else places
 
 
 def check_participants(

@@ -1,4 +1,4 @@
-"""An estimate, by sampling, of the delta of b-min-separated batches with correlated noise: what `conditional_composition` bounds.
+"""An estimate, by sampling, of the delta of b-min-separated batches with correlated noise: what `min_separated_poisson` bounds.
 
 A record throws a coin in every step that it may be in, and sits out the next b - 1 steps after one that it was in. By
 `hockeystick.correlated_noise.conditional` the pair of (law of |C| b + z, law of z) dominates, b the steps that it was in. A banded C of at most b bands
@@ -7,7 +7,7 @@ noise, whatever else it is in. Let L_i be the ratio of what follows for a record
 
     L_i = (1 - p) L_{i+1} + p exp(<y, c_i> - |c_i|^2/2) L_{i+b},    L_i = 1 beyond the last step.
 
-L_0 is the ratio of all, in one pass (Dong and Ganesh 2026, arXiv 2602.09338).
+L_0 is the ratio of all, in one pass (Dong and Ganesh 2026, arXiv 2602.09338). With a warm start it is the mean of L_j over the step j that the record may be in first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, seed_scalar, vector
+from hockeystick._checks import (
+    Array,
+    at_most,
+    boolean_scalar,
+    count_scalar,
+    positive_scalar,
+    probability_scalar,
+    seed_scalar,
+    vector,
+)
 from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 from hockeystick.correlated_noise.sensitivity import strategy_array
+from hockeystick.correlated_noise.thinning import first_steps
 
 __all__ = ["estimate_min_separation_delta"]
 
@@ -30,6 +40,7 @@ def estimate_min_separation_delta(
     sampling_rate: float,
     noise_multiplier: float,
     eps: float,
+    warm_start: bool = False,
     samples: int = 100_000,
     confidence: float = 0.99,
     seed: int,
@@ -50,6 +61,8 @@ def estimate_min_separation_delta(
         Standard deviation of the entries of z over the clip norm, positive and finite.
     eps : float
         Non-negative and finite, chosen before the samples are seen.
+    warm_start : bool
+        Whether each record starts by sitting out a random number of steps: see `min_separated_poisson`.
     samples : int
         How many, at least 2; the ends are no nearer to each other than about 5/samples.
     confidence : float
@@ -72,15 +85,15 @@ def estimate_min_separation_delta(
 
     Notes
     -----
-    Dong and Ganesh 2026 (arXiv 2602.09338); the law and its ratio are in `hockeystick.correlated_noise.estimated_separation`. A record starts as one that may be in
-    the first step. Certified is what `conditional_composition` has of these batches; where noise is small it is far above.
+    Dong and Ganesh 2026 (arXiv 2602.09338); the law and its ratio are in `hockeystick.correlated_noise.estimated_separation`. `min_separated_poisson` has a certified
+    upper bound of the same quantity.
 
     Examples
     --------
     >>> from hockeystick import correlated_noise
-    >>> setting = {"num_steps": 50, "sampling_rate": 0.02, "noise_multiplier": 6.0}
-    >>> found = correlated_noise.estimate_min_separation_delta([1.0, 0.5], **setting, separation=2, eps=0.1, seed=1)
-    >>> bound = correlated_noise.conditional_composition([1.0, 0.5], **setting, failure=1e-7).delta(0.1)
+    >>> setting = {"num_steps": 50, "separation": 2, "sampling_rate": 0.02, "noise_multiplier": 6.0}
+    >>> found = correlated_noise.estimate_min_separation_delta([1.0, 0.5], **setting, eps=0.1, seed=1)
+    >>> bound = correlated_noise.min_separated_poisson([1.0, 0.5], **setting).delta(0.1)
     >>> found.lower <= bound
     True
     """
@@ -89,6 +102,7 @@ def estimate_min_separation_delta(
     at_most("bands of strategy", len(array), "separation", separation)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    first = first_steps(rate, separation) if boolean_scalar("warm_start", warm_start) else np.ones(1)
     sampling = Sampling(eps, samples, confidence)
     column = np.abs(array[:steps]) / noise_multiplier
     rng = np.random.default_rng(seed_scalar("seed", seed))
@@ -96,16 +110,18 @@ def estimate_min_separation_delta(
     def log_ratios(count: int, removed: bool) -> Array:
         outcomes = rng.standard_normal((steps, count))
         if removed:
-            _add_record(outcomes, column, separation, rate, rng)
-        return log_ratio(outcomes, column, separation, rate)
+            _add_record(outcomes, column, separation, rate, first, rng=rng)
+        return log_ratio(outcomes, column, separation, rate, first)
 
     return sampling.estimate(log_ratios, 2 * steps)
 
 
-def _add_record(outcomes: Array, column: Array, separation: int, rate: float, rng: np.random.Generator) -> None:
+def _add_record(
+    outcomes: Array, column: Array, separation: int, rate: float, first: Array, *, rng: np.random.Generator
+) -> None:
     """Add the columns of the steps that a record is in to outcomes of shape (steps, samples)."""
     steps, samples = outcomes.shape
-    free = np.zeros(samples, np.int64)  # the first step that the record may be in
+    free = rng.choice(np.arange(len(first)), size=samples, p=first)  # the first step that the record may be in
     for step in range(steps):
         drawn = np.flatnonzero((free <= step) & (rng.random(samples) < rate))
         free[drawn] = step + separation
@@ -113,8 +129,11 @@ def _add_record(outcomes: Array, column: Array, separation: int, rate: float, rn
         outcomes[step : step + rows, drawn] += column[:rows, np.newaxis]
 
 
-def log_ratio(outcomes: Array, column: Array, separation: int, rate: float) -> Array:
-    """Return the logarithm of the likelihood ratio L_0 of outcomes of shape (steps, samples), in units of the noise."""
+def log_ratio(outcomes: Array, column: Array, separation: int, rate: float, first: Array) -> Array:
+    """Return the logarithm of the likelihood ratio of outcomes of shape (steps, samples), in units of the noise.
+
+    `first` is the law of the first step that the record may be in, at most `separation` - 1.
+    """
     steps, samples = outcomes.shape
     with np.errstate(divide="ignore"):
         stays, goes = np.log1p(-rate), np.log(rate)
@@ -126,5 +145,6 @@ def log_ratio(outcomes: Array, column: Array, separation: int, rate: float) -> A
         following[step % (separation + 1)] = np.logaddexp(
             without, goes + own + following[(step + separation) % (separation + 1)]
         )
-    first: Array = following[0]
-    return first
+    with np.errstate(divide="ignore"):
+        ratio: Array = np.logaddexp.reduce(np.log(first)[:, np.newaxis] + following[: len(first)], axis=0)
+    return ratio

@@ -1,0 +1,143 @@
+"""The certified bound of b-min-separated batches: exact compositions, quadrature, samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.correlated_noise import (
+    conditional_composition,
+    estimate_min_separation_delta,
+    min_separated_poisson,
+    square_root_coefficients,
+)
+
+
+@pytest.mark.parametrize(("rate", "noise", "steps"), [(0.01, 1.0, 500), (0.3, 4.0, 20), (1.0, 6.0, 10)])
+def test_without_separation_it_is_dpsgd(rate, noise, steps):
+    """Every step is a candidate then, with the rate itself."""
+    found = min_separated_poisson([1.0], num_steps=steps, separation=1, sampling_rate=rate, noise_multiplier=noise)
+    known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
+    for eps in (0.0, 0.5, 3.0):
+        assert known.delta_bracket(eps).lower <= found.delta(eps) <= known.delta(eps) * (1 + 1e-9)
+    for delta in (1e-3, 1e-9):
+        assert known.epsilon_bracket(delta).lower <= found.epsilon(delta) <= known.epsilon(delta) * (1 + 1e-6)
+
+
+def test_a_record_that_must_be_in_every_bth_step():
+    """At rate 1 it is in the steps 0, b, 2b, ...: a Gaussian release."""
+    found = min_separated_poisson([1.0, 0.5], num_steps=9, separation=5, sampling_rate=1.0, noise_multiplier=2.0)
+    known = hs.Accountant().compose(hs.Gaussian(2.0 / math.sqrt(2.5)))
+    assert known.delta_bracket(0.5).lower <= found.delta(0.5) <= known.delta(0.5) * (1 + 1e-9)
+
+
+def test_a_rate_of_zero_leaks_nothing():
+    """Nobody is ever in a batch."""
+    found = min_separated_poisson([1.0], num_steps=9, separation=5, sampling_rate=0.0, noise_multiplier=0.1)
+    assert found.delta(0.0) == 0.0
+    assert found.epsilon(0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "second"), [(0.3, 0.8, 0.0), (0.5, 1.0, 0.7), (0.1, 2.0, 0.4), (0.02, 0.5, 0.9)]
+)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_two_steps_by_quadrature(rate, noise, second, warm_start):
+    """Two steps of which a record is in one at most: an integral in the plane is never above the bound."""
+    x = np.linspace(-10.0, 14.0, 1500)
+    cell, a, b = (x[1] - x[0]) ** 2, 1.0 / noise, second / noise
+    first, last = x[:, None], x[None, :]
+    without = np.exp(-(first**2 + last**2) / 2) / (2 * math.pi)
+    start = 1 / (1 + rate) if warm_start else 1.0
+    in_first, in_last = start * rate, (1 - start * rate) * rate
+    tilt = in_first * np.exp(a * first + b * last - (a * a + b * b) / 2) + in_last * np.exp(a * last - a * a / 2)
+    record = without * (1 - in_first - in_last + tilt)
+    found = min_separated_poisson(
+        [1.0, second], num_steps=2, separation=2, sampling_rate=rate, noise_multiplier=noise, warm_start=warm_start
+    )
+    for eps in (0.0, 0.2, 0.6, 2.0):
+        e = math.exp(eps)
+        truth = max(float(np.maximum(p - e * q, 0).sum() * cell) for p, q in ((record, without), (without, record)))
+        assert truth * (1 - 1e-6) <= found.delta(eps)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize(("bands", "separation"), [(1, 5), (2, 2), (4, 4), (4, 12)])
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 2.0), (0.05, 4.0), (0.3, 8.0)])
+def test_samples_are_below(bands, separation, rate, noise, warm_start):
+    """No estimate's lower end, at a confidence of 1 - 1e-9, is above the bound."""
+    c = square_root_coefficients(bands)
+    setting = {"num_steps": 60, "separation": separation, "sampling_rate": rate, "noise_multiplier": noise}
+    found = min_separated_poisson(c, **setting, warm_start=warm_start)
+    for eps in (0.0, 0.3, 1.0):
+        estimate = estimate_min_separation_delta(
+            c, **setting, eps=eps, warm_start=warm_start, samples=20_000, confidence=1 - 1e-9, seed=5
+        )
+        assert estimate.lower <= found.delta(eps)
+
+
+@pytest.mark.parametrize(("rate", "separation", "noise"), [(0.05, 4, 3.0), (0.01, 16, 4.0), (0.002, 64, 4.0)])
+def test_gains_from_the_separation(rate, separation, noise):
+    """Far below what holds without sampling, and below conditional composition, which knows of no separation."""
+    c, steps = square_root_coefficients(separation), 8 * separation
+    found = min_separated_poisson(
+        c, num_steps=steps, separation=separation, sampling_rate=rate, noise_multiplier=noise
+    ).delta(1.0)
+    assert found < 0.1 * hs.Accountant().compose(hs.Gaussian(noise / float(np.linalg.norm(c))), 8).delta(1.0)
+    assert found < conditional_composition(
+        c, num_steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-7
+    ).delta(1.0)
+
+
+def test_epsilon_is_the_inverse_of_delta():
+    """To a relative 1e-6, and on the safe side."""
+    found = min_separated_poisson(
+        square_root_coefficients(8), num_steps=400, separation=8, sampling_rate=0.02, noise_multiplier=5.0
+    )
+    for delta in (0.1, 1e-5, 1e-40):
+        eps = found.epsilon(delta)
+        assert found.delta(eps) <= delta < found.delta(eps * (1 - 1e-6))
+    assert found.epsilon(0.0) == math.inf
+    assert found.delta(math.inf) == 0.0
+
+
+def test_a_matrix_counts_by_its_longest_column():
+    """A matrix gives what its coefficients give."""
+    c = np.array([1.0, 0.5, 0.25])
+    matrix = sum(np.diag(np.full(12 - k, each), -k) for k, each in enumerate(c))
+    setting = {"num_steps": 12, "separation": 3, "sampling_rate": 0.1, "noise_multiplier": 2.0}
+    assert min_separated_poisson(matrix, **setting).delta(0.4) == pytest.approx(
+        min_separated_poisson(c, **setting).delta(0.4), rel=1e-12
+    )
+
+
+GOOD = {"strategy": [1.0, 0.5], "num_steps": 4, "separation": 2, "sampling_rate": 0.5, "noise_multiplier": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"separation": 1}, ValueError, r"at most 1 bands, the separation"),
+        ({"separation": 0}, ValueError, r"separation must be"),
+        ({"separation": 2.5}, TypeError, r"separation must be"),
+        ({"num_steps": 0}, ValueError, r"num_steps must be"),
+        ({"num_steps": 2**40}, ValueError, r"num_steps must be at most the largest supported"),
+        ({"sampling_rate": 1.5}, ValueError, r"sampling_rate must"),
+        ({"sampling_rate": math.nan}, ValueError, r"sampling_rate must"),
+        ({"noise_multiplier": 0.0}, ValueError, r"noise_multiplier must"),
+        ({"strategy": [[1.0, 0.0], [0.0, 1.0]]}, ValueError, r"strategy must be of shape \(4, 4\)"),
+        ({"warm_start": 1}, TypeError, r"warm_start must be True or False"),
+    ],
+)
+def test_bad_input(changed, error, message):
+    """Every argument is named, with its domain."""
+    with pytest.raises(error, match=message):
+        min_separated_poisson(**(GOOD | changed))
+    found = min_separated_poisson(**GOOD)
+    with pytest.raises(ValueError, match="eps must"):
+        found.delta(-1.0)
+    with pytest.raises(ValueError, match="delta must"):
+        found.epsilon(1.0)
