@@ -198,3 +198,29 @@ def test_bad_buffers():
     ):
         with pytest.raises(ValueError, match=says):
             buffered_coefficients(decays, scales, num_steps=steps)
+
+
+@pytest.mark.parametrize("scale", [1e162, 1e183, 1e262, 1e300])
+def test_sizes_of_a_large_inverse(scale):
+    """The squares of its strategy's entries underflow; the entries are not below those of the strategy all the same."""
+    inverse = np.array([0.79306637, 0.23902645, 0.29068427, 0.15396294, -0.19352675]) * scale
+    sizes = strategy_of_inverse(inverse, num_steps=12)
+    for size, exact in zip(sizes, inverted(inverse, 12), strict=True):
+        assert Fraction(float(size)) >= abs(exact)
+
+
+@pytest.mark.parametrize(
+    "function", [strategy_of_inverse, lambda *a, **k: inverse_sensitivity(*a, **k, participation="single")]
+)
+def test_inverse_that_overflows(function):
+    """It is the inverse that is refused, by its name."""
+    with pytest.raises(ValueError, match="inverse must not be so small"):
+        function([1e-309, 5e-310], num_steps=3)
+    with pytest.raises(ValueError, match="inverse must not be so small"):
+        function(np.eye(2) * 3e-309)
+
+
+def test_buffers_that_overflow():
+    """Coefficients beyond the doubles are refused, not returned as infinite."""
+    with pytest.raises(ValueError, match="scales must"):
+        buffered_coefficients([1.0, 1.0], [1e308, 1e308], num_steps=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -74,3 +75,46 @@ def test_nothing_to_truncate() -> None:
     for epsilon in (0.0, 0.5, 2.0):
         expected = hs.Accountant().compose(whole, count).delta(epsilon)
         assert hs.Accountant().compose(step, count).delta(epsilon) == pytest.approx(expected, rel=1e-6)
+
+
+def other_patterns(others: int, rate: float, largest: int) -> dict[tuple[int, int], float]:
+    """Return the law of the set of others that are in a batch (as bits), and of whether the record is."""
+    law: dict[tuple[int, int], float] = {}
+    for drawn in range(2 ** (others + 1)):
+        members = [i for i in range(others + 1) if drawn >> i & 1]
+        chance = rate ** len(members) * (1 - rate) ** (others + 1 - len(members))
+        batches = list(itertools.combinations(members, min(largest, len(members))))
+        for batch in batches:
+            seen = sum(1 << i for i in batch if i < others), int(others in batch)
+            law[seen] = law.get(seen, 0.0) + chance / len(batches)
+    return law
+
+
+@pytest.mark.parametrize(("others", "largest"), [(2, 1), (4, 2), (5, 4)])
+@pytest.mark.parametrize("rate", [0.1, 0.6])
+def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> None:
+    """Zeroed out, with all others seen: a batch whose last place is taken by nothing tells the record."""
+    column, noise = [1.0, 0.5], 1.5
+    step, count = cyclic_truncated_poisson(
+        column,
+        num_steps=2,
+        separation=2,
+        sampling_rate=rate,
+        noise_multiplier=noise,
+        part_size=others + 1,
+        max_batch_size=largest,
+        zeroed_out=True,
+    )
+    assert step.zeroed_out
+    deviation = noise / float(np.linalg.norm(column))
+    law, cell = other_patterns(others, rate, largest), GRID[1] - GRID[0]
+    there, gone = stats.norm.pdf(GRID, 1.0, deviation), stats.norm.pdf(GRID, 0.0, deviation)
+    ledger = hs.Accountant().compose(step, count)
+    for epsilon in (0.0, 0.1, 0.5, 1.0):
+        removed = added = 0.0
+        for batch in {batch for batch, _ in law}:
+            absent, present = law.get((batch, 0), 0.0), law.get((batch, 1), 0.0)
+            p, q = absent * gone + present * there, (absent + present) * gone
+            removed += float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * cell)
+            added += float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum() * cell)
+        assert ledger.delta(epsilon) >= max(removed, added) * (1 - 1e-6) - 1e-12

@@ -10,7 +10,7 @@ Assumptions of all functions here:
 - A record takes part in steps that are known or do not depend on the data, in a pattern as described. A training must enforce
   that; `check_participants` tells afterwards.
 - Adjacency "add_or_remove" means that the record's updates are there or are zero, while the batches of all others stay as they are
-  (zero-out). Under "replace" its updates become others in the same steps; the accountant takes twice the sensitivity.
+  (zero-out), but for `cyclic_truncated_poisson`, which has a parameter for it. Under "replace" its updates become others in the same steps; the accountant takes twice the sensitivity.
 - Updates may be chosen by earlier releases, if what belongs to a row of C is not released before the step of the row's last
   non-zero entry, as in a lower triangular matrix or a tree. Proof: given the past, a step's releases are Gaussians at a known
   distance; squared distances add up to at most the squared sensitivity on every path; this is what `GaussianFilter` shows to suffice.

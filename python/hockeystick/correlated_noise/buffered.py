@@ -19,7 +19,7 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     decays : array_like
         theta_i, by which buffer i is multiplied in each step, in [0, 1]; of shape (buffers,).
     scales : array_like
-        omega_i, what is read of buffer i, non-negative and finite; as many.
+        omega_i, what is read of buffer i, non-negative and finite; as many, or one number for all.
     num_steps : int
         How many coefficients: the number of steps, at most 2^24.
 
@@ -57,7 +57,11 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     at_most("num_steps", num_steps, "the largest supported", 2.0**24)
     coefficients = np.zeros(num_steps)
     coefficients[0] = 1.0
-    for rate, scale in zip(rates, read, strict=True):
-        coefficients[1:] += scale * rate ** np.arange(num_steps - 1, dtype=np.float64)
-    coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
+    with np.errstate(over="ignore"):
+        for rate, scale in zip(rates, read, strict=True):
+            coefficients[1:] += scale * rate ** np.arange(num_steps - 1, dtype=np.float64)
+        coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
+    if not np.isfinite(coefficients).all():
+        msg = f"scales must have a finite sum, not one that overflows, of a largest scale of {read.max()}"
+        raise ValueError(msg)
     return coefficients

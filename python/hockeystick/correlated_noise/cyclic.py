@@ -77,6 +77,7 @@ def cyclic_truncated_poisson(
     noise_multiplier: float,
     part_size: int,
     max_batch_size: int,
+    zeroed_out: bool = False,
 ) -> tuple[TruncatedPoissonSampled, int]:
     """Return the DP-SGD with batches of bounded size that a banded matrix mechanism equals if they are samples of parts in turn.
 
@@ -96,6 +97,9 @@ def cyclic_truncated_poisson(
         Number of records of the largest part, of the larger of two adjacent data sets, or an upper bound of it.
     max_batch_size : int
         How many records of a sample are kept at most: a uniform subset, if there are more.
+    zeroed_out : bool
+        As in `TruncatedPoissonSampled`. By default a record that is removed is gone, and those it displaced come back: unlike elsewhere in this
+        package, batches of others change. If true, it keeps its place and contributes nothing (zero-out adjacency); the default does not cover that.
 
     Returns
     -------
@@ -112,6 +116,8 @@ def cyclic_truncated_poisson(
     Proof: that of `cyclic_poisson`, but for the last step. The batches of the other parts do not depend on the record, nor do later ones of its own part, which are drawn
     anew. So, given them and all earlier releases, the rows from t to t + b - 1 are noise around known values and the column at t times the sum of one truncated
     sample: along the column, that sum with noise over its norm, and nothing across. Truncation must not depend on earlier steps.
+
+    A record that is added or removed must leave the parts of all others as they are.
 
     Examples
     --------
@@ -130,7 +136,7 @@ def cyclic_truncated_poisson(
     250 4.90
     """
     column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
-    return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size), count
+    return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size, zeroed_out), count
 
 
 def largest_column(

@@ -126,7 +126,8 @@ def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> 
     """
     strategy, error = _inverted(inverse, num_steps)
     # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
-    columns = np.linalg.norm(strategy, axis=0)
+    largest = float(np.abs(strategy).max())  # the squares of a norm must not underflow
+    columns = np.linalg.norm(strategy / largest, axis=0) * largest
     off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
     sizes = (np.abs(strategy) + off) * UP
     return np.where(np.tri(*sizes.shape), sizes, 0.0) if _is_lower(inverse) else sizes
@@ -152,6 +153,9 @@ def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
         )
     if not error <= LARGEST_ERROR:
         msg = f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
+        raise ValueError(msg)
+    if not np.isfinite(strategy).all():
+        msg = f"inverse must not be so small that what it inverts to overflows, not have a largest entry of {np.abs(array).max()}"
         raise ValueError(msg)
     return strategy, error
 
