@@ -10,22 +10,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "tables" / "published_values"
+FOLDER = ROOT / "docs" / "tables"
 PAGE = (ROOT / "docs" / "accounting" / "published_values.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"\d[\d.]*(?:e[-+]?\d+)?")
 
 
 def subjects() -> dict:
-    """Return the rows of all subjects; the modules of the folder are forgotten again, since their names are plain words."""
-    before = set(sys.modules)
+    """Return the rows of all subjects."""
     sys.path.insert(0, str(FOLDER))
     try:
-        found: dict = runpy.run_path(str(FOLDER / "__main__.py"))["SUBJECTS"]
+        found: dict = runpy.run_path(str(FOLDER / "published_values.py"))["SUBJECTS"]
     finally:
         sys.path.remove(str(FOLDER))
-        for name in set(sys.modules) - before:
-            if (FOLDER / f"{name}.py").exists():
-                del sys.modules[name]
     return found
 
 

@@ -10,6 +10,7 @@
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/replaced_gaussian.hpp>
+#include <hockeystick/mechanism/sampled_gaussian_renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -54,7 +55,9 @@ class Gaussian final : public Pair {
     double renyi(double order, double rate, Direction) const override {
         const double half = 0.5 * noise_.shift * noise_.shift, whole = order * half * renyi_up;
         if (rate == 1.0) return whole;
-        return min(whole, sampled_renyi([half](double k) { return k * (k - 1.0) * half; }, rate, order));
+        const double chord = sampled_renyi([half](double k) { return k * (k - 1.0) * half; }, rate, order);
+        const bool exact = order >= 2.0 && order == std::floor(order);
+        return min(whole, exact ? chord : min(chord, sampled_gaussian_renyi(noise_.shift, rate, order)));
     }
     GaussianNoise gaussian_noise() const override { return noise_; }
     double dominating_shift() const override { return noise_.shift; }

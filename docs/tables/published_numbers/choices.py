@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from value import Ends, Value, epsilon
-
 import hockeystick as hs
 from hockeystick import selection
+from published_numbers.value import Ends, Value, epsilon
 
 GROUPS = "google/differential-privacy, cc/algorithms/partition-selection_test.cc"
 SEARCH = "Papernot and Steinke 2022 (2110.03620); computed by dp_accounting 0.6.0, RdpAccountant"

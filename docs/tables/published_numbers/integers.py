@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from value import Ends, Value, epsilon
-
 import hockeystick as hs
 from hockeystick import training
+from published_numbers.value import Ends, Value, epsilon
 
 DISCRETE = "Kairouz, Liu and Steinke 2021 (2102.06387)"
 SKELLAM = "Agarwal, Kairouz and Liu 2021 (2110.04995)"

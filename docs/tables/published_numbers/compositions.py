@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from value import Value, delta, epsilon
-
 import hockeystick as hs
+from published_numbers.value import Value, delta, epsilon
 
 AUTODP = "yuxiangw/autodp, tutorials/"
 STATEMENT = "tensorflow/privacy, analysis/compute_dp_sgd_privacy_test.py"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from value import Ends, Value, epsilon
-
 import hockeystick as hs
 from hockeystick import correlated_noise
+from published_numbers.value import Ends, Value, epsilon
 
 GBOARD_TREE = "Kairouz et al. 2021 (2103.00039); google-research/federated, dp_ftrl/blogpost_supplemental_privacy_accounting.ipynb"
 GBOARD_BANDS = (

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import choices
-import correlated_noise
-import integers
-import risk
-import shuffling
-from value import Value
-
-import compositions
+from published_numbers import choices, compositions, correlated_noise, integers, risk, shuffling
+from published_numbers.value import Value
 
 SUBJECTS: dict[str, list[Value]] = {
     "Compositions": compositions.VALUES,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from value import Ends, Value, epsilon
-
 import hockeystick as hs
+from published_numbers.value import Ends, Value, epsilon
 
 ALLOCATION = "Feldman and Shenfeld 2025 (2502.08202); computed by moshenfeld/random_allocation"
 LOSSES = "Feldman and Shenfeld 2026 (2602.17284); computed by PLD_accounting 2.0"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from value import Ends, Value
-
 import hockeystick as hs
 from hockeystick import risk
+from published_numbers.value import Ends, Value
 
 RISKCAL = "Kulynych et al. 2024 (2407.02191); computed by riskcal 1.5.1, "
 

@@ -1,0 +1,1 @@
+"""Published numbers, a module for each subject; `published_values.py` prints them."""
