@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, at_most, count_scalar, positive_scalar, probability_scalar, seed_scalar, vector
+from hockeystick.correlated_noise.balls_in_bins import in_noise
 from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 from hockeystick.correlated_noise.sensitivity import strategy_array
 
@@ -90,7 +91,7 @@ def estimate_min_separation_delta(
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(eps, samples, confidence)
-    column = np.abs(array[:steps]) / noise_multiplier
+    column = in_noise(np.abs(array[:steps]), noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
 
     def log_ratios(count: int, removed: bool) -> Array:
