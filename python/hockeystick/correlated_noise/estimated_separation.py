@@ -22,6 +22,8 @@ from hockeystick.correlated_noise.sensitivity import strategy_array
 
 __all__ = ["estimate_min_separation_delta"]
 
+MOST_STEPS = 2.0**20
+
 
 def estimate_min_separation_delta(
     strategy: ArrayLike,
@@ -42,7 +44,7 @@ def estimate_min_separation_delta(
     strategy : array_like of shape (bands,)
         Coefficients of a lower triangular Toeplitz matrix C, at most `separation` of them. Absolute values count.
     num_steps : int
-        Number of steps, at least 1.
+        Number of steps, from 1 to 2^20.
     separation : int
         b, at least 1: after a step that it was in, a record sits out the next b - 1. With b = 1 every step draws its own Poisson sample.
     sampling_rate : float
@@ -86,6 +88,7 @@ def estimate_min_separation_delta(
     True
     """
     array, steps = vector("strategy", strategy_array(strategy)), count_scalar("num_steps", num_steps)
+    at_most("num_steps", steps, "the largest supported", MOST_STEPS)
     separation = count_scalar("separation", separation)
     at_most("bands of strategy", len(array), "separation", separation)
     rate = probability_scalar("sampling_rate", sampling_rate)
