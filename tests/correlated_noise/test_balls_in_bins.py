@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick import correlated_noise
 from hockeystick.correlated_noise import balls_in_bins, estimate_balls_in_bins_delta, square_root_coefficients
 
 EPSILONS = (0.0, 0.2, 0.7, 1.5)
@@ -146,3 +147,38 @@ def test_bad_seed(seed: object, error: type[Exception], says: str) -> None:
     """A seed that is none is named, and not replaced by one from the system."""
     with pytest.raises(error, match=says):
         estimate_balls_in_bins_delta([1.0], num_steps=4, bins=2, noise_multiplier=1.0, eps=0.1, seed=seed)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-161, 1e160, 1e200])
+def test_units_do_not_matter(unit: float) -> None:
+    """C and the noise in tiny or huge units: squares of neither underflow or overflow."""
+    setting = {"num_steps": 6, "bins": 3}
+    expected = correlated_noise.balls_in_bins([1.0, 0.5], **setting, noise_multiplier=2.0).delta(0.3)
+    coefficients, noise = [unit, 0.5 * unit], 2.0 * unit
+    assert correlated_noise.balls_in_bins(coefficients, **setting, noise_multiplier=noise).delta(0.3) == pytest.approx(
+        expected, rel=1e-12
+    )
+    sampled = {"eps": 0.3, "samples": 4000, "seed": 1}
+    assert correlated_noise.estimate_balls_in_bins_delta(
+        coefficients, **setting, noise_multiplier=noise, **sampled
+    ).mean == pytest.approx(
+        correlated_noise.estimate_balls_in_bins_delta([1.0, 0.5], **setting, noise_multiplier=2.0, **sampled).mean
+    )
+
+
+def test_entries_that_nothing_is_as_small_as() -> None:
+    """The certificate of an entry whose square is no double is not zero."""
+    assert correlated_noise.balls_in_bins([1e-170], num_steps=4, bins=2, noise_multiplier=1.0).delta(0.0) >= 1e-171
+
+
+def test_noise_that_hides_nothing_is_refused() -> None:
+    """Squares overflow: an error with the argument's name, no estimate that is not a number."""
+    common = {"num_steps": 4, "noise_multiplier": 1e-200}
+    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
+        correlated_noise.balls_in_bins([1.0], **common, bins=2)
+    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
+        correlated_noise.estimate_balls_in_bins_delta([1.0], **common, bins=2, eps=0.0, samples=10, seed=1)
+    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
+        correlated_noise.estimate_min_separation_delta(
+            [1.0], **common, separation=1, sampling_rate=0.5, eps=0.0, samples=10, seed=1
+        )

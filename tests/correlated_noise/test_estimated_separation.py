@@ -165,3 +165,18 @@ def test_bad_input(changed: dict[str, object], message: str) -> None:
         setting = {"num_steps": 4, "bins": 2, "noise_multiplier": 1.0, "eps": 0.1, "seed": 1}
         with pytest.raises(ValueError, match=message):
             estimate_balls_in_bins_delta([1.0, 0.5], **(setting | changed))
+
+
+def test_too_many_steps_are_refused() -> None:
+    """By name, before memory is asked for."""
+    with pytest.raises(ValueError, match="num_steps must be at most the largest supported"):
+        estimate_min_separation_delta(
+            [1.0],
+            num_steps=2**40,
+            separation=1,
+            sampling_rate=0.1,
+            noise_multiplier=1.0,
+            eps=0.0,
+            samples=2,
+            seed=1,
+        )

@@ -224,3 +224,12 @@ def test_buffers_that_overflow():
     """Coefficients beyond the doubles are refused, not returned as infinite."""
     with pytest.raises(ValueError, match="scales must"):
         buffered_coefficients([1.0, 1.0], [1e308, 1e308], num_steps=3)
+
+
+@pytest.mark.parametrize(("decays", "scales"), [([0.999], [1.0]), ([0.99, 0.8], [0.5, 0.5])])
+def test_buffers_whose_scales_add_up_to_one(decays, scales):
+    """Rounding up makes no coefficient rise: the closed form is taken, for any number of steps."""
+    coefficients = buffered_coefficients(decays, scales, num_steps=100_000)
+    assert (np.diff(coefficients) <= 0).all()
+    found = matrix_sensitivity(coefficients, num_steps=100_000, participation="min_separation", separation=20_000)
+    assert found.upper == pytest.approx(found.lower, rel=1e-9)

@@ -31,9 +31,10 @@ from hockeystick.correlated_noise.sensitivity import strategy_of_steps
 from hockeystick.mechanisms import Gaussian, RandomAllocation
 from hockeystick.mechanisms.random_allocation import NOISE
 
-__all__ = ["BallsInBins", "balls_in_bins", "bin_covariances"]
+__all__ = ["BallsInBins", "balls_in_bins", "bin_covariances", "in_noise"]
 
 MOST_BINS = 2048
+LEAST_ENTRY, LARGEST_ENTRY = 1e-150, 1e140  # of C over the noise: squares and their sums are normal numbers
 
 
 class BallsInBins(NamedTuple):
@@ -136,7 +137,7 @@ def balls_in_bins(
     0.460 2.345
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    covariances = bin_covariances(strategy, num_steps, bins) / noise_multiplier**2 * (1.0 + 8 * UNIT)
+    covariances = bin_covariances(strategy, num_steps, bins, noise_multiplier)
     bins = len(covariances)
     ledgers = []
     for classes in sorted({min(2**k, bins) for k in range(bins.bit_length() + 1)}):
@@ -145,16 +146,26 @@ def balls_in_bins(
     return BallsInBins(tuple(ledgers))
 
 
-def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int) -> Array:
-    """Return <m_j, m_k> for all pairs of bins, rounded up."""
+def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float) -> Array:
+    """Return <m_j, m_k>/s^2 for all pairs of bins, rounded up."""
     array, steps = strategy_of_steps(strategy, num_steps)
-    array = np.abs(array)
+    array = in_noise(np.abs(array), noise_multiplier)
     bins = count_scalar("bins", bins)
     at_most("bins", bins, "the number of steps and 2048,", min(steps, MOST_BINS))
     limit_work(float(array.shape[0] if array.ndim == 2 else steps) * bins * bins + steps * len(array))
     sums = _toeplitz_sums(array, steps, bins) if array.ndim == 1 else _matrix_sums(array, bins)
-    covariances: Array = sums.T @ sums * (1.0 + 4 * (len(sums) + steps + 16) * UNIT)
+    covariances: Array = sums.T @ sums * (1.0 + 4 * (len(sums) + steps + 20) * UNIT)
     return covariances
+
+
+def in_noise(array: Array, noise_multiplier: float) -> Array:
+    """Return entries over the noise; what is so small that squares might underflow is raised, which leaks no less."""
+    with np.errstate(all="ignore"):
+        shifts = np.where(array > 0.0, np.maximum(array / noise_multiplier, LEAST_ENTRY), 0.0)
+    if not shifts.max() <= LARGEST_ENTRY:
+        msg = f"noise_multiplier must be at least 1e-140 of the largest entry of strategy, {array.max()}, not {noise_multiplier}"
+        raise ValueError(msg)
+    return shifts
 
 
 def _toeplitz_sums(c: Array, steps: int, bins: int) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -26,7 +28,7 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     Returns
     -------
     ndarray
-        Of shape (num_steps,): 1, and then sum_i omega_i theta_i^(k-1), rounded up by some units in the last place (what is below 1e-300 may be
+        Of shape (num_steps,): 1, and for k >= 1 sum_i omega_i theta_i^(k-1), rounded up by some units in the last place (what is below 1e-300 may be
         0, which the margin of a sensitivity pays for). All are non-negative: the sensitivity of larger ones is larger.
 
     Raises
@@ -64,4 +66,6 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     if not np.isfinite(coefficients).all():
         msg = f"scales must have a finite sum, not one that overflows, of a largest scale of {read.max()}"
         raise ValueError(msg)
+    if math.fsum(read) <= 1.0:  # never rising, and so it stays where rounding up lets one rise
+        coefficients = np.maximum.accumulate(coefficients[::-1])[::-1].copy()
     return coefficients

@@ -136,6 +136,7 @@ def cyclic_truncated_poisson(
     250 4.90
     """
     column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
+    part_size = count_scalar("part_size", part_size)
     return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size, zeroed_out), count
 
 

@@ -72,7 +72,7 @@ def estimate_balls_in_bins_delta(
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(eps, samples, confidence)
-    covariances = bin_covariances(strategy, num_steps, bins) / noise_multiplier**2
+    covariances = bin_covariances(strategy, num_steps, bins, noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
     return sampling.estimate(lambda count, removed: _log_ratios(covariances, count, rng, removed), len(covariances))
 

@@ -25,11 +25,14 @@ from hockeystick._checks import (
     seed_scalar,
     vector,
 )
+from hockeystick.correlated_noise.balls_in_bins import in_noise
 from hockeystick.correlated_noise.estimates import DeltaEstimate, Sampling
 from hockeystick.correlated_noise.sensitivity import strategy_array
 from hockeystick.correlated_noise.thinning import first_steps
 
 __all__ = ["estimate_min_separation_delta"]
+
+MOST_STEPS = 2.0**20
 
 
 def estimate_min_separation_delta(
@@ -52,7 +55,7 @@ def estimate_min_separation_delta(
     strategy : array_like of shape (bands,)
         Coefficients of a lower triangular Toeplitz matrix C, at most `separation` of them. Absolute values count.
     num_steps : int
-        Number of steps, at least 1.
+        Number of steps, from 1 to 2^20.
     separation : int
         b, at least 1: after a step that it was in, a record sits out the next b - 1. With b = 1 every step draws its own Poisson sample.
     sampling_rate : float
@@ -98,13 +101,14 @@ def estimate_min_separation_delta(
     True
     """
     array, steps = vector("strategy", strategy_array(strategy)), count_scalar("num_steps", num_steps)
+    at_most("num_steps", steps, "the largest supported", MOST_STEPS)
     separation = count_scalar("separation", separation)
     at_most("bands of strategy", len(array), "separation", separation)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     first = first_steps(rate, separation) if boolean_scalar("warm_start", warm_start) else np.ones(1)
     sampling = Sampling(eps, samples, confidence)
-    column = np.abs(array[:steps]) / noise_multiplier
+    column = in_noise(np.abs(array[:steps]), noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
 
     def log_ratios(count: int, removed: bool) -> Array:
