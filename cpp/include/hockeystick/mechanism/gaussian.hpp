@@ -8,9 +8,9 @@
 #include <hockeystick/cumulant/gaussian.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 #include <hockeystick/loss/gaussian.hpp>
+#include <hockeystick/loss/sampled_gaussian_renyi.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 #include <hockeystick/mechanism/replaced_gaussian.hpp>
-#include <hockeystick/mechanism/sampled_gaussian_renyi.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {

@@ -9,7 +9,7 @@
 // All terms are positive, so nothing cancels. The same paper shows that the other direction is
 // smaller, for pairs whose P and Q a reflection exchanges. Between integers, the chord of g is an
 // upper bound, because g is convex; below 2 the chord starts from g(1) = 0. Gaussian noise has a
-// smaller one (sampled_gaussian_renyi.hpp).
+// smaller one (loss/sampled_gaussian_renyi.hpp).
 //
 // Cost: n terms at order n.
 #pragma once
