@@ -1,7 +1,7 @@
 """b-min-separated batches as independent coins, at random steps that are at least b apart.
 
-In every step that it may be in, a record throws a coin of probability p; after a step that it is in, it sits out b - 1 steps. With a = 1 - p, the number of
-steps from one that it is in to the next has the generating function F(z) = p z^b/(1 - az).
+In every step that it may be in, a record throws a coin, and is in the step with probability p; after a step that it is in, it sits out b - 1 steps. With a = 1 - p,
+the number of steps from one that it is in to the next has the generating function F(z) = p z^b/(1 - az).
 
 **Theorem.** Let 0 < q <= 1, r = p(1 - q)/q, and r <= a^b (b - 1)^(b - 1)/b^b. Then D(z) = (p/q)/(1 - az + r z^b) is the generating function of a law on 0, 1, 2, ...
 Let the first *candidate* be a step drawn from that law, and each next one b steps and a new draw after the one before. A record that is in each candidate with
@@ -10,7 +10,7 @@ probability q, independently, and in no other step, is in steps that have the la
 Proof. D(1) = 1, and the coefficients of D are (p/q) h_n, where h_0 = 1, h_n = a h_(n-1) - r h_(n-b), and h_n = 0 for n < 0. Let x = a(b - 1)/b, for which
 x^(b-1) (a - x) is the largest r that is allowed. By induction h_n >= x h_(n-1): this gives h_(n-b) <= x^(1-b) h_(n-1), so that
 h_n >= (a - r x^(1-b)) h_(n-1) >= x h_(n-1). So no coefficient is negative. There are G = z^b D steps from one candidate to the next, and
-qG + (1-q) q G^2 + ... = qG/(1 - (1-q)G) = F from one that the record is in to the next. Its first step has qD/(1 - (1-q)G) = p/(1 - az), the law of the first head.
+qG + (1-q) q G^2 + ... = qG/(1 - (1-q)G) = F from one that the record is in to the next. Its first step has qD/(1 - (1-q)G) = p/(1 - az), the law of how long it waits for its coin.
 
 With a *warm start*, the first step that the record may be in is J, which is 0 with probability 1/(1 + (b-1)p), and each of 1, ..., b - 1 with p times that. Then the
 first candidate is J steps later.
