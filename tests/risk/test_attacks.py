@@ -149,7 +149,7 @@ def test_more_is_found_where_more_is_allowed(rates):
 def test_nothing_and_everything():
     """Nothing released leaves the baseline; a release of the data leaves nothing."""
     nothing = hs.Accountant()
-    assert risk.true_positive_rate(nothing, [0.0, 1e-9, 0.5, 1.0]) == pytest.approx([0.0, 1e-9, 0.5, 1.0], rel=1e-12)
+    assert risk.true_positive_rate(nothing, [0.0, 1e-9, 0.5, 1.0]).tolist() == [0.0, 1e-9, 0.5, 1.0]
     assert risk.bayes_risk(nothing, 0.3) == pytest.approx(0.3, rel=1e-12)
     assert risk.bayes_risk(nothing, [0.2, 0.5, 0.3]) == pytest.approx(0.5, rel=1e-9)
     everything = released(hs.ApproximateDP(0.0, 1.0))

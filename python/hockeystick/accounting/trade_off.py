@@ -33,6 +33,8 @@ def false_negative_rates(curve: Curve, rates: Array) -> Array:
 
 def true_positive_rates(curve: Curve, rates: Array) -> Array:
     """Return 1 - f at every probability, rounded up."""
+    if curve.delta(0.0) == 0.0:
+        return rates.copy()  # nothing is told apart, and a line with a margin would say that a little is
     table, result = lines_near(curve, rates), np.ones(rates.shape)
     for at in np.ndindex(rates.shape):
         rate = float(rates[at])
