@@ -19,7 +19,7 @@ from hockeystick._numeric.rounding import LARGEST_BELOW_ONE
 
 LARGEST_EPSILON = 700.0  # e^eps stays a double
 GAIN = 1e-9  # of an event's probability: what lines beyond the farthest could still gain
-SMALLEST = 1e-300
+SMALLEST = 5e-324
 
 
 @dataclass(frozen=True)
