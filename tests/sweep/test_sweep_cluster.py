@@ -215,7 +215,7 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
         run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
     assert max(ahead[:10]) <= 2 * 1 + 2
-    assert max(ahead[10:]) >= 2 * 4
+    assert max(ahead[10:]) >= 2 * 4 - 1  # one was done, and the next may not have been submitted yet
 
 
 class Lost:
