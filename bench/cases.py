@@ -380,7 +380,7 @@ def _descent(noise_std: Array, diameter: Array) -> dict[str, Any]:
 
 def _best(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:
     process = _descent(noise_std, diameter)
-    return last_iterate.best(eps, index=index, num_records=100, **process, num_threads=num_threads).delta
+    return last_iterate.best(eps, index=index, num_records=100, quick=True, **process, num_threads=num_threads).delta
 
 
 def _best_cyclic(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:

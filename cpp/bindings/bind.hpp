@@ -4,15 +4,16 @@
 
 #include "pybind.hpp"
 
-void bind_capsules(py::module_& m);
-void bind_chain(py::module_& m);
-void bind_contour(py::module_& m);
-void bind_dpsgd(py::module_& m);
-void bind_accounting(py::module_& m);
-void bind_federated(py::module_& m);
-void bind_gaussian_dp(py::module_& m);
-void bind_hidden_state(py::module_& m);
-void bind_pld(py::module_& m);
-void bind_mechanism(py::module_& m);
-void bind_release(py::module_& m);
-void bind_round_sums(py::module_& m);
+void bind_capsules(door::Module& m);
+void bind_chain(door::Module& m);
+void bind_contour(door::Module& m);
+void bind_dpsgd(door::Module& m);
+void bind_accounting(door::Module& m);
+void bind_federated(door::Module& m);
+void bind_environment(py::module_& m);
+void bind_gaussian_dp(door::Module& m);
+void bind_hidden_state(door::Module& m);
+void bind_pld(door::Module& m);
+void bind_mechanism(door::Module& m);
+void bind_release(door::Module& m);
+void bind_round_sums(door::Module& m);

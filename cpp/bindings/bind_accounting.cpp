@@ -27,11 +27,11 @@ std::vector<Answer> answers(const Accountant& accountant, bool for_epsilon, doub
     return accountant.answers({for_epsilon, value}, {choice, upper_only});
 }
 
-void bind_answer(py::module_& m) {
+void bind_answer(door::Module& m) {
     const auto share = [](double hs::contour::ContourResult::* member) {
         return [member](const Answer& self) { return self.contour.*member; };
     };
-    py::class_<Answer>(m, "Answer")
+    door::Class<Answer>(m, "Answer")
         .def_readonly("lower", &Answer::lower)
         .def_readonly("upper", &Answer::upper)
         .def_property_readonly("method", [](const Answer& self) { return hs::accounting::name_of(self.method); })
@@ -60,8 +60,8 @@ void bind_answer(py::module_& m) {
         .def_readonly("coarsened", &Answer::coarsened);
 }
 
-void bind_queries(py::module_& m) {
-    py::class_<Accountant>(m, "Accountant")
+void bind_queries(door::Module& m) {
+    door::Class<Accountant>(m, "Accountant")
         .def(py::init(&make_accountant))
         .def(
             "compose",
@@ -105,7 +105,7 @@ std::tuple<double, double, std::string> shuffled_batches(bool for_epsilon, doubl
     return {answer.ends.lower, answer.ends.upper, answer.by};
 }
 
-void bind_shuffled_batches(py::module_& m) {
+void bind_shuffled_batches(door::Module& m) {
     m.def("shuffled_batches", shuffled_batches, py::arg("for_epsilon"), py::arg("value"), py::arg("noise_multiplier"),
           py::arg("num_batches"), py::arg("epochs"));
     // One pair for each name of what attains it, for tests against integrals and fractions.
@@ -122,7 +122,7 @@ void bind_shuffled_batches(py::module_& m) {
 
 }  // namespace
 
-void bind_accounting(py::module_& m) {
+void bind_accounting(door::Module& m) {
     bind_answer(m);
     bind_queries(m);
     bind_shuffled_batches(m);

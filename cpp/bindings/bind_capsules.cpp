@@ -11,14 +11,17 @@ namespace {
 
 namespace hs = hockeystick;
 
-py::capsule unary(double (*kernel)(double)) { return py::capsule(reinterpret_cast<void*>(kernel), "double (double)"); }
+template <double (*Kernel)(double)> py::capsule unary() {
+    return py::capsule(reinterpret_cast<void*>(hs::numeric::at_door<Kernel>), "double (double)");
+}
 
-py::capsule binary(double (*kernel)(double, double)) {
-    return py::capsule(reinterpret_cast<void*>(kernel), "double (double, double)");
+template <double (*Kernel)(double, double)> py::capsule binary() {
+    return py::capsule(reinterpret_cast<void*>(hs::numeric::at_door<Kernel>), "double (double, double)");
 }
 
 template <hs::batch::Unary hs::batch::Kernels::* kernel> py::capsule unary_batch() {
     void (*function)(const double*, double*, std::size_t) = [](const double* x, double* out, std::size_t n) {
+        const hs::numeric::FloatingEnvironment environment;
         (active::chosen_at_import().*kernel)(x, out, n);
     };
     return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double *, size_t)");
@@ -27,6 +30,7 @@ template <hs::batch::Unary hs::batch::Kernels::* kernel> py::capsule unary_batch
 template <hs::batch::Binary hs::batch::Kernels::* kernel> py::capsule binary_batch() {
     void (*function)(const double*, const double*, double*, std::size_t) = [](const double* x, const double* y,
                                                                               double* out, std::size_t n) {
+        const hs::numeric::FloatingEnvironment environment;
         (active::chosen_at_import().*kernel)(x, y, out, n);
     };
     return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double const *, double *, size_t)");
@@ -34,15 +38,15 @@ template <hs::batch::Binary hs::batch::Kernels::* kernel> py::capsule binary_bat
 
 }  // namespace
 
-void bind_capsules(py::module_& m) {
+void bind_capsules(door::Module& m) {
     using Kernels = hs::batch::Kernels;
     m.attr("__pyx_capi__") = py::dict(
-        py::arg("q") = unary(hs::numeric::q), py::arg("log_q") = unary(hs::numeric::log_q),
-        py::arg("q_inv") = unary(hs::numeric::q_inv), py::arg("theta") = binary(hs::divergence::theta),
-        py::arg("log_theta") = binary(hs::divergence::log_theta),
-        py::arg("laplace_theta") = binary(hs::divergence::laplace_theta),
-        py::arg("theta_inverse") = binary(hs::divergence::theta_inverse),
-        py::arg("gaussian_epsilon") = binary(hs::divergence::gaussian_epsilon),
+        py::arg("q") = unary<hs::numeric::q>(), py::arg("log_q") = unary<hs::numeric::log_q>(),
+        py::arg("q_inv") = unary<hs::numeric::q_inv>(), py::arg("theta") = binary<hs::divergence::theta>(),
+        py::arg("log_theta") = binary<hs::divergence::log_theta>(),
+        py::arg("laplace_theta") = binary<hs::divergence::laplace_theta>(),
+        py::arg("theta_inverse") = binary<hs::divergence::theta_inverse>(),
+        py::arg("gaussian_epsilon") = binary<hs::divergence::gaussian_epsilon>(),
         py::arg("q_batch") = unary_batch<&Kernels::q>(), py::arg("log_q_batch") = unary_batch<&Kernels::log_q>(),
         py::arg("q_inv_batch") = unary_batch<&Kernels::q_inv>(),
         py::arg("theta_batch") = binary_batch<&Kernels::theta>(),

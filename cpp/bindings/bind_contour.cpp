@@ -69,7 +69,7 @@ std::pair<Nodes, double> pair_nodes(const hs::mechanism::PairPointer& pair, bool
 
 }  // namespace
 
-void bind_contour(py::module_& m) {
+void bind_contour(door::Module& m) {
     m.def(
         "contour_bracket",
         [](const steps::Counted& entries, bool forward, bool for_epsilon, double value) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -72,17 +73,21 @@ template <class Body> void run_in_caller(const hs::simd::Kernels& kernels, const
     engine.release();
 }
 
-grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell function,
+// The array without gaps. (A caster that has no memory for it would say that the type is wrong.)
+Dense dense(const grid::Double& array) {
+    if (Dense found = Dense::ensure(array)) return found;
+    throw std::bad_alloc();
+}
+
+grid::Double map(const std::vector<grid::Double>& arguments, std::size_t threads, Cell function,
                  const hs::simd::Kernels& kernels) {
-    const Dense& shaped = grid::require_size(arguments, "arguments", 4)[0];
-    grid::Double result(std::vector<py::ssize_t>(shaped.shape(), shaped.shape() + shaped.ndim()));
+    const std::vector<py::ssize_t> shape = grid::shape_of(grid::require_size(arguments, "arguments", 4)[0]);
+    grid::require_shape(arguments, shape);
+    grid::Double result(shape);
     const auto cells = static_cast<std::size_t>(result.size());
+    std::vector<Dense> columns;
     const double* in[4];
-    for (std::size_t k = 0; k < 4; ++k) {
-        if (arguments[k].size() != result.size())
-            throw std::invalid_argument("arrays must share their shape. This is a bug in hockeystick.");
-        in[k] = arguments[k].data();
-    }
+    for (std::size_t k = 0; k < 4; ++k) in[k] = columns.emplace_back(dense(arguments[k])).data();
     double* out = result.mutable_data();
     const std::vector<std::size_t> order = grouped(in[0], in[1], cells);
     const auto answer = [&](Engine& engine, std::size_t i) {
@@ -107,11 +112,11 @@ grid::Double map(const std::vector<Dense>& arguments, std::size_t threads, Cell 
 
 }  // namespace
 
-void bind_dpsgd(py::module_& m) {
+void bind_dpsgd(door::Module& m) {
     const auto define = [&](const char* name, Cell function) {
         m.def(
             name,
-            [function](const std::vector<Dense>& arguments, std::size_t threads) {
+            [function](const std::vector<grid::Double>& arguments, std::size_t threads) {
                 return map(arguments, threads, function, active::kernels().contour);
             },
             py::arg("arguments"), py::arg("threads"));

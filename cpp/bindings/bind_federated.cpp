@@ -39,7 +39,7 @@ using Stages = std::vector<grid::Stage> (*)(federated::StepSchedule, std::size_t
 // `conversion` has no columns, and no kernel where the parameter itself is the result. The last of
 // the parameter's `Count` arguments is the diameter.
 template <std::size_t Count>
-void define_parameter(py::module_& m, const char* name, Stages parameter, const grid::Stage& conversion) {
+void define_parameter(door::Module& m, const char* name, Stages parameter, const grid::Stage& conversion) {
     const std::size_t count = conversion.kernel ? Count + 1 : Count;
     m.def(
         name,
@@ -61,7 +61,7 @@ void define_parameter(py::module_& m, const char* name, Stages parameter, const 
         py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
 }
 
-void bind_parameters(py::module_& m) {
+void bind_parameters(door::Module& m) {
     const grid::Stage none{nullptr, {}};
     const grid::Stage delta{&ClosedForms::gdp_dp_delta, {}};
     const grid::Stage epsilon{&ClosedForms::gdp_epsilon, {}, grid::of_row(hockeystick::divergence::gdp_epsilon)};
@@ -160,7 +160,7 @@ grid::Double trusted_aggregator_bounds(const std::vector<grid::Double>& cells, c
 
 }  // namespace
 
-void bind_federated(py::module_& m) {
+void bind_federated(door::Module& m) {
     const auto define = [&](const char* name, auto function) {
         m.def(name, function, py::arg("cells"), py::arg("rounds"), py::arg("convex"), py::arg("threads"));
     };

@@ -5,7 +5,7 @@
 
 using grid::ClosedForms;
 
-void bind_gaussian_dp(py::module_& m) {
+void bind_gaussian_dp(door::Module& m) {
     const auto define = [&](const char* name, grid::Stage stage) {
         const std::size_t count = stage.columns.size();
         grid::define(m, name, count, {std::move(stage)});

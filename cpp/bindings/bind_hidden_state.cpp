@@ -29,14 +29,21 @@ const grid::Double& shape_argument(const std::vector<grid::Double>& arguments) {
     return arguments[9];
 }
 
-grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
-    const hockeystick::batch::HiddenRounds kernel = active::kernels().hidden_rounds;
-    const auto run_rounds = [kernel](const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) {
+// The later rounds of a block of cells, by the kernels of the processor.
+struct RunRounds {
+    hockeystick::batch::HiddenRounds kernel = active::kernels().hidden_rounds;
+
+    void operator()(const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) const {
         const double* const read[] = {
             l.eps, l.log_gamma_minus_1, l.sensitivity, l.image_diameter, l.inverse_square_lipschitz, l.rounds};
         double* const written[] = {l.shift_term, l.shift_sum, l.nonlinear, l.shift_then_contraction};
         kernel(read, written, lanes, longest);
-    };
+    }
+};
+
+// Without joint, which takes a thousand times longer than all others.
+grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const RunRounds run_rounds;
     const grid::BoundsArray out(arguments, grid::shape_of(shape_argument(arguments)));
     grid::for_each_task(arguments, out.cell_shape(), threads, hidden::cells_per_block,
                         [&](grid::Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>&) {
@@ -55,12 +62,25 @@ grid::Double descent_bounds(const std::vector<grid::Double>& arguments, std::siz
                             [](const grid::Walk& walk) { return Function(descent(walk)); });
 }
 
+grid::Double once_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
+    const RunRounds run_rounds;
+    const auto one = [run_rounds](const grid::Walk& walk) {
+        const hidden::DescentCell cell = descent(walk);
+        hidden::Deltas deltas = hidden::Deltas::none();
+        hidden::last_iterate_bounds(&cell, 1, run_rounds, &deltas);
+        hidden::add_joint(cell, deltas);
+        return deltas;
+    };
+    return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads, one, 1);
+}
+
 // As for descent, with the period in the place of ball_dimension.
 grid::Double cyclic_bounds(const std::vector<grid::Double>& arguments, std::size_t threads) {
-    const auto one = [](const grid::Walk& walk) {
+    const RunRounds run_rounds;
+    const auto one = [run_rounds](const grid::Walk& walk) {
         hidden::CyclicCell cell{descent(walk), walk.value(9)};
         cell.descent.ball_dimension = 0.0;
-        return hidden::cyclic_bounds(cell);
+        return hidden::cyclic_bounds(cell, run_rounds);
     };
     return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads, one, 1);
 }
@@ -107,7 +127,7 @@ std::vector<std::string> hidden_methods() {
 // Arguments: eps, index, num_records, learning_rate, noise, lipschitz, smoothness,
 // strong_convexity, diameter; without the index for a random stop, without the diameter for Rényi.
 // The columns after them are the stages before, in their order.
-void define_pnsgd(py::module_& m) {
+void define_pnsgd(door::Module& m) {
     grid::define(m, "pnsgd_gaussian", 9,
                  {{&ClosedForms::use_distance, {4, 5}},
                   {&ClosedForms::theta, {0, 9}},
@@ -141,11 +161,12 @@ void define_pnsgd(py::module_& m) {
 
 }  // namespace
 
-void bind_hidden_state(py::module_& m) {
+void bind_hidden_state(door::Module& m) {
     const auto define = [&](const char* name, auto function) {
         m.def(name, function, py::arg("arguments"), py::arg("threads"));
     };
     define("last_iterate_bounds", last_iterate_bounds);
+    define("once_bounds", once_bounds);
     define("last_iterate_laplace_bounds", descent_bounds<hidden::last_iterate_laplace_bounds>);
     define("cyclic_bounds", cyclic_bounds);
     define("last_iterate_random_stop_bounds", descent_bounds<hidden::last_iterate_random_stop_bounds>);

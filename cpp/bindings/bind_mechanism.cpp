@@ -61,7 +61,7 @@ Held random_allocation(double shift, std::int64_t num_steps, bool upper) {
     return std::make_shared<mechanism::DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
 }
 
-void bind_queries(py::class_<Pair, Held>& pair) {
+void bind_queries(door::Class<Pair, Held>& pair) {
     pair.def("one_step", bracket, py::arg("forward"), py::arg("for_epsilon"), py::arg("value"))
         .def("limits", limits, py::arg("forward"))
         .def("masses", masses, py::arg("forward"), py::arg("eps"))
@@ -86,7 +86,7 @@ template <class Mechanism> Held of_weighted_shifts(Vector shifts, Vector weights
     return std::make_shared<Mechanism>(mechanism::WeightedShifts{std::move(shifts), std::move(weights)});
 }
 
-void bind_continuous(py::module_& m) {
+void bind_continuous(door::Module& m) {
     m.def("nothing", [] { return steps::held(mechanism::nothing()); });
     m.def("gaussian", [](double x) { return steps::held(mechanism::gaussian(x)); }, py::arg("noise_multiplier"));
     m.def(
@@ -102,7 +102,7 @@ void bind_continuous(py::module_& m) {
     m.def("labelled_laplace", of_weighted_shifts<mechanism::LabelledLaplace>, py::arg("shifts"), py::arg("weights"));
 }
 
-void bind_discrete(py::module_& m) {
+void bind_discrete(door::Module& m) {
     m.def(
         "discrete", [](Vector p, Vector q) { return steps::held(mechanism::discrete(std::move(p), std::move(q))); },
         py::arg("p"), py::arg("q"));
@@ -138,7 +138,7 @@ void bind_discrete(py::module_& m) {
         py::arg("noise_parameter"), py::arg("num_buckets"));
 }
 
-void bind_sampled(py::module_& m) {
+void bind_sampled(door::Module& m) {
     m.def(
         "replaced_gaussian",
         [](double shift, double rate) -> Held { return std::make_shared<mechanism::ReplacedGaussian>(shift, rate); },
@@ -166,8 +166,8 @@ void bind_sampled(py::module_& m) {
 
 }  // namespace
 
-void bind_mechanism(py::module_& m) {
-    py::class_<Pair, Held> pair(m, "Pair");
+void bind_mechanism(door::Module& m) {
+    door::Class<Pair, Held> pair(m, "Pair");
     pair.def_property_readonly("symmetric", &Pair::symmetric)
         .def_property_readonly("leaks", &Pair::leaks)
         .def_property_readonly("is_gaussian", &Pair::is_gaussian)

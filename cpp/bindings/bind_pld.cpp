@@ -70,7 +70,7 @@ std::tuple<std::vector<std::complex<double>>, std::vector<double>, double> fft_r
 
 }  // namespace
 
-void bind_pld(py::module_& m) {
+void bind_pld(door::Module& m) {
     m.def("pld_bracket", pld_bracket, py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"),
           py::arg("interval"), py::arg("tolerance"), py::arg("floor") = 0.0);
     m.def("composed_pair", composed_pair, py::arg("ledger"), py::arg("forward"), py::arg("raised"), py::arg("points"));

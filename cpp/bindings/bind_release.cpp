@@ -99,18 +99,23 @@ Counted allocated_steps(const Counted& entries, double num_steps, double num_sel
                                                {allocate_release, allocate}));
 }
 
-mechanism::PairPointer replace_release(const mechanism::Steps& steps, std::int64_t num_steps) {
+mechanism::PairPointer replace_release(const mechanism::Steps& steps, const mechanism::Steps& own,
+                                       std::int64_t num_steps) {
     static Remembered<ReleaseKey, mechanism::PairPointer> known(16);
-    return known.get({steps, {num_steps, 1}, mechanism::End::upper}, [&] {
-        return in_worker<mechanism::PairPointer>(
-            [&](const std::atomic<bool>* stop) { return release::replaced_release(steps, num_steps, merge, stop); });
+    mechanism::Steps both = steps;
+    both.insert(both.end(), own.begin(), own.end());
+    return known.get({both, {num_steps, 1}, mechanism::End::upper}, [&] {
+        return in_worker<mechanism::PairPointer>([&](const std::atomic<bool>* stop) {
+            return release::replaced_release(steps, own, num_steps, merge, stop);
+        });
     });
 }
 
-Counted replaced_allocation(const Counted& entries, double num_steps, double num_selected, bool upper) {
+Counted replaced_allocation(const Counted& entries, const Counted& own, double num_steps, double num_selected,
+                            bool upper) {
     const mechanism::Steps all = steps::counted(entries);
     const release::Allocation epoch{num_steps, num_selected};
-    return held_steps(upper ? release::replaced_upper(all, epoch, replace_release)
+    return held_steps(upper ? release::replaced_upper(all, steps::counted(own), epoch, replace_release)
                             : release::replaced_lower(all, epoch, {allocate_release, allocate}));
 }
 
@@ -141,7 +146,7 @@ std::tuple<Vector, Vector, double> drawn_copies(double draws, double dataset_siz
     return {std::move(copies.numbers), std::move(copies.shares), copies.any};
 }
 
-void bind_samples(py::module_& m) {
+void bind_samples(door::Module& m) {
     m.def(
         "as_one",
         [](const Counted& entries, bool upper) {
@@ -172,13 +177,13 @@ void bind_samples(py::module_& m) {
         py::arg("upper"));
     m.def("allocated_steps", allocated_steps, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
           py::arg("upper"));
-    m.def("replaced_allocation", replaced_allocation, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
-          py::arg("upper"));
+    m.def("replaced_allocation", replaced_allocation, py::arg("steps"), py::arg("own"), py::arg("num_steps"),
+          py::arg("num_selected"), py::arg("upper"));
 }
 
 }  // namespace
 
-void bind_release(py::module_& m) {
+void bind_release(door::Module& m) {
     bind_samples(m);
     m.def(
         "truncated_poisson_sampled",

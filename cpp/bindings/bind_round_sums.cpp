@@ -96,7 +96,7 @@ std::pair<double, std::size_t> constant_shifted_interpolation(double rho, double
 
 }  // namespace
 
-void bind_round_sums(py::module_& m) {
+void bind_round_sums(door::Module& m) {
     m.def("contraction_sum", contraction_sum, py::arg("arguments"), py::arg("threads"));
     grid::define(m, "constant_contraction_sum", hidden::constant_contraction_sum);
     m.def("shift_start", shift_start, py::arg("rho"), py::arg("gamma"), py::arg("initial_gap"), py::arg("diameter"));

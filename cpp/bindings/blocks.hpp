@@ -176,7 +176,7 @@ inline Double evaluate(const std::vector<Double>& arguments, const Shape& shape,
 }
 
 // Binds a formula as name(arrays, threads).
-inline void define(py::module_& m, const char* name, std::size_t count, std::vector<Stage> stages) {
+inline void define(door::Module& m, const char* name, std::size_t count, std::vector<Stage> stages) {
     m.def(
         name,
         [count, stages = std::move(stages)](const std::vector<Double>& arguments, std::size_t threads) {

@@ -193,7 +193,7 @@ Double map(const std::vector<Double>& arguments, std::size_t threads, const Func
 }
 
 // Binds a function of doubles as name(arrays, threads).
-template <class... Doubles> void define(py::module_& m, const char* name, double (*function)(Doubles...)) {
+template <class... Doubles> void define(door::Module& m, const char* name, double (*function)(Doubles...)) {
     m.def(
         name,
         [function](const std::vector<Double>& arguments, std::size_t threads) {

@@ -5,12 +5,15 @@
 #include "pybind.hpp"
 #include "ufuncs.hpp"
 
-PYBIND11_MODULE(_core, m) {
+PYBIND11_MODULE(_core, bare) {
+    const hockeystick::numeric::FloatingEnvironment environment;
+    door::Module m(bare);
     m.doc() = "Compiled core of hockeystick; use the functions of the package instead.";
     m.attr("__version__") = HOCKEYSTICK_VERSION;
     m.attr("instruction_set") = active::chosen_at_import().isa;
     m.def("use_instruction_set", active::use_instruction_set, py::arg("name"));
     register_ufuncs(m);
+    bind_environment(bare);
     bind_capsules(m);
     bind_gaussian_dp(m);
     bind_round_sums(m);

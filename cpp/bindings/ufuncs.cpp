@@ -82,6 +82,7 @@ bool apart(const char* a, npy_intp a_stride, const char* b, npy_intp b_stride, n
 // element after the other, would overwrite what it has yet to read.
 template <int Inputs, class Call> void blocks(char** args, npy_intp n, const npy_intp* strides, Call call) {
     QuietFlags flags;
+    const hs::numeric::FloatingEnvironment environment;  // ends before the flags are raised, which it would take back
     double buffers[Inputs + 1][block];
     bool direct = contiguous(args[Inputs], strides[Inputs]);
     for (int k = 0; k < Inputs; ++k) direct = direct && apart(args[k], strides[k], args[Inputs], strides[Inputs], n);
@@ -140,7 +141,7 @@ struct Entry {
 constexpr char types[] = {NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
 void* no_data[] = {nullptr};
 
-void add(py::module_& m, Entry& entry) {
+void add(door::Module& m, Entry& entry) {
     PyObject* ufunc =
         PyUFunc_FromFuncAndData(entry.loop, no_data, types, 1, entry.inputs, 1, PyUFunc_None, entry.name, nullptr, 0);
     if (!ufunc) throw py::error_already_set();
@@ -155,7 +156,7 @@ int import_numpy() {
 
 }  // namespace
 
-void register_ufuncs(py::module_& m) {
+void register_ufuncs(door::Module& m) {
     if (import_numpy() < 0) throw py::error_already_set();
     // NumPy keeps pointers into this table for as long as the ufuncs live.
     static Entry entries[] = {

@@ -3,4 +3,4 @@
 #include "pybind.hpp"
 
 // Adds the kernels to the module as ufuncs that run the instruction set of the calling thread (active_kernels.hpp).
-void register_ufuncs(py::module_& m);
+void register_ufuncs(door::Module& m);

@@ -5,9 +5,16 @@ install(DIRECTORY cpp/include/hockeystick DESTINATION ${root}include)
 install(TARGETS hockeystick EXPORT hockeystick)
 if(POCKETFFT_HEADER)
     install(FILES ${POCKETFFT_HEADER} LICENSES/pocketfft.txt DESTINATION ${root}include/hockeystick/pocketfft)
+    if(HOCKEYSTICK_PYTHON)  # the folder of headers is ours alone: one -I is enough
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/forward/pocketfft.hpp "#include \"hockeystick/pocketfft/pocketfft.hpp\"\n")
+        install(FILES ${CMAKE_CURRENT_BINARY_DIR}/forward/pocketfft.hpp DESTINATION ${root}include)
+    endif()
 endif()
 if(TARGET hockeystick_c)
     set(pkg_config_libs "-L\${libdir} -lhockeystick_c")
+    if(NOT WIN32)  # so that what is linked also starts, wherever the library lies
+        set(pkg_config_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lhockeystick_c")
+    endif()
     install(TARGETS hockeystick_c EXPORT hockeystick
         LIBRARY DESTINATION ${root}lib ARCHIVE DESTINATION ${root}lib RUNTIME DESTINATION ${root}bin)
 endif()

@@ -67,18 +67,19 @@ hs_status answer(const hs_accountant* accountant, const double* x, const char* n
 
 }  // namespace
 
+// Every function below is one call of `number` or of a template that ends in `guarded`, which let no exception out.
 int32_t hs_abi_version(void) { return HS_ABI_VERSION; }
 const char* hs_version(void) { return HOCKEYSTICK_VERSION; }
 const char* hs_last_error_message(void) { return last_error.c_str(); }
 
-double hs_q(double x) { return hs::numeric::q(x); }
-double hs_log_q(double x) { return hs::numeric::log_q(x); }
-double hs_q_inv(double p) { return hs::numeric::q_inv(p); }
-double hs_theta(double eps, double r) { return hs::divergence::theta(eps, r); }
-double hs_log_theta(double eps, double r) { return hs::divergence::log_theta(eps, r); }
-double hs_laplace_theta(double eps, double r) { return hs::divergence::laplace_theta(eps, r); }
-double hs_theta_inverse(double eps, double delta) { return hs::divergence::theta_inverse(eps, delta); }
-double hs_gaussian_epsilon(double r, double delta) { return hs::divergence::gaussian_epsilon(r, delta); }
+double hs_q(double x) { return number<hs::numeric::q>(x); }
+double hs_log_q(double x) { return number<hs::numeric::log_q>(x); }
+double hs_q_inv(double p) { return number<hs::numeric::q_inv>(p); }
+double hs_theta(double eps, double r) { return number<hs::divergence::theta>(eps, r); }
+double hs_log_theta(double eps, double r) { return number<hs::divergence::log_theta>(eps, r); }
+double hs_laplace_theta(double eps, double r) { return number<hs::divergence::laplace_theta>(eps, r); }
+double hs_theta_inverse(double eps, double delta) { return number<hs::divergence::theta_inverse>(eps, delta); }
+double hs_gaussian_epsilon(double r, double delta) { return number<hs::divergence::gaussian_epsilon>(r, delta); }
 
 hs_status hs_q_batch(const double* x, double* out, size_t n) { return unary(&hs::batch::Kernels::q, x, out, n); }
 hs_status hs_log_q_batch(const double* x, double* out, size_t n) {

@@ -34,10 +34,10 @@ void require_rounds(StepSchedule schedule, double rounds) {
 
 }  // namespace
 
-double hs_gdp_delta(double mu, double eps) { return hs::divergence::gdp_dp_delta(mu, eps); }
-double hs_gdp_epsilon(double mu, double delta) { return hs::divergence::gdp_epsilon(mu, delta); }
+double hs_gdp_delta(double mu, double eps) { return number<hs::divergence::gdp_dp_delta>(mu, eps); }
+double hs_gdp_epsilon(double mu, double delta) { return number<hs::divergence::gdp_epsilon>(mu, delta); }
 double hs_gdp_trade_off(double mu, double false_positive_rate) {
-    return hs::divergence::gdp_trade_off(mu, false_positive_rate);
+    return number<hs::divergence::gdp_trade_off>(mu, false_positive_rate);
 }
 
 hs_status hs_fedavg_gdp(int32_t schedule, double rounds, double local_steps, double num_clients, double clip_norm,

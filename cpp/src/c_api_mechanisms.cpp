@@ -214,6 +214,15 @@ Mechanism poisson_sampled(Mechanism mechanism, double rate) {
     return made;
 }
 
+// The pairs for replacing a record, or none if they are not known.
+Steps replaced_or_none(const Mechanism& mechanism, End end) {
+    try {
+        return mechanism.steps(true, end);
+    } catch (const std::invalid_argument&) {
+        return {};
+    }
+}
+
 Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch) {
     hs::release::require_epoch(epoch);
     if (mechanism.draws_batch)
@@ -238,7 +247,8 @@ Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch) {
                        std::string("its mechanism must have a pair for removing a record, and ") + reason.what());
             }
         };
-        return hs::release::allocated_or_replaced(removed(), epoch, replace, end);
+        if (!replace) return hs::release::allocated_steps(removed(), epoch, end, hs::release::allocators_now());
+        return hs::release::replaced_epoch(removed(), replaced_or_none(base, end), epoch, end);
     };
     return made;
 }

@@ -12,6 +12,7 @@
 #include <hockeystick/accounting/accountant.hpp>
 #include <hockeystick/mechanism/registry.hpp>
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/numeric/require.hpp>
 
 #include "batch_kernels.hpp"
@@ -44,6 +45,7 @@ inline hs_status failed(hs_status status, const char* what) noexcept {
 // Runs `body` and returns HS_OK, or the status of what it threw, whose text it keeps for
 // hs_last_error_message.
 template <class Body> hs_status guarded(const Body& body) noexcept {
+    const hs::numeric::FloatingEnvironment environment;
     try {
         body();
         return HS_OK;
@@ -55,6 +57,15 @@ template <class Body> hs_status guarded(const Body& body) noexcept {
         return failed(HS_INTERNAL_ERROR, error.what());
     } catch (...) {
         return failed(HS_INTERNAL_ERROR, "unknown exception");
+    }
+}
+
+// A kernel of doubles; NaN where it would throw.
+template <auto Kernel, class... Doubles> double number(Doubles... x) noexcept {
+    try {
+        return hs::numeric::at_door<Kernel>(x...);
+    } catch (...) {
+        return hs::numeric::nan;
     }
 }
 

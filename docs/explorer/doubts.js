@@ -21,6 +21,13 @@ export function general(value) {
 }
 
 /**
+ * @param {number} delta
+ * @param {number|undefined} records
+ * @returns {boolean} whether publishing one of so many records at random has such a delta
+ */
+export const isLarge = (delta, records) => delta >= 1 / records;
+
+/**
  * @param {string} name
  * @param {Object<string, string|number>} values
  */
@@ -45,7 +52,7 @@ export function doubtsOf(values, training, epsilon) {
     if (rate > 0 && steps >= 1 && steps <= 1 / rate - 1) {
       found.push(fill(DOUBTS.few_steps, { steps: general(steps), pass: general(1 / rate) }));
     }
-    if (values.delta > 1 / records) found.push(told("large_delta", { population: records }));
+    if (isLarge(values.delta, records)) found.push(told("large_delta", { population: records }));
   }
   if (epsilon > DOUBTS.no_privacy_above && epsilon < Infinity) {
     found.push(told("no_privacy", { most: general(DOUBTS.no_privacy_above) }));

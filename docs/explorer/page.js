@@ -124,15 +124,18 @@ function smallView(answer, settings) {
 function shower(parts, view, root) {
   let timer = 0;
   const placeOf = (name) => view.figures[name]?.querySelector(".hs-picture");
-  const later = [...Object.keys(view.figures).map(placeOf), view.noise].filter(Boolean); // what comes after the number
-  const draw = (name, picture) => {
-    placeOf(name)?.replaceChildren(picture);
-    placeOf(name)?.removeAttribute("aria-busy");
+  // What each answer fills; all of it is old from the moment that something new is asked, until its answer of that is there.
+  const filled = {
+    number: [parts.number, parts.ends, parts.doubts, view.python, view.shell],
+    steps: [placeOf("steps")],
+    delta: [placeOf("delta"), placeOf("tradeOff")],
+    cells: [placeOf("cells")],
+    noise: [view.noise],
+    statement: [view.statement],
   };
-  const drawNoise = (text) => {
-    view.noise.textContent = text;
-    view.noise.removeAttribute("aria-busy");
-  };
+  filled.error = Object.values(filled).flat();
+  const placesOf = (part) => (filled[part] ?? []).filter(Boolean);
+  const draw = (name, picture) => placeOf(name)?.replaceChildren(picture);
   const speak = (text) => {
     clearTimeout(timer);
     timer = setTimeout(() => (parts.spoken.textContent = text), SPOKEN_AFTER);
@@ -140,7 +143,6 @@ function shower(parts, view, root) {
   /** @type {Object<string, (result: any, settings: Settings) => void>} of what was asked, since newer ones may have been typed */
   const shows = {
     number(result, settings) {
-      for (const place of later) place.setAttribute("aria-busy", "true"); // until that of these settings is there
       root.classList.remove("hs-stale");
       parts.error.hidden = true;
       showNumber(parts, settings, result);
@@ -169,7 +171,7 @@ function shower(parts, view, root) {
         `What a test of membership must get wrong. The dashed line is guessing; the advantage of any test is at most ${result.advantage}.`;
     },
     cells: (result, settings) => draw("cells", cellsFigure(settings, result)),
-    noise: (result, settings) => drawNoise(noiseText(settings, result)),
+    noise: (result, settings) => (view.noise.textContent = noiseText(settings, result)),
     statement: (text) => (view.statement.textContent = text),
     version: (text) => view.version && (view.version.textContent = `hockeystick ${text}, compiled to WebAssembly; nothing that you type leaves this page.`),
     done() {},
@@ -177,7 +179,7 @@ function shower(parts, view, root) {
       const missing = () => make("p", { class: "hs-error" }, message);
       const places = part === "delta" ? ["delta", "tradeOff"] : [part];
       for (const name of places) draw(name, missing());
-      if (part === "noise") drawNoise(message);
+      if (part === "noise") view.noise.textContent = message;
       if (part === "statement") view.statement.textContent = message;
     },
   };
@@ -185,8 +187,13 @@ function shower(parts, view, root) {
     if (newest && ["number", "ends", "error", "done"].includes(part)) root.dataset.state = part;
     if (result?.error) shows.failed(part, result.error);
     else shows[part](result, settings);
+    if (newest) for (const place of placesOf(part)) place.removeAttribute("aria-busy"); // others are of older settings
   };
-  return { show, asked: () => (root.dataset.state = "asked") };
+  const asked = () => {
+    root.dataset.state = "asked";
+    for (const place of placesOf("error")) place.setAttribute("aria-busy", "true");
+  };
+  return { show, asked };
 }
 
 /**

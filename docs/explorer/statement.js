@@ -1,7 +1,7 @@
 // The privacy statement in Markdown: the sentences of Python's `privacy_statement` and `Accountant.statement`, filled in.
 import { asking, mostFound } from "./answers.js";
 import { mechanismText } from "./commands.js";
-import { fill } from "./doubts.js";
+import { fill, isLarge } from "./doubts.js";
 import { ask } from "./engine.js";
 import { pythonFloat } from "./numbers.js";
 import { SENTENCES } from "./texts.js";
@@ -45,7 +45,7 @@ function trainingParts(hs, values, training, attacked) {
   // The lower end of shuffled batches is, as in Python's statement, that of batches of one size.
   const ends = asking(hs, { ...values, sizes: "equal" }, (equal) => equal.epsilon(values.delta));
   const delta = pythonFloat(values.delta);
-  const tooLarge = values.delta * training.records < 1 ? [] : [say("delta_too_large", { delta })];
+  const cautions = deltaTooLarge(values.delta, training.records);
   const parts = [
     ["epsilon", [interval(hs, ends, delta, kind !== "shuffled")]],
     ["otherwise", otherwise(hs, values, training)],
@@ -55,24 +55,26 @@ function trainingParts(hs, values, training, attacked) {
     ["attack", attacked],
     ["user_level", [say("user_level_elsewhere")]],
     ["check", [kind === "shuffled" ? batches : say("nobody_sees", { batches }), ...sayAll("check", training)]],
-    ["not_covered", [...sayAll("not_covered"), ...tooLarge]],
+    ["not_covered", [...sayAll("not_covered"), ...cautions]],
     ["made_by", [say("made_by_page", { version: hs.version })]],
     ["again", [command(values, training)]],
   ];
-  return [headline(hs, say("subject_training"), ends.upper, delta, change, say("if_batches", { batches })), parts];
+  return [headline(hs, say("subject_training"), ends.upper, delta, change, say("if_batches", { batches }), cautions), parts];
 }
 
 function accountantParts(hs, values, training, attacked, question) {
   const ends = question.epsilon(values.delta);
   const delta = pythonFloat(values.delta);
   const change = `${SENTENCES.adjacency[values.adjacency]} one record`;
+  // Mechanisms of Poisson samples do not know how many records there are.
+  const cautions = values.mechanism === "fixed" ? deltaTooLarge(values.delta, training?.records) : [];
   const steps = training ? training.steps : values.steps;
   const mechanism = mechanismText(values, training);
   const assumed = {
     poisson: [say("assumed_poisson")],
     fixed: [say("assumed_fixed_size", { how: say("without_replacement"), records: training?.records })],
   };
-  const check = [say("assumed_fixed"), SENTENCES.assumed_adjacency[values.adjacency]];
+  const check = [SENTENCES.assumed_adjacency[values.adjacency], say("assumed_fixed")];
   const made = `Accountant('${values.adjacency}').compose(${mechanism}, ${steps})`;
   const parts = [
     ["epsilon", [interval(hs, ends, delta, true)]],
@@ -82,18 +84,24 @@ function accountantParts(hs, values, training, attacked, question) {
     ["attack", attacked],
     ["user_level", [say("user_level_elsewhere")]],
     ["check", [...check, ...(assumed[values.mechanism] ?? [])]],
-    ["not_covered", sayAll("not_covered")],
+    ["not_covered", [...sayAll("not_covered"), ...cautions]],
     ["made_by", [say("made_by_page", { version: hs.version })]],
     ["again", ["from hockeystick import *", `print(${made}.statement(${delta}))`]],
   ];
-  return [headline(hs, say("subject"), ends.upper, delta, change, ""), parts];
+  return [headline(hs, say("subject"), ends.upper, delta, change, "", cautions), parts];
 }
 
-function headline(hs, subject, epsilon, delta, change, condition) {
+/** What to say where a delta allows to publish one of so many records. */
+function deltaTooLarge(delta, records) {
+  return isLarge(delta, records) ? [say("delta_too_large", { delta: pythonFloat(delta), records })] : [];
+}
+
+function headline(hs, subject, epsilon, delta, change, condition, cautions) {
   const where = { subject, delta, change, condition };
-  if (epsilon === Infinity) return say("headline_infinite", where);
+  const before = cautions.map((caution) => say("headline_delta", { caution })).join("");
+  if (epsilon === Infinity) return before + say("headline_infinite", where);
   const weak = epsilon <= WEAK ? "" : say("headline_weak", { weak: WEAK });
-  return say("headline", { epsilon: hs.formatUpper(epsilon, ".4g"), ...where }) + weak;
+  return before + say("headline", { epsilon: hs.formatUpper(epsilon, ".4g"), ...where }) + weak;
 }
 
 function interval(hs, ends, delta, attained) {
@@ -132,15 +140,18 @@ function* attack(hs, question) {
 /** The settings of a training as its sentences name them. */
 const named = (values, training) => ({
   steps: training.steps,
-  batch_size: training.batchSize,
   records: training.records,
   noise_multiplier: pythonFloat(values.noise_multiplier),
 });
 
-const dpsgd = (values, training) => say("dpsgd", { ...named(values, training), norm: say("clip_norm") });
+const dpsgd = (values, training) => say("dpsgd", {
+  ...named(values, training),
+  batches: say("dpsgd_batches", { batch_size: training.batchSize }),
+  norm: say("clip_norm"),
+});
 
 function command(values, training) {
-  const asked = { norm: "", delta: pythonFloat(values.delta), sampling: values.mechanism };
+  const asked = { batches: ` --batch-size ${training.batchSize}`, norm: "", delta: pythonFloat(values.delta), sampling: values.mechanism };
   return say("command", { ...named(values, training), ...asked });
 }
 

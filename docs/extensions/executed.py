@@ -1,7 +1,8 @@
 """Runs the Python of every page, in order and in one namespace, and shows what it prints and draws.
 
 A block that fails is a warning, so that `sphinx-build -W` fails. A block after ``<!-- needs LIBRARY -->`` is skipped without that
-library. A Matplotlib figure that a block leaves in the variable `figure` is shown below it.
+library. A Matplotlib figure that a block leaves in the variable `figure` is shown below it. Pages run in a folder that is
+empty at first and removed at last: they leave no file behind, and find none of an earlier build.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import os
 import re
+import tempfile
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +44,19 @@ def run_page(app: Sphinx, page: str, text: list[str]) -> None:
         count += 1
         return block.group() + _results(app, page, f"{page.replace('/', '-')}-{count}", block, space)
 
-    text[0] = BLOCK.sub(run, text[0])
+    with _folder_of_its_own():
+        text[0] = BLOCK.sub(run, text[0])
+
+
+@contextlib.contextmanager
+def _folder_of_its_own() -> Iterator[None]:
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
 
 
 def _results(app: Sphinx, page: str, name: str, block: re.Match[str], space: dict[str, Any]) -> str:

@@ -62,6 +62,7 @@ from hockeystick.mechanisms import (
     DiscreteLaplace,
     DiscretePairs,
     DistributedDiscreteGaussian,
+    Dominating,
     ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
@@ -82,6 +83,7 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
+from hockeystick.mechanisms.premises import Premises
 from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
 from hockeystick.training.participation import draw_batches, draw_participants
@@ -100,8 +102,11 @@ if TYPE_CHECKING:
         selection,
         utility,
     )
+    from hockeystick import cli as cli
+    from hockeystick import figures as figures
     from hockeystick import interop as interop
     from hockeystick import plot as plot
+    from hockeystick import report as report
     from hockeystick import simulate as simulate
     from hockeystick import sweep as sweep
 
@@ -119,6 +124,7 @@ __all__ = [
     "DiscreteLaplace",
     "DiscretePairs",
     "DistributedDiscreteGaussian",
+    "Dominating",
     "DpsgdParameters",
     "Explanation",
     "ExponentialMechanism",
@@ -133,6 +139,7 @@ __all__ = [
     "PermuteAndFlip",
     "PlannedFilter",
     "PoissonSampled",
+    "Premises",
     "PrivacyLossDistribution",
     "PrivacyProfile",
     "PrivateSelection",
@@ -217,14 +224,17 @@ for _public in map(globals().get, __all__):
 _SUBMODULES = frozenset(
     {
         "audit",
+        "cli",
         "correlated_noise",
         "distortion",
         "federated",
+        "figures",
         "interop",
         "isrl",
         "last_iterate",
         "plot",
         "published",
+        "report",
         "risk",
         "selection",
         "simulate",

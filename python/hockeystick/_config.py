@@ -38,7 +38,7 @@ def show_config() -> dict[str, str | int]:
 def get_include() -> str:
     """Return the folder of the C++ headers and of hockeystick/c_api.h, for a compiler's include path.
 
-    pocketfft, which ``hockeystick/pld.hpp`` and ``hockeystick/accountant.hpp`` include, is in ``hockeystick/pocketfft`` there.
+    It holds pocketfft too, which ``hockeystick/pld.hpp`` and ``hockeystick/accountant.hpp`` include: no other folder is needed.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 
 import mpmath as mp
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import high_precision as exact
 import hockeystick as hs
-from hockeystick import _core
+from hockeystick import _core, federated, last_iterate
 
 inf = math.inf
 
@@ -319,3 +320,69 @@ def test_numbers_of_every_kind(value):
     )
     with pytest.raises(ValueError, match=r"sampling_rate(\[0\])? must lie in \[0, 1\], not"):
         hs.dpsgd_epsilon(1.0, np.negative(value) if not isinstance(value, (int, float)) else -value, 100, 1e-5)
+
+
+MANY = [np.broadcast_to(number, (10**5,) + (1,) * axes) for axes, number in enumerate((10.0, 0.01, 1.0))][::-1]
+GRIDS = {
+    "dpsgd_delta": lambda a, b, c: hs.dpsgd_delta(a, b, c, 1.0),
+    "dpsgd_epsilon": lambda a, b, c: hs.dpsgd_epsilon(a, b, c, 1e-5),
+    "dpsgd_noise_multiplier": lambda a, b, c: hs.dpsgd_noise_multiplier(b, c, a, 1e-5),
+    "dpsgd_steps": lambda a, b, c: hs.dpsgd_steps(a, b, c, 1e-5),
+    "dpsgd_sampling_rate": lambda a, b, c: hs.dpsgd_sampling_rate(a, c, b, 1e-5),
+    "fedavg_delta": lambda a, b, c: federated.fedavg_delta(
+        a, rounds=c, local_steps=1, num_clients=2, clip_norm=b, noise_std=1.0, smoothness=1.0, learning_rate=0.1
+    ),
+    "fedavg_gdp, by rounds": lambda a, b, c: federated.fedavg_gdp(
+        rounds=c,
+        local_steps=1,
+        num_clients=2,
+        clip_norm=b,
+        noise_std=a,
+        smoothness=1.0,
+        learning_rate=0.1,
+        schedule="stagewise",
+    ),
+    "trusted_aggregator": lambda a, b, c: federated.trusted_aggregator(
+        a,
+        num_users=9,
+        batch_size=1,
+        learning_rate=b[..., None],
+        noise_std=1.0,
+        lipschitz=1.0,
+        radius=c[..., None],
+        smoothness=1.0,
+        loss="convex",
+    ),
+    "pnsgd_gaussian": lambda a, b, c: last_iterate.pnsgd_gaussian(
+        a,
+        index=1,
+        num_records=c,
+        learning_rate=b,
+        noise_std=1.0,
+        lipschitz=1.0,
+        smoothness=1.0,
+        strong_convexity=0.5,
+        diameter=1.0,
+    ),
+    "last_iterate.best": lambda a, b, c: last_iterate.best(
+        a,
+        index=1,
+        num_records=c,
+        learning_rate=b,
+        noise_std=1.0,
+        lipschitz=1.0,
+        smoothness=1.0,
+        strong_convexity=0.5,
+        diameter=1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_too_large_for_memory(name):
+    """Eight petabytes are refused as MemoryError, which names the shape and the bytes of the array that there is no room for."""
+    with pytest.raises(MemoryError) as refused:
+        GRIDS[name](*MANY)
+    assert re.search(r"shape \((\d+, )+100000\)", str(refused.value))
+    assert re.search(r"\d+ bytes|[\d.]+ [PE]iB", str(refused.value))
+    assert len(str(refused.value)) < 200

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import utility
+from hockeystick import isrl, utility
 from hockeystick.cli import main
 
 BATCH, RECORDS = 256, 60_000
@@ -65,11 +65,56 @@ MISTAKES = {
         lambda: hs.federated_parameters(**FEDERATION, noise_std=1.0, noise_on="mean"),
         "clients_per_round = 100 is a noise multiplier of 100",
     ),
-    "large delta": (lambda: fixed_size().epsilon(0.01), "delta is above 1/1000"),
-    "large delta, bracket": (lambda: fixed_size().epsilon_bracket(0.01), "delta is above 1/1000"),
-    "large delta, cells": (lambda: fixed_size().epsilon([0.01, 1e-6]), "above 1/1000, .* in 1 of 2 cells"),
-    "large delta, plan": (lambda: utility.plan(**PROBLEM, delta=0.01), "delta is above 1/200"),
+    "large delta, cells": (lambda: fixed_size().epsilon([0.01, 1e-6]), "at least 1/1000, .* in 1 of 2 cells"),
+    "large delta, grid": (
+        lambda: isrl.noisy_mb_sgd_epsilon(**SILO | {"num_records": [200, 1000]}, noise_std=1.0, delta=0.004),
+        "at least 1/1000, .* in 1 of 2 cells",
+    ),
 }
+SILO = {"lipschitz": 1.0, "num_records": 200, "batch_size": 100, "rounds": 2}
+SHUFFLE = {"lipschitz": 1.0, "num_records": 1, "num_silos": 10**5, "silos_per_round": 10**5, "rounds": 2}
+STATED = {"records": 60_000, "batch_size": 256, "epochs": 1, "noise_multiplier": 1.1}
+SEEN = {
+    "num_clients": 10,
+    "num_records": 20,
+    "rounds": [1],
+    "noise_std": 1.0,
+    "lipschitz": 1.0,
+    "smoothness": 1.0,
+    "learning_rate": 0.5,
+    "local_steps": 2,
+    "diameter": 1.0,
+}
+# All that are told a delta and among how many records it is: the number of records, and a call.
+KNOW_RECORDS = {
+    "accountant": (1000, lambda delta: fixed_size().epsilon(delta)),
+    "bracket": (1000, lambda delta: fixed_size().epsilon_bracket(delta)),
+    "curve": (1000, lambda delta: fixed_size().epsilon_curve(delta)),
+    "statement of an accountant": (1000, lambda delta: fixed_size().statement(delta)),
+    "statement": (60_000, lambda delta: hs.privacy_statement(**STATED, delta=delta)),
+    "plan": (200, lambda delta: utility.plan(**PROBLEM, delta=delta)),
+    "compare": (
+        800,
+        lambda delta: utility.compare(**{k: v for k, v in PROBLEM.items() if k not in ("trust", "num_settings")}, delta=delta, num_rows=1),
+    ),
+    "side by side": (200, lambda delta: utility.analyses(**SEEN, delta=delta)),
+    "epsilon of a silo": (200, lambda delta: isrl.noisy_mb_sgd_epsilon(**SILO, noise_std=1.0, delta=delta)),
+    "noise of a silo": (200, lambda delta: isrl.noisy_mb_sgd_sigma(**SILO, epsilon=1.0, delta=delta)),
+    "epsilon of a shuffler": (10**5, lambda delta: isrl.shuffled_mb_sgd_epsilon(**SHUFFLE, noise_std=30.0, delta=delta)),
+    "noise of a shuffler": (10**5, lambda delta: isrl.shuffled_mb_sgd_sigma(**SHUFFLE, epsilon=1.0, delta=delta)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOW_RECORDS)
+def test_whoever_knows_the_records_doubts_a_large_delta(name):
+    """A delta of one over the number of records is doubted, once, at the line that gave it; the next double below is not."""
+    records, call = KNOW_RECORDS[name]
+    with pytest.warns(hs.ImplausibleSettingWarning, match=f"delta is at least 1/{records}, one over") as caught:
+        call(1.0 / records)
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(math.nextafter(1.0 / records, 0.0))
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -95,7 +140,9 @@ PLAUSIBLE = {
     "noise of the mean": lambda: hs.dpsgd_parameters(**TRAINING | {"noise_std": 1.1 / BATCH}, noise_on="mean"),
     "full batches": lambda: hs.dpsgd_parameters(**TRAINING | {"batch_size": RECORDS}, noise_on="mean"),
     "much noise on a sum": lambda: hs.dpsgd_parameters(**TRAINING | {"noise_std": 500.0}),
-    "delta at one over the records": lambda: fixed_size().epsilon(1e-3),
+    "a grid with few cells without privacy": lambda: hs.dpsgd_epsilon([0.5, 10.0, 20.0], 1.0, 1000, 1e-5),
+    "half of the cells without privacy": lambda: hs.dpsgd_epsilon([0.5, 20.0], 1.0, 1000, 1e-5),
+    "delta below one over the records": lambda: fixed_size().epsilon(9.99e-4),
     "delta without known records": lambda: ONE_STEP.epsilon(0.1),
 }
 
@@ -135,6 +182,30 @@ def test_the_command_line_says_it_in_one_line(capsys):
     assert found.err.count("\n") == 1
     assert main(["delta", "--noise-multiplier", "2", "--steps", "1", "--epsilon", "1e-5"]) == 0
     assert "ask epsilon" in capsys.readouterr().err
+
+
+TRAINING_WORDS = "--records 1000 --batch-size 50 --steps 20"
+PROBLEM_WORDS = (
+    "--silos 4 --records 250 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2 --top 1"
+)
+COMMANDS = {
+    "epsilon": f"{TRAINING_WORDS} --noise-multiplier 2 --delta DELTA",
+    "delta": f"{TRAINING_WORDS} --noise-multiplier 2 --epsilon 0.1",
+    "calibrate": f"{TRAINING_WORDS} --epsilon 1 --delta DELTA",
+    "statement": f"{TRAINING_WORDS} --noise-multiplier 2 --delta DELTA",
+    "plan": f"{PROBLEM_WORDS} --delta DELTA",
+    "plan --trust central": f"{PROBLEM_WORDS} --delta DELTA",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_know_the_records_doubt_a_large_delta(command, capsys):
+    """Every command that is told the number of records says so in a line on standard error."""
+    assert main([*command.split(), *COMMANDS[command].replace("DELTA", "1/1000").split()]) == 0
+    found = capsys.readouterr().err
+    assert f"hockeystick {command.split()[0]}: warning: delta is at least 1/1000, one over" in found
+    assert main([*command.split(), *COMMANDS[command].replace("DELTA", "1e-6").replace("0.1", "8").split()]) == 0
+    assert "delta is" not in capsys.readouterr().err
 
 
 class Neighbouring(enum.Enum):

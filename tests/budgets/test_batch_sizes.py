@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
-from hockeystick.budgets.batch_sizes import BatchSizes, alike_bet, excess_bets
+from hockeystick.budgets.batch_sizes import BatchSizes, alike_bet, excess_bets, largest_log_probability
 
 POISSON = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
 
@@ -28,13 +28,39 @@ def test_bets_are_fair(num_clients, rate):
             assert law @ alike <= 1 + 1e-9
 
 
+def poisson_binomial(probabilities):
+    """Return the law of the number of successes of independent trials with these probabilities."""
+    law = np.ones(1)
+    for p in probabilities:
+        law = np.convolve(law, [1.0 - p, p])
+    return law
+
+
+@pytest.mark.parametrize("rate", [1e-3, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("num_clients", [1, 2, 7, 40])
+def test_bets_are_fair_to_clients_who_differ(num_clients, rate):
+    """With availabilities of all kinds, the expectation of every bet is at most 1, and no size is likelier than the most that is assumed."""
+    rng, sizes = np.random.default_rng(2), range(num_clients + 1)
+    ceiling = np.exp([largest_log_probability(num_clients, rate, size) for size in sizes])
+    corners = [stats.binom.pmf(sizes, able, rate) for able in range(num_clients + 1)]
+    assert ceiling == pytest.approx(np.max(corners, axis=0), rel=1e-9)  # it is reached
+    excess = np.array([excess_bets(num_clients, rate, size) for size in sizes])
+    for _ in range(20):
+        present = rng.choice([0.0, 1.0], num_clients, p=[0.4, 0.6]) * rng.beta(rng.uniform(0.1, 3), 0.3, num_clients)
+        law = poisson_binomial(rate * present)
+        assert np.all(law <= ceiling * (1 + 1e-9))
+        assert np.all(law @ excess <= 1 + 1e-9)
+        for share in (np.eye(num_clients + 1)[law.argmax()], law):
+            assert law @ [alike_bet(share[size], num_clients, rate, size) for size in sizes] <= 1 + 1e-9
+
+
 def first_refusal(mechanism, sizes, num_clients=1000):
     """Return after how many sizes the test is lost, None if it is not."""
     logged = BatchSizes()
     for number, size in enumerate(sizes, 1):
         if logged.improbable(mechanism, num_clients, size):
             return number
-        logged.add(mechanism, num_clients, size)
+        logged = logged.after(mechanism, num_clients, size)
     return None
 
 
@@ -54,6 +80,17 @@ def test_what_is_sampled_as_charged_passes(dropouts, mechanism):
     sizes = [len(hs.draw_participants(mechanism, range(1000), rng)) for _ in range(3000)]
     kept = rng.binomial(sizes, 1.0 - dropouts * rng.random(3000))
     assert first_refusal(mechanism, kept.tolist()) is None
+
+
+@pytest.mark.parametrize("run", [0, 1, 2, *(pytest.param(run, marks=pytest.mark.slow) for run in range(3, 16))])
+def test_clients_of_different_availability_pass(run):
+    """Clients of whom some are always there, some never, and some by turns of their own are sampled for 2,000 rounds and not refused."""
+    rng = np.random.default_rng([7, run])
+    num_clients, rate = [(10, 0.9), (100, 0.9), (40, 0.5), (300, 0.05)][run % 4]
+    kinds = [np.repeat([0.0, 1.0], num_clients // 2), rng.random(num_clients), rng.beta(0.1, 0.1, num_clients)]
+    present = np.resize(kinds[run % 3], num_clients)
+    sizes = (rng.random((2000, num_clients)) < rate * present).sum(axis=1).tolist()
+    assert first_refusal(hs.PoissonSampled(hs.Gaussian(50.0), rate), sizes, num_clients) is None
 
 
 CHEATS = {  # sizes, and after how many rounds at most they are noticed
@@ -132,5 +169,5 @@ def test_noise_that_changes_hides_nothing():
         mechanism = hs.PoissonSampled(hs.Gaussian(5.0 + 0.01 * step), 0.01)
         if sizes.improbable(mechanism, 10_000, 100):
             break
-        sizes.add(mechanism, 10_000, 100)
+        sizes = sizes.after(mechanism, 10_000, 100)
     assert 5 < step < 30

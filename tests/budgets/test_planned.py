@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.budgets import entries
 
 F = Fraction
 F1 = F(1)
@@ -135,3 +136,22 @@ def test_clients_have_plans(tmp_path):
         ledgers.charge(1, step, 2, clients=["a"])
     with hs.ClientLedgers(tmp_path / "ledgers", budget=budget) as ledgers:
         assert (ledgers.remaining(step, "a"), ledgers.remaining(step, "b")) == (1, 3)
+
+
+def test_files_with_a_plan_that_was_written_run_by_run(tmp_path):
+    """A file of clients' ledgers whose plan was written when states had every run is opened with the same plan as it is written today."""
+    noises = (hs.Gaussian(20.0), hs.Gaussian(30.0))
+    plan = hs.Accountant()
+    for step in range(40):
+        plan.compose(noises[step % 2])
+    flat = [hs.Accountant().compose(noise).state_dict()["steps"][0] for noise in noises] * 20
+    before = {**plan.state_dict(), "version": 1, "steps": flat}
+    assert plan.state_dict()["version"] == 2
+    budget = hs.PlannedFilter(plan)
+    written = json.loads(json.dumps({"fresh": {**budget.state_dict(), "plan": before}}))
+    assert entries.decode_settings(entries.encode_settings(written)) == {"fresh": budget.state_dict()}
+    path = tmp_path / "budget.sqlite"
+    with hs.ClientLedgers(path, budget=budget, create=True) as ledgers:
+        ledgers.enrol([1])
+        ledgers.charge(1, noises[0], 3)
+    assert hs.ClientLedgers(path, budget=hs.PlannedFilter(plan)).remaining(noises[0], 1) == 17

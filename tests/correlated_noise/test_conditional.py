@@ -85,7 +85,9 @@ def test_against_quadrature(strategy, rate, noise):
         assert found.failure == failure
         for epsilon, truth in zip(EPSILONS, exact, strict=True):
             assert truth <= found.delta(epsilon) + 1e-8  # the rule's own error
-        assert found.epsilon(failure + 0.1) == pytest.approx(found.accountant().epsilon(0.1), rel=1e-9)
+        assert found.epsilon(failure + 0.1) == found.accountant().epsilon(failure + 0.1)
+        alone = hs.Accountant().compose(hs.Composed(found.steps))
+        assert found.epsilon(failure + 0.1) == pytest.approx(alone.epsilon(0.1), rel=1e-9)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES[:4], ids=[str(s.shape) + str(i) for i, s in enumerate(STRATEGIES[:4])])

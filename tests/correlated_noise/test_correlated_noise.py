@@ -191,18 +191,21 @@ def test_tree_of_one_pass_is_the_peers():
 def test_replacement_moves_twice_as_far():
     """Under replacement the accountant takes twice the sensitivity."""
     mechanism = matrix_sensitivity(toeplitz([1, 0.5], 6), participation="single").mechanism(4.0)
-    assert mechanism.noise_multiplier == pytest.approx(4 / math.sqrt(1.25), rel=1e-12)
-    assert mechanism.noise_multiplier <= 4 / math.sqrt(1.25)
+    assert mechanism.mechanism.noise_multiplier == pytest.approx(4 / math.sqrt(1.25), rel=1e-12)
+    assert mechanism.mechanism.noise_multiplier <= 4 / math.sqrt(1.25) <= mechanism.attained.noise_multiplier
     for adjacency, moved in (("add_or_remove", 1.0), ("replace", 2.0)):
         mu = moved * math.sqrt(1.25) / 4
         assert hs.Accountant(adjacency).compose(mechanism).delta(0.5) == pytest.approx(hs.gdp_delta(mu, 0.5), rel=1e-9)
 
 
 def test_the_upper_end_counts():
-    """Where the ends differ, the mechanism has the noise over the upper one, rounded down."""
-    found = correlated_noise.Sensitivity(2.0, 3.0, (0,), "by hand")
-    assert found.mechanism(1.0).noise_multiplier < 1 / 3
-    assert found.mechanism(1.0).noise_multiplier == pytest.approx(1 / 3, rel=1e-15)
+    """Where the ends differ, the noise over the upper one dominates, and that over the lower one is attained."""
+    found = correlated_noise.Sensitivity(2.0, 3.0, (0,), "by hand").mechanism(1.0)
+    assert found.mechanism.noise_multiplier < 1 / 3
+    assert found.mechanism.noise_multiplier == pytest.approx(1 / 3, rel=1e-15)
+    bracket = hs.Accountant().compose(found).delta_bracket(1.0)
+    assert bracket.lower == pytest.approx(hs.gdp_delta(2.0, 1.0), rel=1e-9)
+    assert bracket.upper == pytest.approx(hs.gdp_delta(3.0, 1.0), rel=1e-9)
 
 
 def test_rounding():
@@ -245,8 +248,9 @@ def test_independent_noise_is_dp_sgd():
         )
         assert found.upper == pytest.approx(math.sqrt(most), rel=1e-12)
     step, count = cyclic_poisson([1.0], num_steps=10, separation=1, sampling_rate=0.1, noise_multiplier=2.0)
-    assert (step.sampling_rate, count) == (0.1, 10)
-    assert step.mechanism.noise_multiplier == pytest.approx(2.0, rel=1e-12)
+    assert (step.mechanism.sampling_rate, count) == (0.1, 10)
+    assert step.mechanism.mechanism.noise_multiplier == pytest.approx(2.0, rel=1e-12)
+    assert step.premises().attained
 
 
 def test_cyclic_poisson_against_all_draws():
@@ -254,7 +258,7 @@ def test_cyclic_poisson_against_all_draws():
     rng, rate, noise, eps = np.random.default_rng(2), 0.3, 0.8, 0.7
     strategy = toeplitz([0.8, -0.6], 6)  # columns of norm 1, but the last
     step, count = cyclic_poisson(strategy, num_steps=6, separation=2, sampling_rate=rate, noise_multiplier=noise)
-    assert (count, step.sampling_rate) == (3, rate)
+    assert (count, step.mechanism.sampling_rate) == (3, rate)
     draws = np.array(list(itertools.product((0, 1), repeat=3)))
     weights = np.prod(np.where(draws, rate, 1 - rate), axis=1)
     means = draws @ strategy[:, [0, 2, 4]].T  # of a record of the first part
@@ -274,11 +278,13 @@ def test_cyclic_poisson_against_all_draws():
 
 
 def test_columns_of_other_norms():
-    """The largest column decides, and the count is that of the part whose turn comes first."""
+    """The longest columns of any part dominate, one by one; those of the part whose squares add up to most are attained."""
     strategy = np.diag([1.0, 3.0, 2.0, 1.0, 1.0])
     step, count = cyclic_poisson(strategy, num_steps=5, separation=2, sampling_rate=0.5, noise_multiplier=6.0)
-    assert count == 3
-    assert step.mechanism.noise_multiplier == pytest.approx(2.0, rel=1e-12)
+    assert count == 1
+    for mechanism, lengths in ((step.mechanism, (3.0, 1.0, 1.0)), (step.attained, (3.0, 1.0))):
+        sampled = [part.mechanism.noise_multiplier for part, times in mechanism.steps for _ in range(times)]
+        assert sampled == pytest.approx([6.0 / length for length in lengths], rel=1e-12)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)

@@ -105,7 +105,7 @@ def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> 
         max_batch_size=largest,
         zeroed_out=True,
     )
-    assert step.zeroed_out
+    assert step.mechanism.zeroed_out
     deviation = noise / float(np.linalg.norm(column))
     law, cell = other_patterns(others, rate, largest), GRID[1] - GRID[0]
     there, gone = stats.norm.pdf(GRID, 1.0, deviation), stats.norm.pdf(GRID, 0.0, deviation)

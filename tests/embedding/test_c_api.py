@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 
 FOLDER = Path(hs.get_include()).parent
 LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*"), *FOLDER.glob("bin/hockeystick_c.dll")]
@@ -290,3 +291,77 @@ def test_exported_symbols(library):
     assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
     dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
     assert f"[libhockeystick_c.so.{library.hs_abi_version()}]" in dynamic
+
+
+RANDOM_NUMBERS = """
+import ctypes, math, random, struct, sys
+library, calls = ctypes.CDLL(sys.argv[1]), int(sys.argv[2])
+names = "q log_q q_inv theta log_theta laplace_theta theta_inverse gaussian_epsilon gdp_delta gdp_epsilon gdp_trade_off".split()
+functions = [(name, getattr(library, "hs_" + name)) for name in names]
+for name, function in functions:
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * (1 if name in names[:3] else 2)
+generator = random.Random(8)
+def number():
+    if generator.random() < 0.3:
+        return generator.random()
+    return abs(struct.unpack("d", struct.pack("Q", generator.getrandbits(64)))[0])
+for _ in range(calls):
+    name, function = generator.choice(functions)
+    x, y = number(), number()
+    found = function(x) if len(function.argtypes) == 1 else function(x, y)
+    legal = name in {"q", "log_q", "theta", "log_theta", "laplace_theta", "gdp_delta"} or 0 <= (x if name == "q_inv" else y) <= 1
+    legal = legal and x < math.inf and y < math.inf
+    assert not legal or found == found, (name, x, y)
+"""
+
+
+@pytest.mark.parametrize("calls", [100_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_random_numbers_end_no_process(calls):
+    """Scalar functions answer over the whole range of doubles, inside their domains with a number; none throws through C."""
+    processes.run([sys.executable, "-c", RANDOM_NUMBERS, str(LIBRARIES[0]), str(calls)], limit=600)
+
+
+def test_largest_epsilon(library):
+    """Where eps is the largest double, r is sqrt(2 eps): of Q(eps/r - r/2) - e^eps Q(eps/r + r/2) the second term is nothing."""
+    largest = sys.float_info.max
+    root = math.sqrt(2.0) * math.sqrt(largest)
+    assert library.hs_theta_inverse(largest, 0.5) == pytest.approx(root, rel=1e-15)
+    assert hs.theta_inverse([1.0, largest], 0.5)[1] == pytest.approx(root, rel=1e-15)
+    for eps in (1e29, 1.2e30, 1.3e30, 1e33, 1e200):
+        # theta <= Q(eps/r - r/2), up to a relative 1/r: the root of r^2/2 - 39.4 r - eps
+        least = math.sqrt(37.0**2 + 2.0 * eps) - 37.1
+        assert least * (1 - 1e-13) <= library.hs_theta_inverse(eps, 1e-300) <= math.sqrt(2.0 * eps)
+    assert library.hs_gaussian_epsilon(1e152, 0.9) == pytest.approx(0.5e304, rel=1e-15)
+
+
+SOURCES = Path(__file__).parents[2] / "cpp" / "src"
+ENDS_IN_GUARD = (
+    r"(?:return )?(?:guarded\(\[&\]|number<|unary\(|binary\(|answer\(|make_handle\(|compose_at_once\(|compose_at_once<)"
+)
+WITHOUT_WORK = {"hs_abi_version", "hs_version", "hs_last_error_message", "hs_accountant_destroy", "hs_mechanism_free"}
+
+
+def test_no_function_forgets_the_border():
+    """Every function of c_api.h is one call of what lets no exception out and sets the floating-point environment right."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("c_api*.cpp")))
+    bodies = dict(re.findall(r"^\S[^\n;{}]*?\b(hs_\w+)\([^;{}]*\) \{(.*?)(?:^\}| \}$)", text, re.MULTILINE | re.DOTALL))
+    header = (SOURCES.parent / "include" / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
+    declared = set(re.findall(r"^HS_API [^;]*?\b(hs_\w+)\(", header, re.MULTILINE))
+    assert declared
+    assert declared - set(bodies) == set()
+    for name in declared - WITHOUT_WORK:
+        body = bodies[name].strip()
+        assert re.match(ENDS_IN_GUARD, body), name
+        assert body.endswith(";"), name
+        assert "\n}" not in body, name
+    for name in WITHOUT_WORK & declared:
+        assert re.fullmatch(r"(?:delete \w+|return [\w.()]+);", bodies[name].strip()), name
+    support = (SOURCES / "c_api_support.hpp").read_text(encoding="utf-8")
+    for template in ("hs_status guarded(", "double number("):
+        assert "noexcept" in support.split(template)[1].split("{")[0], template
+    helpers = re.findall(
+        r"^(?:template.*\n)?(?:template <.*> )?hs_status (?!hs_)(\w+)\([^;{}]*\)(?: noexcept)? \{\n\s*(\w+ \w+)",
+        text,
+        re.MULTILINE,
+    )
+    assert {start for _, start in helpers} == {"return guarded"}, helpers

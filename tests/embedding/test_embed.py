@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -101,8 +102,37 @@ def test_plain_install(tmp_path):
         assert "-DHOCKEYSTICK_COMPILED" in static
         run("c++", "-std=c++17", "-O2", PROJECT / "mechanisms.cpp", *static, "-o", tmp_path / "by_hand")
         assert run(tmp_path / "by_hand") == run(tmp_path / "downstream" / "compiled")
-        run("cc", PROJECT / "from_c.c", *flags, f"-Wl,-rpath,{moved / 'lib'}", "-o", program)
+        run("cc", PROJECT / "from_c.c", *flags, "-o", program)
         assert run(program) == run(tmp_path / "downstream" / "from_c")
+
+
+PAGE = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```(cpp|c)\n(#include.*?)```\n\n.*?`(program\.\w+)`.*?```sh\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize(("language", "program", "name", "commands"), PROGRAMS, ids=[each[0] for each in PROGRAMS])
+def test_the_commands_of_the_page(tmp_path, language, program, name, commands):
+    """The programs of the page compile, link and start by its lines, as they stand, and print the bracket of the package."""
+    compiler = {"cpp": "c++", "c": "cc"}[language]
+    for tool in (compiler, "bash", *(["pkg-config"] if "pkg-config" in commands else [])):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool}")
+    (tmp_path / name).write_text(program, encoding="utf-8")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    (tools / "python").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("LD_LIBRARY_PATH", None)
+    lower, upper = map(float, run("bash", "-euc", commands, cwd=tmp_path, env=environment).split())
+    ours = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).epsilon_bracket(1e-5)
+    assert ours.lower <= upper <= ours.upper * (1 + 1e-6)
+    assert lower <= ours.upper
+
+
+def test_the_page_has_both_programs():
+    """One in C++ and one in C, each with its commands."""
+    assert [(language, name) for language, _, name, _ in PROGRAMS] == [("cpp", "program.cpp"), ("c", "program.c")]
 
 
 @needs_cmake

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import processes
 from hockeystick import last_iterate
 
 TRAINING = {"noise_multiplier": 1.0, "sampling_rate": 0.01, "steps": 10, "delta": 1e-5}
@@ -134,3 +135,15 @@ def test_a_missing_name_says_what_was_meant(module, wrong, meant):
         assert hasattr(getattr(found, owner), method or "__doc__")
     else:
         assert str(refused.value).startswith(f"module 'hockeystick{module}' has no attribute {wrong!r}")
+
+
+def test_every_room_is_there_when_asked_for():
+    """Whatever module of the package has a public name is an attribute of it, in a process that imported nothing else."""
+    code = """
+import pkgutil
+import hockeystick as hs
+rooms = [name for _, name, _ in pkgutil.iter_modules(hs.__path__) if not name.startswith("_")]
+missing = [name for name in rooms if not hasattr(hs, name)]
+print(len(rooms) > 15, missing)
+"""
+    assert processes.python(code).stdout == "True []\n"

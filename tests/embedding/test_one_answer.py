@@ -1,4 +1,7 @@
-"""One question has one answer: forty ledgers asked through Python, the C library and a C++ program give the same bits."""
+"""One question has one answer: forty ledgers asked through Python, the C library and a C++ program give the same bits.
+
+C and C++ compose in the reverse order. They also ask with other rounding modes, and with subnormal numbers taken for zero.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import environments
 import hockeystick as hs
 import processes
 
@@ -77,10 +81,25 @@ for steps, delta in json.loads(sys.argv[1]):
 
 IN_CPP = """
 #include <hockeystick/accountant.hpp>
+#include <cfenv>
 #include <cstdio>
+#include <cstdlib>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 namespace hs = hockeystick;
-int main() {{
+int main(int, char** words) {{
+    const int modes[] = {{FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}};
+    std::fesetround(modes[std::atoi(words[1])]);
+#if defined(__SSE2__)
+    if (std::atoi(words[2])) _mm_setcsr(_mm_getcsr() | 0x8040);
+    const unsigned before = _mm_getcsr() & 0xffc0;
+#endif
 {body}
+#if defined(__SSE2__)
+    if ((_mm_getcsr() & 0xffc0) != before) return 1;
+#endif
+    return std::fegetround() != modes[std::atoi(words[1])];
 }}
 """
 
@@ -120,7 +139,7 @@ def by_c():
     for steps, delta in LEDGERS:
         handle, out = ctypes.c_void_p(), Bracket()
         assert library.hs_accountant_create(0, ctypes.byref(handle)) == 0
-        for kind, numbers, count in steps:
+        for kind, numbers, count in reversed(steps):
             extra = [1.0] if kind.startswith("discrete_") else []
             arguments = map(ctypes.c_double, [*numbers, *extra, float(count)])
             assert getattr(library, DOORS[kind][1])(handle, *arguments) == 0
@@ -132,12 +151,12 @@ def by_c():
 
 
 def by_cpp(folder):
-    """Return the brackets as a C++ program gives them that is compiled for the machine's baseline."""
+    """Return the brackets as a C++ program gives them that is compiled for the machine's baseline, for each environment."""
     blocks = [
         ONE_IN_CPP.format(
             steps="\n".join(
                 f"        accountant.compose({DOORS[kind][2].format(*numbers)}, {count}.0);"
-                for kind, numbers, count in steps
+                for kind, numbers, count in reversed(steps)
             ),
             delta=delta,
         )
@@ -149,17 +168,24 @@ def by_cpp(folder):
     flags = ["-std=c++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-pthread"]
     paths = [f"-I{include}", "-isystem", f"{include}/hockeystick/pocketfft"]
     processes.run([COMPILER, *flags, *paths, source, "-o", program], limit=600)
-    return [exact(line) for line in processes.run([program], limit=300).stdout.splitlines()]
+    words = [[str(mode), flush] for mode in range(4) for flush in "01"]
+    return [[exact(line) for line in processes.run([program, *w], limit=300).stdout.splitlines()] for w in words]
 
 
 @pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
 def test_c_and_python_are_one():
     """The C library chooses the best instruction set, as Python does."""
-    assert by_c() == by_python(dict(os.environ))
+    expected = by_python(dict(os.environ))
+    assert by_c() == expected
+    for rounding, flush in environments.WRONG if environments.AVAILABLE else []:
+        with environments.environment(rounding, flush):
+            found = by_c()
+        assert found == expected, (rounding, flush)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.skipif(importlib.util.find_spec("pythran") is None, reason="no pocketfft")
 def test_cpp_and_python_are_one(tmp_path):
     """A program that includes the headers is compiled for the baseline: what Python does where it is told to."""
-    assert by_cpp(tmp_path) == by_python(os.environ | {"HOCKEYSTICK_ISA": "portable"})
+    expected = by_python(os.environ | {"HOCKEYSTICK_ISA": "portable"})
+    assert by_cpp(tmp_path) == [expected] * 8

@@ -203,6 +203,47 @@ def test_a_number_is_shown_with_its_own_delta(folder: Path, chromium: Any) -> No
     assert least.pop() > 3
 
 
+WATCHED = """() => {
+    const places = () => [...document.querySelectorAll('.hs-number, .hs-ends, .hs-doubts, .hs-picture, .hs-noise, .hs-code pre')];
+    const busy = (place) => place.getAttribute('aria-busy') === 'true';
+    const number = document.querySelector('.hs-number');
+    window.keys = [];
+    window.wrong = [];
+    document.addEventListener('input', (event) => keys.push({
+        typed: event.target.value,
+        fresh: places().filter(place => !busy(place)).map(place => place.className || place.getAttribute('aria-label')),
+        opacity: Number(getComputedStyle(number).opacity),
+    }));
+    const field = document.querySelector('#hs0-delta');
+    new MutationObserver(() => {
+        const of = field && number.textContent.split('δ = ')[1];
+        if (of && !busy(number) && of !== field.value) wrong.push([number.textContent, field.value]);
+    }).observe(number, {attributes: true, childList: true, characterData: true, subtree: true});
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("full.html", "Noise multiplier"), ("small.html", "Noise multiplier"), ("full.html", "δ")]
+)
+def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, name: str, label: str) -> None:
+    """Whatever is typed, from this very event on all that was true of older settings is grey and busy, until it is true of the new ones."""
+    page = opened(chromium, folder, name)
+    assert not page.locator("[aria-busy]").count()
+    page.evaluate(WATCHED)
+    field = page.locator("#hs0-noise_multiplier" if label.startswith("Noise") else "#hs0-delta")
+    field.fill("")
+    field.press_sequentially("0.01" if label.startswith("Noise") else "1e-12", delay=30)
+    keys = page.evaluate("keys")
+    assert len(keys) >= 4
+    for key in keys:
+        assert not key["fresh"], key
+        assert key["opacity"] < 0.5, key
+    field.fill("2" if label.startswith("Noise") else "1e-6")  # the figures of so little noise take a minute
+    explorer_page.wait(page, "done")
+    assert not page.locator("[aria-busy]").count()
+    assert page.evaluate("wrong") == []
+
+
 def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any) -> None:
     """Beside an error there are no lines, no statement and no noise that were true of other settings and could be copied."""
     page = opened(chromium, folder, "full.html")

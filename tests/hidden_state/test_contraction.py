@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import hypothesis
 import hypothesis.strategies as st
 import mpmath as mp
@@ -171,3 +173,19 @@ def test_on_error_nan() -> None:
     assert result[0] == hs.contraction_sum(first[0], 0.5)
     constant = hs.contraction_sum(0.5, [0.5, 2.0, 0.5], rounds=[3, 3, 0], on_error="nan")
     assert np.isnan(constant).tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_the_step_of_the_record_does_not_contract_itself(steps: int) -> None:
+    """Projected SGD, (2): after a binary channel the laws are as far apart as the coefficients of later steps say; one more is refuted."""
+    stay, eta = Fraction(7, 10), Fraction(2, 5)  # the coefficient at epsilon 0 is the distance of the rows
+    assert hs.contraction_coefficient([[0.7, 0.3], [0.3, 0.7]], 0.0) == pytest.approx(0.4, rel=1e-12)
+    first, second = stay, 1 - stay  # chances of the outcome 0 after the record's step
+    for _ in range(steps - 1):
+        first, second = (p * stay + (1 - p) * (1 - stay) for p in (first, second))
+    distance = first - second
+    assert distance == Fraction(2, 5) * eta ** (steps - 1)  # the product from the second step on, attained
+    assert distance > Fraction(2, 5) * eta**steps  # the printed one, from the first: at one step .4 <= .16
+    terms = np.zeros(steps)
+    terms[0] = 0.4
+    assert hs.contraction_sum(terms, np.full(steps, 0.4)) == pytest.approx(float(distance), rel=1e-12)

@@ -148,6 +148,50 @@ def test_a_positive_delta_is_never_zero() -> None:
     assert last_iterate.pnsgd_laplace(9.0, index=1, noise_scale=2.0, **sgd) == 0  # exactly
 
 
+def subnormal_cases() -> list[tuple[str, float, mp.mpf]]:
+    """Return (name, what is reported, truth) where the truth is subnormal; all are upper ends."""
+    rng = np.random.default_rng(11)
+    cases: list[tuple[str, float, mp.mpf]] = []
+    for _ in range(60):
+        mu, depth = rng.uniform(0.5, 2.0), rng.uniform(37.7, 38.5)
+        eps = float(mu * (depth + mu / 2))
+        truth = exact_theta(eps, mu)
+        cases.append(("gdp_delta", hs.gdp_delta(mu, eps), truth))
+        ledger = hs.Accountant().compose(hs.Gaussian(1 / mu))
+        cases.append(("Accountant.delta", ledger.delta(eps), exact_theta(eps, 1 / mp.mpf(1 / mu))))
+        once = {"num_records": 1, "learning_rate": 1.0, "smoothness": 1.0, "lipschitz": 1.0, "diameter": 1.0}
+        noise = 2.0 / mu
+        descent = last_iterate.pnsgd_gaussian(eps, index=1, noise_std=noise, strong_convexity=0.5, **once)
+        cases.append(("pnsgd_gaussian", descent, exact_theta(eps, 2 / mp.mpf(noise))))
+        clip, sigma = 5e-324 * int(rng.integers(1, 40)), rng.uniform(1.0, 9.0)
+        fed = {"rounds": 3, "local_steps": 1, "num_clients": 2, "smoothness": 1.0, "learning_rate": 1.0}
+        with mp.workdps(40):
+            shift = 2 * mp.mpf(clip) / mp.mpf(sigma) * mp.sqrt(3) / mp.sqrt(2)
+            found = federated.fedavg_gdp(clip_norm=clip, noise_std=sigma, **fed)
+            cases.append(("fedavg_gdp", found, shift))
+            wide, order = 10.0 ** rng.uniform(155.0, 170.0), float(rng.choice([1.0, 1.5, 3.0, 1000.0]))
+            cases.append(("gdp_rdp", hs.gdp_rdp(1 / wide, order), mp.mpf(order) / 2 * mp.mpf(1 / wide) ** 2))
+            rdp = hs.Accountant().compose(hs.Gaussian(wide), 7).rdp(order)
+            cases.append(("rdp", rdp, 7 * mp.mpf(order) / 2 / mp.mpf(wide) ** 2))
+            sampled = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(wide), 0.25)).rdp(2.0)
+            # log(1 + q^2 (e^{1/s^2} - 1)), of which more than the first term is nothing
+            cases.append(("rdp, sampled", sampled, mp.mpf("0.0625") / mp.mpf(wide) ** 2 * (1 - mp.mpf(10) ** -300)))
+    return cases
+
+
+def test_subnormal_bounds_are_rounded_up() -> None:
+    """A relative margin moves no subnormal number: upper ends are rounded up there by other means, and none is 0."""
+    # 1e-12 is the rounding that fedavg_gdp and pnsgd_gaussian state; a subnormal of a few units has no room for it.
+    low = [
+        (name, found, mp.nstr(truth, 8))
+        for name, found, truth in subnormal_cases()
+        if found < truth * (1 - mp.mpf("1e-12"))
+    ]
+    assert not low
+    single = {"rounds": 1, "local_steps": 1, "num_clients": 1, "smoothness": 1.0, "learning_rate": 1.0}
+    assert federated.fedavg_gdp(clip_norm=5e-324, noise_std=2 / 1.41, **single) == 1e-323  # of 6.97e-324
+
+
 def test_hidden_values_are_refused() -> None:
     """A masked array would show its hidden values; a huge integer gets the argument's domain."""
     with pytest.raises(TypeError, match="mu must be a real number"):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 import sys
 import types
 
+import mpmath
 import numpy as np
 import pytest
 
 import hockeystick as hs
 import processes
-from hockeystick.interop.opacus import HockeyStickAccountant
+from hockeystick.interop.opacus import HockeyStickAccountant, privacy_statement
 
 
 def trained(*history):
@@ -128,10 +130,40 @@ def test_refused_histories(noise, steps):
 
 
 def test_optimizer_hook():
-    """The hook records the optimiser's noise, and accumulated batches as one larger one."""
+    """The hook records the optimiser's noise, and how many batches were accumulated; a state goes through JSON with them."""
     accountant = HockeyStickAccountant()
-    accountant.get_optimizer_hook_fn(0.01)(types.SimpleNamespace(noise_multiplier=1.1, accumulated_iterations=4))
-    assert accountant.history == [(1.1, 0.04, 1)]
+    hook = accountant.get_optimizer_hook_fn(0.01)
+    for accumulated in (4, 4, 1):
+        hook(types.SimpleNamespace(noise_multiplier=1.1, accumulated_iterations=accumulated))
+    assert accountant.history == [(1.1, 0.01, 2, 4), (1.1, 0.01, 1)]
+    assert len(accountant) == 3
+    other = HockeyStickAccountant()
+    other.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert other.history == accountant.history
+
+
+@pytest.mark.parametrize(("batches", "rate", "noise"), [(4, 0.01, 1.0), (2, 0.25, 1.0), (8, 0.01, 0.7)])
+def test_accumulated_batches_hold_a_record_several_times(batches, rate, noise):
+    """Of one step, epsilon satisfies the hockey-stick divergence of the binomial mixture by mpmath, and that of one sample of the summed rate does not."""
+    accountant = HockeyStickAccountant()
+    hook = accountant.get_optimizer_hook_fn(rate)
+    hook(types.SimpleNamespace(noise_multiplier=noise, accumulated_iterations=batches))
+
+    def ratio(x):
+        shares = [mpmath.binomial(batches, k) * mpmath.mpf(rate) ** k * (1 - mpmath.mpf(rate)) ** (batches - k) for k in range(batches + 1)]  # fmt: skip
+        return shares, mpmath.log(
+            sum(p * mpmath.exp((2 * k * x - k * k) / (2 * noise**2)) for k, p in enumerate(shares))
+        )
+
+    def delta(eps):
+        """Return what lies beyond the point at which the loss, which rises, is eps."""
+        shares, _ = ratio(mpmath.mpf(0))
+        end = mpmath.findroot(lambda x: ratio(x)[1] - eps, (0, 50), solver="bisect", tol=1e-25)
+        return sum(p * mpmath.ncdf((k - end) / noise) for k, p in enumerate(shares)) - mpmath.exp(eps) * mpmath.ncdf(-end / noise)  # fmt: skip
+
+    with mpmath.workdps(30):
+        assert delta(mpmath.mpf(accountant.get_epsilon(1e-5))) <= mpmath.mpf("1e-5")
+        assert delta(mpmath.mpf(trained((noise, batches * rate, 1)).get_epsilon(1e-5))) > mpmath.mpf("1.05e-5")
 
 
 def optimiser(batch_size):
@@ -217,6 +249,161 @@ def test_interface_is_theirs(opacus):
     """Every public method of Opacus' IAccountant is there."""
     public = {name for name in vars(opacus.IAccountant) if not name.startswith("_")}
     assert public <= set(dir(HockeyStickAccountant))
+
+
+class RandomSampler(list):
+    """The indices of a pass, with the names that torch's sampler has."""
+
+    replacement = False
+
+
+class WeightedRandomSampler(list):
+    """The same, drawn with replacement."""
+
+    replacement = True
+
+
+class Loader(types.SimpleNamespace):
+    """A data loader with the attributes of torch's and of Opacus', and no others."""
+
+    def __len__(self):
+        """Return the batches of a pass."""
+        return self.batches
+
+
+def engine_of(*history):
+    """Return an engine as it is after a training."""
+    return types.SimpleNamespace(accountant=types.SimpleNamespace(history=list(history)))
+
+
+def headline(text):
+    """Return the epsilon to quote."""
+    return float(re.search(r"with ε = (\S+) at", " ".join(text.split()))[1])
+
+
+def poisson_loader(rate):
+    """Return Opacus' own loader, whose length is one over its rate."""
+    return Loader(dataset=range(1000), sample_rate=rate, batches=int(1 / rate), batch_size=None)
+
+
+def plain_loader(size, batches, sampler, *, drop_last=False):
+    """Return torch's loader of a thousand records."""
+    return Loader(dataset=range(1000), batch_size=size, batches=batches, sampler=sampler, drop_last=drop_last)
+
+
+def test_a_statement_has_the_rate_of_the_engine():
+    """The statement of an engine is that of its history: 1/3 where a thousand records in batches of 300 lose the last one."""
+    text = privacy_statement(engine_of((1.0, 1 / 3, 30)), poisson_loader(1 / 3), 1e-5)
+    truth = float(hs.dpsgd_epsilon(1.0, 1 / 3, 30, 1e-5))
+    assert truth <= headline(text) <= truth * 1.001
+    assert "probability 0.3333333333333333, independently" in " ".join(text.split())
+    assert text == hs.privacy_statement(
+        records=1000, sampling_rate=1 / 3, steps=30, noise_multiplier=1.0, delta=1e-5, sampling="poisson"
+    )
+    entry = json.loads(privacy_statement(engine_of((1.0, 1 / 3, 30)), poisson_loader(1 / 3), 1e-5, format="json"))
+    assert entry["dp_flavor"]["epsilon"] == truth
+
+
+def test_a_statement_of_several_noises_or_accumulated_batches():
+    """Every entry of a history counts; accumulated Poisson batches are what they are, whichever accountant wrote them down."""
+    history = [(1.0, 0.1, 20), (2.0, 0.1, 10)]
+    text = privacy_statement(engine_of(*history), poisson_loader(0.1), 1e-5)
+    assert headline(text) == pytest.approx(trained(*history).get_epsilon(1e-5), rel=1e-3)
+    assert "the models after all steps" in text
+    exact = hs.Accountant().compose(hs.MixtureOfGaussians.of_group(1.0, 4, 0.1), 20).epsilon(1e-5)
+    for entry in ((1.0, 0.4, 20), (1.0, 0.1, 20, 4)):  # Opacus' accountants, and ours
+        assert exact <= headline(privacy_statement(engine_of(entry), poisson_loader(0.1), 1e-5)) <= exact * 1.001
+    large = privacy_statement(engine_of(*history), poisson_loader(0.1), 1e-3)
+    assert "δ = 0.001 is not below 1/1000" in " ".join(large.split("\n\n")[1].split())
+
+
+@pytest.mark.parametrize(
+    ("size", "drop_last", "batches", "steps", "accumulated", "uses"),
+    [(300, False, 4, 30, 1, 8), (300, True, 3, 30, 1, 10), (250, False, 4, 8, 2, 4), (300, False, 4, 8, 2, 4)],
+)
+def test_a_statement_of_shuffled_batches(size, drop_last, batches, steps, accumulated, uses):  # noqa: PLR0917 - a table
+    """With poisson_sampling=False each record is used once a pass of the loader, and epsilon is that of so many Gaussian releases."""
+    loader = plain_loader(size, batches, RandomSampler(range(1000)), drop_last=drop_last)
+    text = privacy_statement(engine_of((4.0, accumulated / batches, steps)), loader, 1e-5)
+    exact = hs.Accountant().compose(hs.Gaussian(4.0), uses).epsilon(1e-5)
+    assert exact <= headline(text) <= exact * 1.001
+    assert "(shuffled)" in text
+
+
+REFUSED_STATEMENTS = {
+    "nothing recorded": ([], poisson_loader(0.1), "must have steps"),
+    "no noise": ([(0.0, 0.1, 1)], poisson_loader(0.1), "noise in every one"),
+    "another loader": ([(1.0, 0.1, 5)], poisson_loader(0.19), "must be that of the training"),
+    "with replacement": (
+        [(1.0, 0.25, 5)],
+        plain_loader(250, 4, WeightedRandomSampler(range(1000))),
+        "go through all records",
+    ),
+    "longer than a pass": ([(1.0, 0.2, 5)], plain_loader(250, 5, RandomSampler(range(1250))), "go through all records"),
+    "batches of its own": (
+        [(1.0, 0.25, 5)],
+        plain_loader(None, 4, RandomSampler(range(1000))),
+        "in batches of one size",
+    ),
+    "across passes": ([(1.0, 0.5, 5)], plain_loader(350, 3, RandomSampler(range(1000))), "must be a multiple"),
+    "two noises": (
+        [(1.0, 0.25, 5), (2.0, 0.25, 5)],
+        plain_loader(250, 4, RandomSampler(range(1000))),
+        "one noise multiplier",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_STATEMENTS)
+def test_refused_statements(name):
+    """Where the numbers of the statement would not be those of the training there is none."""
+    history, loader, text = REFUSED_STATEMENTS[name]
+    if name == "across passes":
+        history = [(1.0, 2 / 3, 5)]
+    with pytest.raises(ValueError, match=text):
+        privacy_statement(engine_of(*history), loader, 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("accountant", ["hockeystick", "rdp"])
+@pytest.mark.parametrize(
+    ("drop_last", "poisson", "rate"), [(False, True, 1 / 4), (True, True, 1 / 3), (True, False, None)]
+)
+def test_statements_of_real_engines(opacus, accountant, drop_last, poisson, rate):
+    """A thousand records in batches of 300: Opacus samples at one over the length of the loader, and the statement has the epsilon of that."""
+    torch = pytest.importorskip("torch")
+    opacus.register_accountant("hockeystick", HockeyStickAccountant, force=True)
+    data = torch.utils.data.TensorDataset(torch.randn(1000, 3), torch.randint(0, 2, (1000,)))
+    model = torch.nn.Linear(3, 2)
+    engine = pytest.importorskip("opacus").PrivacyEngine(accountant=accountant)
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(data, batch_size=300, shuffle=True, drop_last=drop_last),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=poisson,
+    )
+    for _ in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    steps = 10 * len(loader)
+    said = headline(privacy_statement(engine, loader, 1e-5))
+    step = hs.PoissonSampled(hs.Gaussian(1.0), rate) if poisson else hs.Gaussian(1.0)
+    exact = hs.Accountant().compose(step, steps if poisson else 10).epsilon(1e-5)
+    assert exact <= said <= exact * 1.001
+    words = hs.privacy_statement(
+        records=1000,
+        batch_size=300,
+        steps=steps,
+        noise_multiplier=1.0,
+        delta=1e-5,
+        drop_last=drop_last,
+        sampling="poisson" if poisson else "shuffled",
+    )
+    assert headline(words) >= exact  # without the engine: by records, batch size and what the loader does
 
 
 @pytest.mark.parametrize("poisson", [True, False])

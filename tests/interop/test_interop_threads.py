@@ -20,7 +20,7 @@ def test_flower():
     def look():
         loaded = flower.Accountant(CONFIG)
         loaded.load_state_dict(accountant.state_dict())
-        assert loaded.num_releases == sum(count for _, count in loaded._compositions)
+        assert loaded.num_releases == sum(count for _, count in loaded._state.compositions)
         for other in (copy.copy(accountant), pickle.loads(pickle.dumps(accountant))):
             assert other.num_releases == sum(entry["count"] for entry in other.state_dict()["compositions"])
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick import isrl
 from silo_arguments import BATCH_SC, EMPIRICAL, ERM, ERM_SC, GRADIENT, LOWER, STABILITY, STICH, setting
 
@@ -41,7 +42,6 @@ from silo_arguments import BATCH_SC, EMPIRICAL, ERM, ERM_SC, GRADIENT, LOWER, ST
         (lambda: isrl.clone_bound(1.1, 1000, 1e-4), r"probability must lie in \(0, 1\]"),
         (lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 20}), "for the shuffler to help"),
         (lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 2000}), "at most num_silos"),
-        (lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"num_records": 10**6, "rounds": 1, "delta": 0.5}), "to help"),
         (lambda: isrl.binomial_mechanism_delta(1.0, trials=10, probability=1.0, shift=1), "probability must lie in"),
         (lambda: isrl.binomial_mechanism_delta(1.0, trials=10, probability=0.5, shift=0), "shift must be an integer"),
         (lambda: isrl.calibrate_binomial_b(**BITS | {"probability": 0.5}), r"probability must lie in \(0, 1/2\)"),
@@ -175,3 +175,12 @@ def test_wrong_types(call: object) -> None:
     """Wrong types are told from wrong values."""
     with pytest.raises(TypeError):
         call()
+
+
+def test_a_slack_of_one_is_refused():
+    """A delta that leaves the shuffler a slack of 1 is refused, after it was doubted."""
+    with (
+        pytest.warns(hs.ImplausibleSettingWarning, match="delta is at least"),
+        pytest.raises(ValueError, match="to help"),
+    ):
+        isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"num_records": 10**6, "rounds": 1, "delta": 0.5})

@@ -63,7 +63,7 @@ TINY = 4e-309  # 1/TINY overflows
             "add must be as long as epsilons .1., not of length 2",
         ),
         (lambda: _core.binomial_upper_tail(math.nan, 0.5, 1.0), "trials must lie in .*, not nan"),
-        (lambda: _core.replaced_allocation(STEPS, math.nan, 1.0, True), "num_steps must be an integer .*, not nan"),
+        (lambda: _core.replaced_allocation(STEPS, [], math.nan, 1.0, True), "num_steps must be an integer .*, not nan"),
         (lambda: _core.allocated_steps(STEPS, math.nan, 1.0, True), "num_steps must be an integer .*, not nan"),
         (lambda: _core.allocated_steps([], 3.0, 1.0, True), "steps must hold at least one"),
         (lambda: _core.mixture_of_gaussians(1.0, [math.nan], [1.0], True), "sensitivities must be 0 or in .*, not nan"),

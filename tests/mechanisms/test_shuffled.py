@@ -161,6 +161,7 @@ def test_rounds_are_a_convolution():
         assert found.upper <= truth * (1 + 3e-3)
 
 
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize("num_users", [10_000, 1_000_000])
 def test_better_than_the_closed_form(num_users):
     """The closed form of the same theorem gives a larger epsilon, whichever epsilon0."""

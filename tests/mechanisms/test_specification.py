@@ -38,6 +38,10 @@ EXAMPLES = {
         hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 1000),
         hs.DistributedDiscreteGaussian(1.0, 20, 3.0),
     ],
+    hs.Dominating: [
+        hs.Dominating(GAUSSIAN, hs.Gaussian(2.5), ["updates are clipped"], ["zero-out"], "one client", "sums", 1e-6),
+        hs.Dominating(hs.PoissonSampled(hs.Laplace(2.0), 0.1), adjacency="add_or_remove"),
+    ],
     hs.ExponentialMechanism: [hs.ExponentialMechanism(0.4)],
     hs.FixedSizeSampled: [hs.FixedSizeSampled(GAUSSIAN, 50, 5, replacement=word) for word in (False, True)],
     hs.Gaussian: [GAUSSIAN],
@@ -170,6 +174,33 @@ def test_curve(mechanism, adjacency):
             assert 0 <= low <= high
             if math.isfinite(high):
                 assert accountant.delta_bracket(high).lower <= delta * (1 + 1e-9)
+
+
+SAMPLERS_OF = {
+    "Poisson": lambda m: hs.PoissonSampled(m, 0.3),
+    "fixed size": lambda m: hs.FixedSizeSampled(m, 50, 5, replacement=False),
+    "with replacement": lambda m: hs.FixedSizeSampled(m, 50, 5, replacement=True),
+    "one of five": lambda m: hs.RandomAllocation(m, 5),
+    "two of five": lambda m: hs.RandomAllocation(m, 5, 2),
+    "truncated": lambda m: hs.TruncatedPoissonSampled(m, 50, 0.1, 6),
+    "composed": lambda m: hs.Composed([(m, 2)]),
+    "no sample": lambda m: m,
+}
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("sampler", SAMPLERS_OF)
+def test_every_question_is_answered(sampler, adjacency):
+    """A ledger that is composed answers all questions; delta and epsilon are the upper ends of their brackets."""
+    for mechanism in ALL:
+        try:
+            ledger = hs.Accountant(adjacency).compose(SAMPLERS_OF[sampler](mechanism))
+        except (TypeError, ValueError):
+            continue
+        assert ledger.delta(0.4) == pytest.approx(ledger.delta_bracket(0.4).upper, rel=1e-9)
+        assert ledger.epsilon(1e-3) == pytest.approx(ledger.epsilon_bracket(1e-3).upper, rel=1e-9)
+        assert ledger.explain(delta=1e-3).assumptions == ledger.premises.to_check()
 
 
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)

@@ -50,6 +50,24 @@ def test_inexact_arithmetic_is_refused(tmp_path, flag):
     assert "certified bounds rely on IEEE 754" in message
 
 
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("-mfpmath=387", "hockeystick needs arithmetic in the precision of its types"),
+        ("-fsingle-precision-constant", "hockeystick is unsound under -fsingle-precision-constant"),
+    ],
+)
+def test_other_precisions_are_refused(tmp_path, flag, message):
+    """Flags that compute in more digits than a double has, or that cut its constants, end the compilation with the reason."""
+    empty = [COMPILER, flag, "-x", "c++", "-fsyntax-only", os.devnull]
+    known = processes.run(empty, check=False)
+    if known.returncode != 0 or "warning" in known.stderr:
+        pytest.skip(f"{COMPILER} does not know {flag}")
+    status, told = compile_one_line(tmp_path, flag)
+    assert status != 0
+    assert message in told
+
+
 def test_old_standards_are_refused(tmp_path):
     """Below C++17 the message names the standard to ask for, before the first syntax error."""
     status, message = compile_one_line(tmp_path, "-std=c++14")

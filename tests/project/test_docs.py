@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import types
 from pathlib import Path
 
 import pytest
 
+import explorer_page
 import processes
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +53,21 @@ def test_python_blocks_run(page: str) -> None:
     assert blocks
     printed = json.loads(processes.python(RUN, json.dumps(blocks), limit=300).stdout)
     assert all(re.search(r"\d\.\d", text) for text in printed), printed
+
+
+def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A page is built in a folder of its own: what its blocks write is there for the next block, and nowhere for the next page."""
+    executed = explorer_page.extension("executed")
+    monkeypatch.chdir(tmp_path)
+    page = "```python\nfrom pathlib import Path\nprint(sorted(Path().iterdir()))\nPath('out').mkdir()\n```\n"
+    seen = "```python\nprint([path.name for path in Path().iterdir()])\n```\n"
+    app = types.SimpleNamespace(env=types.SimpleNamespace(doc2path=lambda name: f"{name}.md"), srcdir=str(tmp_path))
+    for _ in range(2):
+        text = [page + seen]
+        executed.run_page(app, "page", text)
+        assert re.findall(r"text\n:class: output\n\n(.*)", text[0]) == ["[]", "['out']"]
+    assert Path.cwd() == tmp_path
+    assert not list(tmp_path.iterdir())
 
 
 def test_snippets_are_tested() -> None:

@@ -16,20 +16,55 @@ ROOT = Path(__file__).parents[2]
 BUILD = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
 
 
-@pytest.mark.slow
-def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
-    """It has all that git has, so that its tests, pages and examples run; and the metadata."""
-    pytest.importorskip("scikit_build_core")
+# What a source distribution has at its top. What is new there is written down here, or ignored by git, or does not belong there.
+SHIPPED = {
+    ".ci",
+    ".clang-format",
+    ".github",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "LICENSES",
+    "README.md",
+    "bench",
+    "cpp",
+    "docs",
+    "examples",
+    "packaging",
+    "pyproject.toml",
+    "python",
+    "tests",
+}
+
+
+def listed(*which: str) -> set[str]:
+    """Return files of the checkout by git; skip the test where there is none."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    files = set(
-        processes.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT).stdout.splitlines()
-    )
+    return set(processes.run(["git", "ls-files", *which], cwd=ROOT).stdout.splitlines())
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    """The repository has what the list says: no output of a run, of a page or of an editor is among it."""
+    assert {name.partition("/")[0] for name in listed("--cached")} == SHIPPED
+
+
+@pytest.mark.slow
+def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
+    """It has all that git has, so that its tests, pages and examples run; the metadata; and nothing that the list has not."""
+    pytest.importorskip("scikit_build_core")
+    files = listed("--cached", "--others", "--exclude-standard")
     name = processes.run([sys.executable, "-c", BUILD, tmp_path], cwd=ROOT).stdout.split()[-1]
     with tarfile.open(tmp_path / name) as archive:
         packed = {member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()}
     assert packed - files == {"PKG-INFO"}
     assert files <= packed
+    assert {name.partition("/")[0] for name in packed} == SHIPPED | {"PKG-INFO"}
 
 
 def test_the_conda_recipe_asks_for_the_same() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -47,10 +48,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
     command = [sys.executable, "-m", "sphinx", *options, "docs", str(out)]
+    before = changed_files()
     processes.run(
         command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=1800
     )  # the module of the explorer, too
+    assert changed_files() == before, "the build of the documentation leaves files in the repository"
     return out
+
+
+def changed_files() -> str:
+    """Return what git says of the folder; nothing outside of a checkout."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        return ""
+    return processes.run(["git", "status", "--porcelain"], cwd=ROOT).stdout
 
 
 def test_it_builds_without_warnings(site: Path) -> None:

@@ -319,3 +319,27 @@ def test_from_which_round_on() -> None:
         )
     said = (Path(__file__).parents[2] / "docs" / "guide" / "researcher.md").read_text(encoding="utf-8")
     assert "linear losses exceed (a) from two rounds on, (b) and 15 from some round on" in said
+
+
+@pytest.mark.parametrize("local_steps", [1, 5])
+@pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
+def test_stage_wise_steps(rounds: int, local_steps: int) -> None:
+    """Theorem 12 (c) holds; linear losses attain it in the first round, where (19) prints a strict sign, and in no later one."""
+    arguments = {
+        "rounds": rounds,
+        "local_steps": local_steps,
+        "num_clients": 10,
+        "clip_norm": 1.0,
+        "noise_std": 3.0,
+        "smoothness": 1.0,
+        "learning_rate": 0.1,
+        "schedule": "stagewise",
+    }
+    gap = sum(2 * 0.1 / (t + 1) * local_steps / 10 for t in range(rounds))
+    true = gap / math.sqrt(rounds * 3.0**2 / 10)
+    printed = published.fedavg_gdp(**arguments)
+    assert true <= printed * (1 + 1e-12)
+    if rounds == 1:
+        np.testing.assert_allclose(printed, true, rtol=1e-12)
+    else:
+        assert true < printed * (1 - 1e-3)

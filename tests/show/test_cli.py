@@ -15,6 +15,7 @@ import pytest
 
 import hockeystick as hs
 import processes
+from hockeystick import federated, isrl
 from hockeystick.cli import main
 
 PLAN = '[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [0.5, 1.0]\n'
@@ -325,3 +326,138 @@ def test_examples_of_docstrings(module: str) -> None:
     result = doctest.testmod(importlib.import_module(f"hockeystick.{module}"))
     assert result.attempted > 0
     assert result.failed == 0
+
+
+BATCHES = {"records": 1000, "batch_size": 60, "steps": 40}
+MADE = {
+    "poisson": lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(2.0), 60 / 1000), 40),
+    "poisson --drop-last": lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(2.0), 1 / 16), 40),
+    "shuffled": lambda: hs.Accountant().compose(hs.Gaussian(2.0), 3),
+    "fixed": lambda: hs.Accountant("replace").compose(
+        hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 60, replacement=False), 40
+    ),
+}
+WORDS = [
+    "--records",
+    "1000",
+    "--batch-size",
+    "60",
+    "--steps",
+    "40",
+    "--noise-multiplier",
+    "2",
+    "--delta",
+    "1e-6",
+    "--sampling",
+]
+
+
+def printed(capsys, *command):
+    """Return what a command writes."""
+    assert main(list(command)) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sampling", MADE)
+def test_the_epsilon_of_a_training_is_that_of_its_accountant(sampling, capsys):
+    """`epsilon` and `statement` print the epsilon of the mechanisms that they name, rounded up; as JSON they have its very double."""
+    epsilon = MADE[sampling]().epsilon(1e-6)
+    words = [*WORDS, *sampling.split()]
+    assert printed(capsys, "epsilon", *words).startswith(
+        f"epsilon = {hs.format_upper(epsilon, '.8g')} at delta = 1e-06"
+    )
+    assert json.loads(printed(capsys, "epsilon", *words, "--json"))["epsilon"] == epsilon
+    text = " ".join(printed(capsys, "statement", *words).split())
+    assert f"with ε = {hs.format_upper(epsilon, '.4g')} at δ = 1e-06" in text
+    assert f"{hs.format_upper(epsilon, '.6g')}" in text.split("Released:")[0].rpartition("ε: ")[2]
+    entry = json.loads(printed(capsys, "statement", *words, "--format", "json"))
+    assert entry["dp_flavor"]["epsilon"] == epsilon
+    for other in set(MADE) - {"poisson --drop-last"} if "drop" not in sampling else ():
+        assert entry["by_sampling"][other]["epsilon"] == MADE[other]().epsilon(1e-6)
+
+
+OBJECTS = {
+    **MADE,
+    "laplace": lambda: hs.Accountant().compose(hs.Laplace(3.0), 5),
+    "unequal": lambda: MADE["poisson"]().compose(hs.Laplace(9.0), 2).compose(hs.DiscreteGaussian(4.0)),
+    "group": lambda: hs.Accountant().compose(hs.MixtureOfGaussians.of_group(2.0, 4, 0.01), 100),
+    "allocation": lambda: hs.Accountant().compose(hs.RandomAllocation(hs.Gaussian(2.0), 4)),
+    "concentrated": lambda: hs.Accountant().compose(hs.ZeroConcentratedDP(0.1), 3),
+    "selection": lambda: hs.Accountant().compose(hs.ExponentialMechanism(0.5), 20),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_every_epsilon_of_an_accountant_is_the_same(name, delta):
+    """Its bracket, explanation, curve, arrays and statement have the double of `epsilon`, and what is printed is that, rounded up."""
+    made = OBJECTS[name]()
+    epsilon = made.epsilon(delta)
+    if epsilon == math.inf:
+        assert "no finite ε" in " ".join(made.statement(delta).split())
+        return
+    bracket = made.epsilon_bracket(delta)
+    assert bracket == made.explain(delta=delta).bracket
+    assert bracket.upper == epsilon == made.epsilon([delta, 1e-4])[0] == made.epsilon_curve(delta)[-1]
+    assert json.loads(made.statement(delta, format="json"))["dp_flavor"]["epsilon"] == epsilon
+    assert f"with ε = {hs.format_upper(epsilon, '.4g')} at δ" in " ".join(made.statement(delta).split())
+
+
+BUDGET = ["--epsilon", "1.5", "--delta", "1e-6"]
+CALIBRATED = {
+    "noise-multiplier": ("--sampling-rate", ".05", "--steps", "300"),
+    "steps": ("--sampling-rate", ".05", "--noise-multiplier", "2"),
+    "sampling-rate": ("--noise-multiplier", "2", "--steps", "300"),
+}
+
+
+@pytest.mark.parametrize("target", CALIBRATED)
+def test_the_epsilon_of_a_calibration_is_that_of_its_answer(target, capsys):
+    """`calibrate` prints the epsilon that its answer spends; the answer as it is printed, rounded, spends no more."""
+    command = ("calibrate", "--target", target, *BUDGET, *CALIBRATED[target])
+    answer = json.loads(printed(capsys, *command, "--json"))
+    known = {"noise_multiplier": 2.0, "sampling_rate": 0.05, "steps": 300}
+    name = target.replace("-", "_")
+
+    def spent(value):
+        given = known | {name: value}
+        step = hs.PoissonSampled(hs.Gaussian(given["noise_multiplier"]), given["sampling_rate"])
+        return hs.Accountant().compose(step, int(given["steps"])).epsilon(1e-6)
+
+    assert answer["epsilon"] == spent(answer[name]) <= 1.5
+    text = printed(capsys, *command)
+    assert f"epsilon = {hs.format_upper(answer['epsilon'], '.8g')} at" in text
+    shown = text.split(": ")[0].rpartition(" = ")[2]
+    assert spent(float(shown)) <= float(hs.format_upper(answer["epsilon"], ".8g"))
+
+
+@pytest.mark.parametrize("target", ["noise-std", "rounds"])
+def test_the_epsilon_of_a_federated_calibration_is_that_of_its_answer(target, capsys):
+    """The same for federated averaging, by the function for it."""
+    known = {"clients": 10, "rounds": 20, "local_steps": 3, "clip_norm": 1.0, "learning_rate": 0.1, "noise_std": 3.0}
+    name = target.replace("-", "_")
+    words = [word for key, value in known.items() if key != name for word in (f"--{key.replace('_', '-')}", str(value))]
+    command = ("calibrate", "--target", target, *BUDGET, *words)
+    answer = json.loads(printed(capsys, *command, "--json"))
+    given = known | {name: answer[name]}
+    epsilon = federated.fedavg_epsilon(1e-6, num_clients=given.pop("clients"), smoothness=0.0, **given)
+    assert answer["epsilon"] == float(epsilon) <= 1.5
+    assert f"epsilon = {hs.format_upper(float(epsilon), '.8g')} at" in printed(capsys, *command)
+
+
+@pytest.mark.parametrize(("trust", "pool"), [("central", 1000), ("inter-silo", 250)])
+def test_the_epsilon_of_a_plan_is_that_of_its_row(trust, pool, capsys):
+    """A row of `plan`, read as it is printed, has the epsilon that stands in it, rounded up."""
+    problem = "--silos 4 --records 250 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2"
+    command = ("plan", "--trust", trust, *problem.split(), "--delta", "1e-6", "--top", "2")
+    rows = [line.split() for line in printed(capsys, *command).splitlines()[4:] if line.strip()]
+    settings = json.loads(printed(capsys, *command, "--json"))["settings"]
+    assert len(rows) == len(settings) == 2
+    for row, setting in zip(rows, settings, strict=True):
+        noise, rounds, batch = float(row[0]), int(row[1]), int(row[2])
+        assert noise == setting["noise_std"]
+        spent = isrl.noisy_mb_sgd_accountant(
+            noise_std=noise, lipschitz=1.0, num_records=pool, batch_size=batch, rounds=rounds
+        ).epsilon(1e-6)
+        assert setting["epsilon"] == spent
+        assert row[5] == hs.format_upper(spent, ".5g")

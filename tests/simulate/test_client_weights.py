@@ -216,7 +216,7 @@ def test_audits_stay_below(runs):
         ({"client_weights": (0.5, math.nan)}, ValueError, r"client_weights\[1\]"),
         ({"client_weights": (-0.5, 1.5)}, ValueError, r"client_weights\[0\]"),
         ({"client_weights": "records", "clients": simulate.FixedSize(2)}, ValueError, "unless all clients take part"),
-        ({"client_weights": (1.0, 2.0), "clients": simulate.Poisson(0.5)}, ValueError, r"clients=Poisson\(.*0.5\)"),
+        ({"client_weights": (1.0, 2.0), "clients": simulate.Poisson(0.5)}, ValueError, r"clients=Poisson\(.*0.5.*\)"),
         ({"client_weights": "records", "dropout": 0.1}, ValueError, "dropout=0.1"),
     ],
 )

@@ -146,6 +146,7 @@ def gradients_at(problem: simulate.Problem, w: np.ndarray, clip_norm: float) -> 
     [
         simulate.EveryRound(),
         simulate.Poisson(0.2),
+        simulate.Poisson(0.2, expected_batch_size=7),
         simulate.FixedSize(7),
         simulate.WithReplacement(7),
         simulate.Shuffled(7),
@@ -155,7 +156,7 @@ def gradients_at(problem: simulate.Problem, w: np.ndarray, clip_norm: float) -> 
 def test_a_clip_norm_that_stays_is_noisy_sgd(records):
     """At a clip rate of 1e-300 batches, noise and models are those of `NoisyMinibatchSGD` with the noise of the updates."""
     split = hs.training.adaptive_clipping_noise(0.8, 0.9)
-    noise = split * 1.5 / records._expected(POOLED.num_records)
+    noise = split * 1.5 / records._divisor(POOLED.num_records)
     plain = simulate.NoisyMinibatchSGD(learning_rate=0.3, clip_norm=1.5, noise_std=noise, records=records)
     one = run(learnt(clip_rate=1e-300, records=records), POOLED, num_runs=3)
     other = run(plain, POOLED, num_runs=3)
@@ -274,6 +275,7 @@ def test_audit_of_all_rounds_stays_below():
     [
         (simulate.EveryRound(), "replace", hs.Gaussian(0.8), 9),
         (simulate.Poisson(0.1), "replace", hs.PoissonSampled(hs.Gaussian(0.8), 0.1), 9),
+        (simulate.Poisson(0.1, 7), "add_or_remove", hs.PoissonSampled(hs.Gaussian(0.8), 0.1), 9),
         (simulate.FixedSize(10), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 10, replacement=False), 9),
         (simulate.WithReplacement(2), "replace", hs.FixedSizeSampled(hs.Gaussian(0.8), 100, 2, replacement=True), 9),
         (simulate.Shuffled(40), "replace", hs.Gaussian(0.8), 5),

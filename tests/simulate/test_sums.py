@@ -53,14 +53,19 @@ def test_closed_form(noise: Any, clients: simulate.Participation, variance: floa
 
 
 def test_batches_keep_their_sampler() -> None:
-    """Batches of one of two records: not above full batches' noise of the same message, and Poisson batches keep their adjacency."""
+    """Batches of one of two records: not above full batches' noise of the same message, and Poisson batches keep their adjacency and divisor."""
     one = SETTING | {"records": simulate.FixedSize(1), "noise_std": 0.7}
     guarantee = simulate.NoisyMinibatchSGD(**one).guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
     wide = simulate.NoisyMinibatchSGD(**(one | {"noise_std": 1.4})).guarantee(silos(1.0), rounds=ROUNDS)
     assert guarantee.epsilon(ROUNDS, 1e-5) == pytest.approx(wide.epsilon(ROUNDS, 1e-5), rel=1e-9)
     assert guarantee.epsilon(ROUNDS, 1e-5) >= wide.epsilon(ROUNDS, 1e-5)
     poisson = simulate.NoisyMinibatchSGD(**(one | {"records": simulate.Poisson(0.5)}))
-    assert poisson.guarantee(silos(1.0), rounds=ROUNDS, released="every_model").adjacency == "add_or_remove"
+    assert poisson.guarantee(silos(1.0), rounds=ROUNDS, released="every_model").adjacency == "replace"
+    public = simulate.NoisyMinibatchSGD(**(one | {"records": simulate.Poisson(1.0, expected_batch_size=4)}))
+    guarantee = public.guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
+    mu = 1.0 / 4 / (2 * 0.7) * math.sqrt(ROUNDS)  # one gradient, divided by four, in the noise of four messages
+    assert guarantee.adjacency == "add_or_remove"
+    assert delta_of_shift(mu, guarantee.epsilon(ROUNDS, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
 
 
 def test_accelerated() -> None:

@@ -127,7 +127,7 @@ VALUES = {
     **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
     **dict.fromkeys(("learning_rate", "sampling_rate", "strong_convexity", "fpr", "p", "suffix"), 0.25),
     "delta": 1e-5, "smoothness": 1.0, "mu": 1.0, "order": 2.0, "image_low": 0.0, "loss": "convex", "c": 1.0, "z": 1.0,
-    "schedule": "constant", "eta": 0.5, "first": 1.0, "weights": 1.0, "distance": 1.0, "replacement": True,
+    "schedule": "constant", "eta": 0.5, "first": 1.0, "weights": 1.0, "distance": 1.0, "replacement": True, "quick": True,
 }  # fmt: skip
 
 

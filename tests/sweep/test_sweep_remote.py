@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hockeystick.cli import main
 from hockeystick.sweep import OutputError, run
+from hockeystick.sweep.store import remote
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -24,6 +28,15 @@ THETA = {
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }
+
+
+THETA_TOML = """
+shard_rows = 7
+outputs = { delta = "theta", log_delta = "log_theta" }
+[axes]
+eps = { linspace = [0.0, 4.0], num = 5 }
+r = { logspace = [0.1, 10.0], num = 4 }
+"""
 
 
 class FailingFileSystem(MemoryFileSystem):
@@ -106,6 +119,75 @@ def bucket() -> Iterator[str]:
     if before is not None:
         fsspec.config.conf["s3"] = before
     server.stop()
+
+
+class Overtaken(MemoryFileSystem):
+    """A file system in memory on which another run of the same plan is whole just before a request of this one, which then fails."""
+
+    protocol = "overtaken"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above
+    pseudo_dirs = [""]  # noqa: RUF012
+    other: Callable[[], object] | None = None
+    error: Exception = FileNotFoundError("no such file: .tmp")
+
+    def _overtake(self, path: str) -> None:
+        if Overtaken.other is not None and "_manifest" in path:
+            other, Overtaken.other = Overtaken.other, None
+            other()
+            raise self.error
+
+    def mv(self, path1: str, path2: str, **options: Any) -> None:
+        """Rename a file."""
+        self._overtake(path2)
+        super().mv(path1, path2, **options)
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: Any) -> None:
+        """Write a file."""
+        if mode == "create":
+            self._overtake(path)
+        super().pipe_file(path, value, **options)
+
+
+@pytest.mark.parametrize("whole_uploads", [False, True], ids=["renames", "object store"])
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError("gone"), OSError(409, "ConditionalRequestConflict " * 100)], ids=["gone", "conflict"]
+)
+def test_two_runs_of_one_plan(
+    whole_uploads: bool,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    tmp_path: Path,
+) -> None:
+    """The run that is overtaken ends with exit code 1 and a message that names the other run; started again it finds all parts."""
+    fsspec.register_implementation("overtaken", Overtaken, clobber=True)
+    url, plan = f"overtaken://{uuid.uuid4()}/out", tmp_path / "plan.toml"
+    plan.write_text(THETA_TOML)
+    monkeypatch.setattr(Overtaken, "error", error)
+    if whole_uploads:
+        monkeypatch.setattr(remote, "OBJECT_STORES", frozenset({"overtaken"}))
+        monkeypatch.setattr(Overtaken, "cat_file", lambda *a, **k: seen(cat_file, *a, **k))
+    cat_file, hidden = MemoryFileSystem.cat_file, [2]
+
+    def seen(call: Callable[..., bytes], fs: Any, path: str, *arguments: Any, **options: Any) -> bytes:
+        """Read a file; the manifest of the other run is not shown at once."""
+        if Overtaken.other is None and "_manifest" in path and hidden[0] and running.is_set():
+            hidden[0] -= 1
+            raise FileNotFoundError(path)
+        return call(fs, path, *arguments, **options)
+
+    running = threading.Event()
+
+    def other() -> None:
+        run(THETA, url)
+        running.set()
+
+    Overtaken.other = other
+    assert main(["sweep", "run", str(plan), "--out", url, "--quiet"]) == 1
+    said = capsys.readouterr().err
+    assert f"another run of the same plan writes to {url}" in said
+    assert len(said) < 500
+    assert run(THETA, url).computed_rows == 0
 
 
 def test_memory_equals_disk(url: str, whole: dict[str, bytes]) -> None:

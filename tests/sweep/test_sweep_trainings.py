@@ -20,6 +20,7 @@ from hockeystick.sweep.plan.examples import example
 from hockeystick.sweep.plan.functions import MEANING, TRAININGS, lookup, status
 from hockeystick.sweep.plan.plan import load, parse
 from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.trainings import functions as training
 from hockeystick.sweep.trainings import outcomes
 from hockeystick.sweep.trainings.check import check
 
@@ -27,6 +28,7 @@ pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
 
 from hockeystick import simulate
+from hockeystick.simulate.problem.problem import LOSSES
 
 T_OF_THREE = 4.302652729749464  # 97.5 % of Student's t with two degrees of freedom: sqrt(2) 0.95 / sqrt(1 - 0.95^2)
 FIXED: dict[str, Any] = {
@@ -83,7 +85,7 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
     assert (summary_.rows, summary_.errors) == (8, 0)
     problem = simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1)
     features, labels = problem.data.features, problem.data.labels
-    other = problem.replace_record(0, -features[0], 1 - labels[0])
+    other = problem.replace_record(0, -features[0], labels[0])
     for row in table(tmp_path / "out"):
         algorithm = simulate.NoisyFedAvg(
             learning_rate=0.5,
@@ -103,7 +105,59 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
         assert row["epsilon"] == result.epsilon(1e-5)[-1]
         gap = simulate.sensitivity(algorithm, problem, other, **how)
         assert row["moved"] == gap.data[-1].mean()
+        assert row["moved"] > 0 or row["clients_per_round"] < 6  # else its client takes part in the last round
         assert row["kept"] == gap.model[-1].mean()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
+    """Data and total sensitivity of every named loss are positive where the record is used in every round."""
+    settings: dict[str, Any] = FIXED | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
+    settings |= {"hidden": 3} if loss == "network" else {}
+    assert training.sensitivity(**settings) > 0
+    assert training.data_sensitivity(**settings) > 0
+
+
+def test_sensitivity_of_logistic_regression_by_numpy() -> None:
+    """Without noise both trainings are those of a loop in NumPy, of clients with full batches and clipped means."""
+    problem = simulate.synthetic("logistic", sizes=[20] * 4, num_features=5, seed=1)
+
+    def trained(features: Any) -> Any:
+        model = np.zeros(5)
+        for _ in range(5):
+            ends = []
+            for rows in np.split(np.arange(80), 4):
+                end = model
+                for _ in range(2):
+                    errors = 1 / (1 + np.exp(-features[rows] @ end)) - problem.data.labels[rows]
+                    gradient = errors @ features[rows] / 20
+                    end = end - 0.5 * gradient * min(1.0, 1.0 / float(np.linalg.norm(gradient)))
+                ends.append(end)
+            model = np.mean(ends, axis=0)
+        return model
+
+    other = problem.data.features.copy()
+    other[0] *= -1
+    gap = float(np.linalg.norm(trained(problem.data.features) - trained(other)))
+    settings: dict[str, Any] = FIXED | {"num_silos": 4, "records_per_silo": 20, "num_features": 5, "rounds": 5}
+    assert training.sensitivity(**settings, noise_std=0.0) == pytest.approx(gap, rel=1e-9)
+    assert gap == pytest.approx(0.0273, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "features", "label", "zero"),
+    [
+        ("least_squares", [1.0], 0.0, "label"),
+        ("absolute", [1.0], 0.0, "label"),
+        ("logistic", [0.0], 1.0, "features"),
+        ("quadratic", [0.0], 0.0, "features"),
+    ],
+)
+def test_a_record_that_stays_as_it_is_is_refused(loss: Any, features: list[float], label: float, zero: str) -> None:
+    """Where turning the features around changes no gradient, there is no pair, and not a sensitivity of 0."""
+    problem = simulate.Problem(loss, [features, [1.0]], [label, 1.0], feature_bound=1.0)
+    with pytest.raises(ValueError, match=f"first record must change .* its {zero} must not be 0"):
+        outcomes.adjacent(problem)
 
 
 def test_what_epsilon_covers_is_told(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from decimal import Decimal
 
 import mpmath
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick import cli
@@ -167,11 +169,15 @@ def test_latex_has_no_bare_special_character():
     assert not re.search(r"[%&#{}_$^~\\]", plain), plain
 
 
-def test_the_command_gives_it_again(poisson, capsys):
+@pytest.mark.parametrize(
+    "more", [{}, {"drop_last": True}, {"sampling_rate": 0.1}, {"sampling_rate": 1 / 3, "batch_size": None, "epochs": None, "steps": 7}]
+)  # fmt: skip
+def test_the_command_gives_it_again(more, capsys):
     """The command at the end prints the same statement, byte for byte."""
-    command = poisson.split("Again:\n")[1].strip()
+    text = hs.privacy_statement(**(REVIEWED | more))
+    command = text.split("Again:\n")[1].strip()
     assert cli.main(shlex.split(command)[1:]) == 0
-    assert capsys.readouterr().out == poisson + "\n"
+    assert capsys.readouterr().out == text + "\n"
 
 
 def test_the_code_gives_it_again(capsys):
@@ -190,10 +196,81 @@ def test_no_group_where_the_number_of_records_is_told():
     assert "several records" not in hs.Accountant().compose(truncated, 2).statement(1e-4)
 
 
+@pytest.mark.parametrize(
+    ("records", "batch_size", "steps", "noise", "batches"), [(1000, 300, 30, 1.0, 3), (50_000, 4096, 1200, 3.0, 12)]
+)
+def test_a_loader_that_drops_the_last_batch(records, batch_size, steps, noise, batches):
+    """The rate of its Poisson samples is one over its length, as in Opacus, and its shuffled batches come round after so many steps."""
+    known = {"records": records, "batch_size": batch_size, "steps": steps, "noise_multiplier": noise, "delta": 1e-5}
+    truth = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), 1 / batches), steps).epsilon(1e-5)
+    for said in ({"drop_last": True}, {"sampling_rate": 1 / batches}):
+        text = hs.privacy_statement(**known, **said)
+        shown = float(re.search(rf"ε = {NUMBER}", text)[1])
+        assert truth <= shown <= truth * 1.001
+        assert f"with probability {1 / batches!r}, independently" in " ".join(text.split())
+    uses = hs.Accountant().compose(hs.Gaussian(noise), math.ceil(steps / batches)).epsilon(1e-5)
+    text = hs.privacy_statement(**known, drop_last=True, sampling="shuffled")
+    assert uses <= float(re.search(rf"ε = {NUMBER}", text)[1]) <= uses * 1.001
+    assert "if all batches had one size" not in hs.privacy_statement(**known, drop_last=True)  # records are left out
+
+
+@given(records=st.integers(1, 2000), share=st.floats(0.01, 1.0), epochs=st.floats(0.05, 5.0), noise=st.floats(0.7, 8.0))
+def test_no_loader_is_promised_less_than_opacus_would_count(records, share, epochs, noise):
+    """Whatever the loader does with its last batch, the words have at least the epsilon of one over its length, and the steps that it takes."""
+    batch_size = max(1, int(share * records))
+    for drop_last in (False, True):
+        length = len(range(0, records - (batch_size - 1 if drop_last else 0), batch_size))  # as torch counts
+        made = hs.dpsgd_parameters(
+            records=records, batch_size=batch_size, epochs=epochs, noise_multiplier=noise, drop_last=drop_last
+        )
+        assert made.sampling_rate >= 1 / length * (1 - 1e-15)
+        assert made.sampling_rate == pytest.approx(1 / length if drop_last else batch_size / records, rel=1e-15)
+        assert made.steps >= epochs * length * (1 - 1e-9) if drop_last else made.steps >= math.floor(epochs) * length
+
+
+def test_a_rate_stands_for_the_batch_size():
+    """With a rate and steps the batch size need not be known; then nothing is said of other ways to make batches."""
+    known = {"records": 1000, "steps": 30, "noise_multiplier": 1.0, "delta": 1e-5}
+    text = hs.privacy_statement(**known, sampling_rate=0.3)
+    assert "If the batches are made otherwise" not in text
+    assert "Poisson samples of rate 0.3 of 1000 records" in " ".join(text.split())
+    assert "If the batches are made otherwise" in hs.privacy_statement(**known, sampling_rate=0.3, batch_size=300)
+    for more in (
+        {},
+        {"sampling_rate": 0.3, "sampling": "shuffled"},
+        {"sampling_rate": 0.3, "drop_last": True},
+        {"sampling_rate": 0.3, "steps": None, "epochs": 2},
+    ):
+        with pytest.raises(ValueError, match="batch_size must be given, or sampling_rate and steps"):
+            hs.privacy_statement(**(known | more))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+def test_a_large_delta_stands_before_the_epsilon(form):
+    """Where delta is one over the number of records the sentence to quote begins with what that means; below it does not."""
+    for made in (
+        lambda delta: hs.privacy_statement(**(REVIEWED | {"delta": delta}), format=form),
+        lambda delta: (
+            hs.Accountant("replace")
+            .compose(hs.FixedSizeSampled(hs.Gaussian(2.0), 60_000, 256, replacement=False), 10)
+            .statement(delta, format=form)
+        ),
+    ):
+        with pytest.warns(hs.ImplausibleSettingWarning, match="delta is at least 1/60000"):
+            large = made(1 / 60_000)
+        assert "is not below 1/60000" not in made(math.nextafter(1 / 60_000, 0.0))
+        if form == "json":
+            assert any("is not below 1/60000" in line for line in json.loads(large)["implementation"]["not_covered"])
+            continue
+        paragraph = large.split("\n\n" if form != "text" else "=\n\n")[1]
+        assert re.match(r"(δ|\$\\delta\$) = \S+ is not below 1/60000", paragraph)
+
+
 REFUSED = {
     "batch": ({"batch_size": 60_001}, "batch_size must be at most the number of records (60000), not 60001"),
     "both": ({"steps": 3}, "exactly one of epochs and steps must be given, not epochs=15 and steps=3"),
     "neither": ({"epochs": None}, "exactly one of epochs and steps must be given, not epochs=None and steps=None"),
+    "rate": ({"sampling_rate": 0.0}, "sampling_rate must lie in (0, 1], not 0.0"),
     "sampling": ({"sampling": "bernoulli"}, "sampling must be one of"),
     "format": ({"format": "html"}, "format must be one of"),
     "delta": ({"delta": 0.0}, "delta must lie in (0, 1), not 0.0"),

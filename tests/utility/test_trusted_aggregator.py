@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -119,6 +120,27 @@ def test_random_stop_rate() -> None:
         strong_convexity=0.5,
     )
     steps = [1 / (0.5 * t) for t in range(1, 21)]
-    assert rate.private == pytest.approx(sum(steps) / 20 * 7 * 0.25 / (2 * 3), rel=1e-4)
+    assert rate.private == pytest.approx(sum(steps) / 20 * 7 * 0.25 / (2 * 3), rel=1e-13)
     assert rate.statistical == pytest.approx((16 + 9) * math.log(20) / (0.5 * 20), rel=1e-12)
     assert rate.order_only
+
+
+def test_random_stop_rate_is_not_below_the_harmonic_sum() -> None:
+    """For every number of rounds up to 1000 the noise's term is H_T/T, in fractions, rounded up; it is 1 after one round."""
+    rounds = np.arange(1, 1001)
+    rate = utility.random_stop_excess_risk_rate(
+        num_users=rounds,
+        batch_size=1,
+        dimension=2,
+        noise_std=1.0,
+        lipschitz=1.0,
+        smoothness=1.0,
+        radius=1.0,
+        gradient_bound=1.0,
+        strong_convexity=1.0,
+    )
+    harmonic = Fraction(0)
+    for t, found in zip(rounds.tolist(), rate.private.tolist(), strict=True):
+        harmonic += Fraction(1, t)
+        assert harmonic / t <= Fraction(found) <= harmonic / t * (1 + Fraction(1, 10**13)), t
+    assert rate.private[0] == pytest.approx(1.0, rel=1e-14)

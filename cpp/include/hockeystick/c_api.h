@@ -2,7 +2,8 @@
  *
  * Natural logarithms throughout. Functions that return an hs_status never let an exception out; on anything but HS_OK the
  * results are untouched and hs_last_error_message() says which argument, its value and its domain. Scalar kernels
- * return NaN outside their domains instead.
+ * return NaN outside their domains instead. No function depends on the rounding mode of its thread, or on whether that takes
+ * subnormal numbers for zero: each sets the floating-point environment right and restores the caller's.
  *
  * Handles are opaque: an accountant is made by hs_accountant_create and freed by hs_accountant_destroy, a mechanism is made
  * by hs_mechanism_... and freed by hs_mechanism_free; both take NULL. Queries of one accountant may run in several threads at

@@ -5,11 +5,20 @@
 
 namespace hockeystick {
 
-using accounting::dpsgd_delta;
-using accounting::dpsgd_epsilon;
-using accounting::dpsgd_noise_multiplier;
-using accounting::dpsgd_sampling_rate;
-using accounting::dpsgd_steps;
 using accounting::Engine;
+
+// The functions of accounting/dpsgd.hpp as a door has them: (engine, and four numbers).
+#define HOCKEYSTICK_DOOR(name)                                                                                         \
+    template <class... Numbers> double name(Engine& engine, const Numbers&... numbers) {                               \
+        return numeric::at_door<accounting::name>(engine, numbers...);                                                 \
+    }
+
+HOCKEYSTICK_DOOR(dpsgd_delta)
+HOCKEYSTICK_DOOR(dpsgd_epsilon)
+HOCKEYSTICK_DOOR(dpsgd_noise_multiplier)
+HOCKEYSTICK_DOOR(dpsgd_sampling_rate)
+HOCKEYSTICK_DOOR(dpsgd_steps)
+
+#undef HOCKEYSTICK_DOOR
 
 }  // namespace hockeystick

@@ -29,33 +29,43 @@
 
 namespace hockeystick {
 
-using divergence::gaussian_epsilon;
-using divergence::gdp_advantage;
-using divergence::gdp_delta;
-using divergence::gdp_epsilon;
-using divergence::gdp_rdp;
-using divergence::gdp_trade_off;
-using divergence::laplace_theta;
-using divergence::log_theta;
-using divergence::theta;
-using divergence::theta_inverse;
-using numeric::Interval;
-using numeric::log_q;
-using numeric::q;
-using numeric::q_inv;
+// A kernel as a door has it. Rooms see both this and their own, which they take, since theirs is no
+// template; so their loops have no guards in them.
+#define HOCKEYSTICK_DOOR(room, name)                                                                                   \
+    template <class... Arguments> double name(const Arguments&... arguments) {                                         \
+        return numeric::at_door<room::name>(arguments...);                                                             \
+    }
+
+HOCKEYSTICK_DOOR(divergence, gaussian_epsilon)
+HOCKEYSTICK_DOOR(divergence, gdp_advantage)
+HOCKEYSTICK_DOOR(divergence, gdp_delta)
+HOCKEYSTICK_DOOR(divergence, gdp_epsilon)
+HOCKEYSTICK_DOOR(divergence, gdp_rdp)
+HOCKEYSTICK_DOOR(divergence, gdp_trade_off)
+HOCKEYSTICK_DOOR(divergence, laplace_theta)
+HOCKEYSTICK_DOOR(divergence, log_theta)
+HOCKEYSTICK_DOOR(divergence, theta)
+HOCKEYSTICK_DOOR(divergence, theta_inverse)
+HOCKEYSTICK_DOOR(numeric, log_q)
+HOCKEYSTICK_DOOR(numeric, q)
+HOCKEYSTICK_DOOR(numeric, q_inv)
+
+HOCKEYSTICK_DOOR(federated, trusted_aggregator)
+HOCKEYSTICK_DOOR(federated, trusted_aggregator_random_stop)
+HOCKEYSTICK_DOOR(hidden_state, constant_contraction_sum)
+HOCKEYSTICK_DOOR(hidden_state, pnsgd_gaussian)
+HOCKEYSTICK_DOOR(hidden_state, pnsgd_gaussian_random_stop)
+HOCKEYSTICK_DOOR(hidden_state, pnsgd_laplace)
+HOCKEYSTICK_DOOR(hidden_state, pnsgd_rdp)
+
+#undef HOCKEYSTICK_DOOR
 
 using federated::fedavg_gdp;
 using federated::fedprox_gdp;
 using federated::StepSchedule;
-using federated::trusted_aggregator;
-using federated::trusted_aggregator_random_stop;
-using hidden_state::constant_contraction_sum;
 using hidden_state::contraction_sum;
-using hidden_state::pnsgd_gaussian;
-using hidden_state::pnsgd_gaussian_random_stop;
-using hidden_state::pnsgd_laplace;
-using hidden_state::pnsgd_rdp;
-
 using loss::OneStep;
+using numeric::FloatingEnvironment;
+using numeric::Interval;
 
 }  // namespace hockeystick

@@ -3,6 +3,8 @@
 // would not be what they promise.
 #pragma once
 
+#include <cfloat>
+
 #define HOCKEYSTICK_VERSION "0.1.0"
 
 // Every header with numerical code lives in an inline namespace that names the instruction set it
@@ -27,6 +29,15 @@
 #error "hockeystick is unsound under -ffast-math, -Ofast, -ffinite-math-only and -funsafe-math-optimizations:"
 #error "certified bounds rely on IEEE 754 rounding, infinities and NaN; compile this file without these flags"
 #endif
+
+// Every operation on doubles must round to a double. The x87 unit keeps more digits, and rounds
+// again wherever it stores one. (16 is said of machines that compute in half precision, too.)
+#if !defined(FLT_EVAL_METHOD) || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)
+#error                                                                                                                 \
+    "hockeystick needs arithmetic in the precision of its types: compile without -mfpmath=387 (on 32 bits: -msse2 -mfpmath=sse)"
+#endif
+static_assert(sizeof 0.1 == sizeof(double) && 0.1 != 0.1f,
+              "hockeystick is unsound under -fsingle-precision-constant: its coefficients have the digits of doubles");
 
 // The C library's functions of long double take the type that it was built with. Under
 // -mlong-double-64 they are given another one, and return anything: a bracket of epsilon was [0, 0]

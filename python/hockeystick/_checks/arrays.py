@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import sys
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hockeystick._checks.shown import shown
+
+EXACT, EIGHT = 2**53, 8  # integers up to the first are doubles; only those of 8 bytes are larger
+LARGEST = 10**308
+PLAIN = {int, float, np.float64, np.int64}
 
 Array: TypeAlias = NDArray[np.float64]
 Doubles: TypeAlias = NDArray[np.float64]
@@ -18,16 +23,41 @@ Result: TypeAlias = Any  # float64: a scalar for scalar arguments, else an array
 def real(name: str, value: ArrayLike) -> Array:
     """Return `value` as float64 or raise TypeError; booleans, strings and complex numbers are not real numbers."""
     if type(value) is int:  # np.asarray makes objects of large ones
-        return np.asarray(float(value) if abs(value) < 10**308 else np.inf if value > 0 else -np.inf)
+        return np.asarray(_double(value))
     try:
-        array = np.asarray(value)
-        numeric = array.dtype.kind in "iuf" and not _is_masked(value)  # it would be unmasked silently
-    except ValueError:  # a ragged sequence
+        numeric = not _is_misread(value)
+        array = np.asarray(value) if numeric else np.empty(0)
+        numeric = numeric and array.dtype.kind in "iuf"
+    except (ValueError, TypeError, RuntimeError):  # a ragged sequence; a tensor with gradients; lists without end
         numeric = False
     if not numeric:
-        msg = f"{name} must be a real number or an array of real numbers, not {reprlib.repr(value)}"
+        hint = "; a tensor with gradients is given as tensor.detach()" if getattr(value, "requires_grad", False) else ""
+        msg = f"{name} must be a real number or an array of real numbers, not {shown(value)}{hint}"
         raise TypeError(msg)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == EIGHT and array.size and not _are_doubles(array):
+        return np.array([_double(int(number)) for number in array.ravel().tolist()]).reshape(array.shape)
     return array.astype(np.float64, copy=False)
+
+
+def _double(value: int) -> float:
+    """Return an integer as a double; one between two of them as the larger in size, so that it is not taken for the last that counts exactly."""
+    if abs(value) >= LARGEST:
+        return math.inf if value > 0 else -math.inf
+    near = float(value)
+    return near if abs(int(near)) >= abs(value) else math.nextafter(near, math.copysign(math.inf, near))
+
+
+def _are_doubles(array: NDArray[Any]) -> bool:
+    return bool(array.max() <= EXACT and array.min() >= -EXACT)
+
+
+def _is_misread(value: object) -> bool:
+    """Say whether NumPy takes something for numbers that are none: what a mask hides, and bytes; in lists too."""
+    if isinstance(value, (list, tuple)):
+        return not set(map(type, value)) <= PLAIN and any(map(_is_misread, value))
+    if isinstance(value, memoryview):
+        return value.format in {"b", "B", "c"}
+    return isinstance(value, bytearray) or _is_masked(value)
 
 
 def _is_masked(value: object) -> bool:
@@ -48,7 +78,7 @@ def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
         raise ValueError(msg)
     array = vector(name, array)
     if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
-        msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {reprlib.repr(value)}"
+        msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {shown(value)}"
         raise ValueError(msg)
     return tuple(array.tolist())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -153,7 +154,13 @@ class Grid:
 
     def map(self, function: CoreFunction, *arrays: Array) -> Result:
         """Evaluate a core function of as many numbers on the broadcast arrays; a scalar for scalars."""
-        return self.finish(function(broadcast(*arrays), self.threads))
+        cells = broadcast(*arrays)
+        try:
+            return self.finish(function(cells, self.threads))
+        except MemoryError:
+            shape = cells[0].shape
+            msg = f"no memory for a grid of shape {shape}: its results alone take {8 * math.prod(shape)} bytes"
+            raise MemoryError(msg) from None
 
     def finish(self, result: Array) -> Result:
         """Return a result of the core, which must be a number in every cell that has passed the checks."""

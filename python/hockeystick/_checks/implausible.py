@@ -21,7 +21,7 @@ Doubt: TypeAlias = "str | None"
 Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
-TRANSLATES = str(Path(__file__).with_name("peers_words.py"))
+DOORS = {str(Path(__file__).with_name(name)) for name in ("peers_words.py", "doors.py")}
 SAID: dict[str, Any] = json.loads(files(__package__).joinpath("doubts.json").read_text(encoding="utf-8"))
 NO_PRIVACY: float = SAID["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
 # Trainings have multipliers of 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds.
@@ -45,12 +45,12 @@ class ImplausibleSettingWarning(UserWarning):
 
     - a sampling rate that is the *integer* 0: ``batch_size // dataset_size`` for ``batch_size / dataset_size``;
     - a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
-    - an epsilon above 100 from `dpsgd_epsilon`: no privacy;
+    - an epsilon above 100 from `dpsgd_epsilon`, in most cells: no privacy;
     - fewer steps than one pass over the data takes (single numbers only): epochs in place of steps;
     - an epsilon in (0, 1e-4] given to `delta`: it is a delta, meant for `epsilon`;
     - a noise multiplier above 50 from `dpsgd_parameters` or `federated_parameters` with ``noise_on="mean"`` on part of the
       data: the noise is that of the sum;
-    - a delta above 1/N, where a mechanism or a plan says that there are N records.
+    - a delta of at least 1/N, where a mechanism, a training or a plan says that there are N records.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def warn(*doubts: Doubt, skip: int = 0) -> None:
     if not any(doubts):
         return
     text = next(filter(None, doubts))
-    skip += sys._getframe(2 + skip).f_code.co_filename == TRANSLATES  # the user called that, and that our caller
+    skip += sys._getframe(2 + skip).f_code.co_filename in DOORS  # the user called that, and that our caller
     if not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 
@@ -101,14 +101,19 @@ def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
     """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
-    if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0 or not 1 <= steps <= 1 / sampling_rate - 1:
+    if np.ndim(steps) or np.ndim(sampling_rate) or sampling_rate == 0:
         return None
-    return str(SAID["few_steps"]).format_map({"steps": f"{float(steps):g}", "pass": f"{1 / sampling_rate:.6g}"})
+    one_pass = 1.0 / float(sampling_rate)  # infinity at the smallest rates, of which NumPy's floats would warn
+    if not 1 <= steps <= one_pass - 1:
+        return None
+    return str(SAID["few_steps"]).format_map({"steps": f"{float(steps):g}", "pass": f"{one_pass:.6g}"})
 
 
 def no_privacy(epsilon: Cells) -> Doubt:
-    """Doubt an epsilon that is finite and says nothing."""
+    """Doubt an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
     cells = (epsilon > NO_PRIVACY) & np.isfinite(epsilon)
+    if 2 * np.count_nonzero(cells) <= np.size(cells):
+        return None
     return _told("no_privacy", cells, most=f"{NO_PRIVACY:g}")
 
 
@@ -129,11 +134,20 @@ def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, i
     return str(SAID["noise_of_mean"]).format(**settings, **found)
 
 
-def large_delta(delta: ArrayLike, population: int | None) -> Doubt:
-    """Doubt a delta so large that publishing one record at random has it; there is no doubt if the number of records is unknown."""
+def is_large(delta: ArrayLike, population: Cells | int) -> NDArray[np.bool_]:
+    """Tell whether publishing one of so many records at random has such a delta. Statements and commands ask this, too."""
+    return np.asarray(np.asarray(delta) >= 1.0 / np.asarray(population))
+
+
+def large_delta(delta: ArrayLike, population: Cells | int | None) -> Doubt:
+    """Doubt a delta that `is_large`; there is no doubt if the number of records is unknown."""
     if population is None:
         return None
-    return _told("large_delta", np.asarray(delta) > 1.0 / population, population=population)
+    large = is_large(delta, population)
+    if not large.any():
+        return None
+    least = int(np.min(np.broadcast_to(population, large.shape)[large]))
+    return _told("large_delta", large, population=least)
 
 
 def _told(name: str, cells: NDArray[np.bool_] | np.bool_ | bool, **values: object) -> Doubt:

@@ -12,6 +12,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hockeystick._checks import doors
+from hockeystick._checks.shown import shown
+from hockeystick._core import FloatingEnvironment, environment_is_right
+
 # Each row is one notion; an unknown argument is taken for another word of its row that the function has.
 ARGUMENTS = (
     ("noise_multiplier", "noise_std", "noise_scale", "sigma", "scale", "std", "stddev", "standard_deviation", "z"),
@@ -43,12 +47,15 @@ NAMES = {
 
 
 def translated(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that does the same, but says which argument was meant by one that it has not."""
+    """Return a function that does the same behind a door (`doors`), but says which argument was meant by one that it has not."""
 
     @functools.wraps(call)
     def asked(*values: Any, **named: Any) -> Any:
         try:
-            return call(*values, **named)
+            if environment_is_right():
+                return call(*values, **named)
+            with FloatingEnvironment():
+                return call(*values, **named)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise  # from within: the call itself was right
@@ -61,13 +68,14 @@ def translated(call: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def translate_class(owner: type, *, methods: bool = False) -> None:
-    """Let a class, and where asked its methods, say which argument was meant."""
-    if inspect.isfunction(owner.__init__):  # type: ignore[misc]
-        type.__setattr__(owner, "__init__", translated(owner.__init__, owner.__name__))  # type: ignore[misc]
-    if methods:
-        for name, method in inspect.getmembers(owner, inspect.isfunction):
-            if not name.startswith("_"):
-                type.__setattr__(owner, name, translated(method, f"{owner.__name__}.{name}"))
+    """Put doors before a class, which, and where asked its methods, say which argument was meant."""
+
+    def door(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        if name == "__init__":
+            return translated(call, owner.__name__)
+        return translated(call, f"{owner.__name__}.{name}") if methods else doors.kept(call)
+
+    doors.keep_class(owner, door)
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:
@@ -84,7 +92,7 @@ def missing(module: str, known: Callable[[], Iterable[str]]) -> Callable[[str], 
     """Return the `__getattr__` of a module, whose error says what was probably meant; hidden from type checkers, which know better."""
 
     def refuse(name: str) -> Any:
-        raise AttributeError(unknown_name(f"module {module!r}", name, known()))
+        raise AttributeError(unknown_name(f"module {shown(module)}", name, known()))
 
     return refuse
 

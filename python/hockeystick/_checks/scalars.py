@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from hockeystick._checks.shown import LARGEST_INTEGER, in_bits, listed, shown
+
 OnError: TypeAlias = Literal["raise", "nan"]
 Choice = TypeVar("Choice", bound=str)
 LARGEST_COUNT = 2**53  # the last integer up to which doubles count exactly
-LARGEST_INTEGER = 2**1023  # of those from twice it on, none is a double
 
 Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and arrays, and its words
 
@@ -27,11 +28,11 @@ def choice(name: str, value: Choice, choices: Sequence[str], also_called: Mappin
     """Return `value` if it is one of `choices`; the error names the one that was probably meant, also by another name."""
     if not isinstance(value, str):
         hint = _meant(getattr(value, "name", ""), choices, also_called or {})
-        msg = f"{name} must be a string, one of {', '.join(map(repr, choices))}, not {value!r}{hint}"
+        msg = f"{name} must be a string, one of {listed(map(repr, choices))}, not {shown(value)}{hint}"
         raise TypeError(msg)
     if value not in choices:
         hint = _meant(value, choices, also_called or {})
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}{hint}"
+        msg = f"{name} must be one of {listed(map(repr, choices))}, not {shown(value)}{hint}"
         raise ValueError(msg)
     return value
 
@@ -46,19 +47,15 @@ def _meant(value: object, choices: Sequence[str], also_called: Mapping[str, str]
 def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) -> float:
     """Return `value` as a float if it is one real number for which `rule` holds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        msg = f"{name} must be a real number, not {value!r}"
+        msg = f"{name} must be a real number, not {shown(value)}"
         raise TypeError(msg)
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:  # float() may refuse it, and str() too
-        msg = f"{name} must {domain}, and fit a double, not {_in_bits(value)}"
+        msg = f"{name} must {domain}, and fit a double, not {in_bits(value)}"
         raise ValueError(msg)
     if not rule(float(value)):
         msg = f"{name} must {domain}, not {value!s}"
         raise ValueError(msg)
     return float(value)
-
-
-def _in_bits(value: int) -> str:
-    return f"{'a negative' if value < 0 else 'an'} integer of {value.bit_length()} bits"
 
 
 def positive_scalar(name: str, value: float) -> float:
@@ -79,11 +76,11 @@ def probability_scalar(name: str, value: float) -> float:
 def count_scalar(name: str, value: int, smallest: int = 1) -> int:
     """Return `value` if it is an integer in [smallest, 2^53]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        msg = f"{name} must be an integer, not {value!r}"
+        msg = f"{name} must be an integer, not {shown(value)}"
         raise TypeError(msg)
     if not smallest <= value <= LARGEST_COUNT:
-        shown = value if abs(value) <= LARGEST_INTEGER else _in_bits(int(value))
-        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {shown}"
+        given = value if abs(value) <= LARGEST_INTEGER else in_bits(int(value))
+        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {given}"
         raise ValueError(msg)
     return int(value)
 
@@ -91,7 +88,7 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
 def boolean_scalar(name: str, value: object) -> bool:
     """Return `value` if it is True or False, of Python or of NumPy; 0 and 1 are refused."""
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False, not {value!r}"
+        msg = f"{name} must be True or False, not {shown(value)}"
         raise TypeError(msg)
     return bool(value)
 
@@ -99,10 +96,10 @@ def boolean_scalar(name: str, value: object) -> bool:
 def seed_scalar(name: str, value: int) -> int:
     """Return `value` if it is an integer in [0, 2^64)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        msg = f"{name} must be an integer, not {value!r}"
+        msg = f"{name} must be an integer, not {shown(value)}"
         raise TypeError(msg)
     if not 0 <= value < 2**64:
-        msg = f"{name} must be an integer in [0, 2^64), not {value}"
+        msg = f"{name} must be an integer in [0, 2^64), not {shown(value)}"
         raise ValueError(msg)
     return int(value)
 
@@ -121,9 +118,9 @@ def thread_count(num_threads: int | None) -> int:
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
     if isinstance(num_threads, bool) or not isinstance(num_threads, (int, np.integer)):
-        msg = f"num_threads must be an integer or None, not {num_threads!r}"
+        msg = f"num_threads must be an integer or None, not {shown(num_threads)}"
         raise TypeError(msg)
     if num_threads < 1:
-        msg = f"num_threads must be at least 1, not {num_threads}"
+        msg = f"num_threads must be at least 1, not {shown(num_threads)}"
         raise ValueError(msg)
     return min(int(num_threads), 1024)

@@ -12,13 +12,13 @@ in the last place of 1, and of itself for each output.
 from __future__ import annotations
 
 import math
-import reprlib
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Array, NumpyGrid, OnError, Result, broadcast, real
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UNIT, UP
 
 __all__ = ["contraction_coefficient", "nonlinear_contraction"]
@@ -131,7 +131,7 @@ def nonlinear_contraction(
     0.0988 and by the coefficient 0.1185
     """
     grid = NumpyGrid(num_threads, on_error)
-    gaussian = not isinstance(kernel, (list, tuple)) and np.ndim(kernel) == 0
+    gaussian = not isinstance(kernel, (list, tuple)) and real("kernel", kernel).ndim == 0
     first = grid.non_negative_or_infinite("kernel", kernel) if gaussian else checked_kernel(kernel)
     eps = grid.non_negative_or_infinite("eps", eps)
     delta = grid.probability("delta", delta)
@@ -155,7 +155,7 @@ def checked_kernel(kernel: ArrayLike) -> Array:
     try:
         matrix = real("kernel", kernel)
     except TypeError:
-        msg = f"kernel must be a matrix of numbers whose rows have one length, not {reprlib.repr(kernel)}"
+        msg = f"kernel must be a matrix of numbers whose rows have one length, not {shown(kernel)}"
         raise TypeError(msg) from None
     if matrix.ndim != 2 or matrix.size == 0:
         msg = f"kernel must be a matrix with at least one row and one column, not of shape {matrix.shape}"

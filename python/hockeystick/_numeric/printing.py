@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import numpy as np
 
+from hockeystick._checks.shown import shown
+
 __all__ = ["format_lower", "format_upper"]
 
 SPECIFICATION = re.compile(r"(?P<width>[1-9]\d{0,2})?(?:\.(?P<precision>\d{1,3}))?(?P<kind>[efg%])")
@@ -85,11 +87,11 @@ def format_lower(value: float, format_spec: str = ".6g") -> str:
 def _outward(value: float, format_spec: str, rounding: str) -> str:
     exact = _decimal(value)
     if not isinstance(format_spec, str):
-        msg = f"format_spec must be a string, not {format_spec!r}"
+        msg = f"format_spec must be a string, not {shown(format_spec)}"
         raise TypeError(msg)
     found = SPECIFICATION.fullmatch(format_spec)
     if not found:
-        msg = f"format_spec must be a width, a precision and one of e, f, g and %, such as '.4g', not {format_spec!r}"
+        msg = f"format_spec must be a width, a precision and one of e, f, g and %, such as '.4g', not {shown(format_spec)}"
         raise ValueError(msg)
     precision = 6 if found["precision"] is None else int(found["precision"])
     text = _digits(exact, precision, found["kind"], rounding) if exact.is_finite() else str(float(value))
@@ -100,7 +102,7 @@ def _decimal(value: float) -> Decimal:
     """Return the number without any rounding."""
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not good or (isinstance(value, np.floating) and value.itemsize > 8):
-        msg = f"value must be a real number, an integer or at most a double, not {value!r}"
+        msg = f"value must be a real number, an integer or at most a double, not {shown(value)}"
         raise TypeError(msg)
     if isinstance(value, int) and abs(value) >= 10**308:
         msg = "value must have at most 308 digits if it is an integer"

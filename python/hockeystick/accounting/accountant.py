@@ -16,17 +16,17 @@ from hockeystick._checks import (
     NON_NEGATIVE_OR_INFINITE,
     Doubles,
     Result,
-    choice,
     count_scalar,
+    implausible,
     scalar,
 )
 from hockeystick._numeric.search import last_whole
-from hockeystick._statements import FORMATS, SENTENCES, Format, written
+from hockeystick._statements import Format
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
-from hockeystick.accounting.questions import Questions, each
-from hockeystick.accounting.statement import statement_of
+from hockeystick.accounting.questions import Questions, each, num_records
+from hockeystick.accounting.statement import guaranteed, stated
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.orders import LARGEST_ORDER
 
@@ -117,8 +117,8 @@ class Accountant(Questions):
         delta: float,
         *,
         format: Format = "text",
-        released: str = SENTENCES["released_accountant"],
-        unit: str = "one record",
+        released: str | None = None,
+        unit: str | None = None,
     ) -> str:
         """Return a privacy statement: text to paste into a model card, a paper or a registry.
 
@@ -128,11 +128,11 @@ class Accountant(Questions):
             In [0, 1).
         format : {"text", "markdown", "latex", "json"}
             How it is written; "json" is an entry of a registry of deployments.
-        released : str
+        released : str, optional
             What is released and to whom, in your words. The numbers hold for all outputs.
-        unit : str
-            What is added, removed or replaced in adjacent data sets, in your words: "one record", "one user". The noise must have been
-            scaled to what one of these can change.
+        unit : str, optional
+            What is added, removed or replaced in adjacent data sets, in your words: "one patient", "one user". The noise must have been
+            scaled to what one of these can change. By default what the steps say (`premises`), else one record.
 
         Returns
         -------
@@ -155,12 +155,8 @@ class Accountant(Questions):
         What is released is (ε, δ)-differentially private with ε = 4.264 at δ = 1e-06, with
         """
         delta = scalar("delta", delta, *DELTA)
-        choice("format", format, FORMATS)
-        for name, text in (("released", released), ("unit", unit)):
-            if not isinstance(text, str) or not text.strip():
-                msg = f"{name} must be a text that is not empty, not {text!r}"
-                raise TypeError(msg) if not isinstance(text, str) else ValueError(msg)
-        return written(statement_of(self, delta, released=released, unit=unit), format)
+        implausible.warn(implausible.large_delta(delta, num_records(self.ledger)))
+        return stated(guaranteed(self, delta), delta, format, released, unit)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -181,7 +177,8 @@ class Accountant(Questions):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        return epsilons_by_step(self._in_order(), self._adjacency, self._engine, delta)
+        implausible.warn(implausible.large_delta(delta, num_records(self.ledger)))
+        return epsilons_by_step(self._state, self._adjacency, self._engine, delta)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float, delta: float) -> bool:
         """Say whether composing these steps would leave the budget; nothing is composed.

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from hockeystick._checks import DELTA, LARGEST_COUNT, probability_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
@@ -85,7 +86,7 @@ def calibrate(
     13.0910
     """
     if not callable(make_accountant):
-        msg = f"make_accountant must be callable, not {make_accountant!r}"
+        msg = f"make_accountant must be callable, not {shown(make_accountant)}"
         raise TypeError(msg)
     budget = _budget(epsilon=epsilon, delta=delta, advantage=advantage, tpr=tpr, fpr=fpr)
     ends = _ends(bracket, integer=integer)
@@ -93,7 +94,7 @@ def calibrate(
     def spent(x: float) -> float:
         accountant = make_accountant(round(x) if integer else x)
         if not isinstance(accountant, Accountant):
-            msg = f"make_accountant must return an Accountant, not {accountant!r}"
+            msg = f"make_accountant must return an Accountant, not {shown(accountant)}"
             raise TypeError(msg)
         return budget.spent(accountant)
 
@@ -152,14 +153,14 @@ def _ends(bracket: tuple[float, float], *, integer: bool) -> list[float]:
     try:
         low, high = bracket
     except (TypeError, ValueError):
-        msg = f"bracket must be two numbers, not {bracket!r}"
+        msg = f"bracket must be two numbers, not {shown(bracket)}"
         raise TypeError(msg) from None
     ends = [scalar("bracket", x, math.isfinite, "hold finite numbers") for x in (low, high)]
     if ends[0] == ends[1]:
-        msg = f"bracket must hold two different numbers, not {bracket!r}"
+        msg = f"bracket must hold two different numbers, not {shown(bracket)}"
         raise ValueError(msg)
     if integer and not all(x.is_integer() and abs(x) <= LARGEST_COUNT for x in ends):
-        msg = f"bracket must hold integers of at most 2^53 if integer=True, not {bracket!r}"
+        msg = f"bracket must hold integers of at most 2^53 if integer=True, not {shown(bracket)}"
         raise ValueError(msg)
     return ends
 

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import hockeystick._core as core
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, status_of
+from hockeystick._numeric.rounding import UP
+from hockeystick._statements import say
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, plain, status_of
+from hockeystick.mechanisms.premises import Premises, joined
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 
@@ -26,25 +29,38 @@ class Composition:
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
         """Take a ledger whose mechanisms support the adjacency."""
         self.ledger = dict(ledger)
+        self.holding: dict[Mechanism, int] = {}  # what is accounted for where nothing fails
+        for mechanism, count in ledger.items():
+            self.holding[mechanism._holding()] = self.holding.get(mechanism._holding(), 0) + count
+        # The probability that something does, on either data set: it adds to every delta.
+        self.failure = min(1.0, sum(count * mechanism._loses() for mechanism, count in ledger.items()) * UP)
         self.status = status_of(ledger)
         self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
-        self.by_renyi_too = self.status == "certified" and any(isinstance(step, RenyiMechanism) for step in ledger)
+        self.by_renyi_too = self.status == "certified" and any(
+            isinstance(step, RenyiMechanism) for step in plain(ledger)
+        )
         self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy or a pickle is made from; its accountants compute anew."""
         return Composition, (self.ledger, self.adjacency)
 
+    def premises(self) -> Premises:
+        """Return what the numbers rest on."""
+        fixed = Premises(self.adjacency, assumptions=(say("assumed_fixed"),))
+        steps = (step.premises(self.adjacency).times(count) for step, count in self.ledger.items())
+        return joined(self.adjacency, (fixed, *steps))
+
     def accountant(self, *, upper_only: bool) -> core.Accountant:
-        """Return the core's accountant, which has steps for upper ends and, unless `upper_only`, for lower ends."""
+        """Return the core's accountant where nothing fails, which has steps for upper ends and, unless `upper_only`, for lower ends."""
         held = self._held.setdefault(os.getpid(), _Held())
         with held.lock:
             if upper_only not in held.accountants:
                 accountant = core.Accountant()
                 for upper in (True,) if upper_only else (True, False):
-                    for mechanism, count in self.ledger.items():
+                    for mechanism, count in self.holding.items():
                         for pair, times in mechanism._pairs(self.adjacency, upper=upper):
                             if times > 0.0:
                                 accountant.compose(pair, times * count, upper)
@@ -53,6 +69,9 @@ class Composition:
 
     def steps(self, *, upper: bool) -> list[CountedPair]:
         """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""
+        if self.failure > 0.0:
+            msg = "a ledger whose steps may fail has no pairs: the probability adds to every delta"
+            raise ValueError(msg)
         return self.accountant(upper_only=upper).steps(upper)
 
     def name_of(self, answer: core.Answer) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import hockeystick._core as core
-from hockeystick._numeric.rounding import FUNCTIONS, GAUSSIAN_TAIL
+from hockeystick._checks.shown import shown
+from hockeystick._numeric.rounding import DOWN, FUNCTIONS, GAUSSIAN_TAIL, UP
 from hockeystick.accounting.bracket import Bracket, describe
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.renyi import conversion
@@ -47,6 +48,30 @@ class Answer(NamedTuple):
 
 def answers(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
     """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""
+    if composition.failure == 0.0:
+        return _holding(composition, question, engine, upper_only=upper_only)
+    found = _with_failure(composition, question, engine)
+    if not upper_only:
+        known = max(answer.lower for answer in _holding(composition, question, engine, upper_only=False))
+        found[0] = found[0]._replace(lower=min(known, found[0].upper))
+    return found
+
+
+def _with_failure(composition: Composition, question: Question, engine: Engine) -> list[Answer]:
+    """Return upper ends: where nothing fails, P(S) <= e^eps Q(S) + delta, and so delta + failure bounds all of P."""
+    if question.for_epsilon:
+        left = (question.value - composition.failure) * DOWN
+        if left < 0.0:
+            return [Answer(0.0, math.inf, "probability of failure", {}, "both")]
+        return _holding(composition, Question(True, left), engine, upper_only=True)
+    found = _holding(composition, question, engine, upper_only=True)
+    return [
+        answer._replace(upper=min(1.0, (answer.upper + composition.failure) * UP), log_delta=None) for answer in found
+    ]
+
+
+def _holding(composition: Composition, question: Question, engine: Engine, *, upper_only: bool) -> list[Answer]:
+    """Return the answers where nothing fails."""
     if composition.by_renyi_alone:
         return [_by_renyi(composition, question, engine)]
     found = composition.accountant(upper_only=upper_only).answers(*question, engine, upper_only)
@@ -61,6 +86,8 @@ def answers(composition: Composition, question: Question, engine: Engine, *, upp
 def upper_end(composition: Composition, question: Question, engine: Engine) -> float:
     """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
     require_certified(composition)
+    if composition.failure > 0.0:
+        return _with_failure(composition, question, engine)[0].upper
     if composition.by_renyi_alone:
         return _by_renyi(composition, question, engine).upper
     upper = float(composition.accountant(upper_only=True).answers(*question, engine, True)[0].upper)
@@ -71,7 +98,11 @@ def upper_end(composition: Composition, question: Question, engine: Engine) -> f
 
 def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
     """Say whether a step certainly does not depend on the records."""
-    return mechanism._has_pair and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
+    return (
+        mechanism._has_pair
+        and mechanism._loses() == 0.0
+        and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
+    )
 
 
 def require_certified(composition: Composition) -> None:
@@ -94,7 +125,8 @@ def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
     """Return the upper end of log delta, even of a delta that underflows if steps are Gaussian or a contour answers."""
     require_certified(composition)
     found = answers(composition, Question(False, eps), engine, upper_only=True)
-    if 0.0 < found[0].upper < SMALLEST_NORMAL and not composition.by_renyi_alone:
+    exact = composition.failure == 0.0 and not composition.by_renyi_alone
+    if 0.0 < found[0].upper < SMALLEST_NORMAL and exact:
         steps = composition.steps(upper=True)
         if len(steps) == 1 and steps[0][0].is_gaussian:
             log_theta = float(core.log_theta(eps * (1 - FUNCTIONS), steps[0][0].gaussian_shift))
@@ -105,7 +137,7 @@ def log_delta(composition: Composition, eps: float, engine: Engine) -> float:
 def _by_renyi(composition: Composition, question: Question, engine: Engine) -> Answer:
     """Answer by converting the sum of the Renyi divergences."""
     if engine != "auto":
-        msg = f"engine={engine!r} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
+        msg = f"engine={shown(engine)} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
         raise ValueError(msg)
     upper, order = conversion.best(composition.ledger, composition.adjacency, *question)
     return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", {}, "both")

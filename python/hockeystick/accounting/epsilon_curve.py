@@ -10,22 +10,23 @@ import hockeystick._core as core
 from hockeystick._checks import Array, broadcast, thread_count
 from hockeystick.accounting import engines
 from hockeystick.accounting.composition import Composition
+from hockeystick.accounting.record import Record
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 LONGEST = 10**6
 
 
-def epsilons_by_step(
-    runs: Sequence[tuple[Mechanism, int]], adjacency: Adjacency, engine: engines.Engine, delta: float
-) -> Array:
+def epsilons_by_step(record: Record, adjacency: Adjacency, engine: engines.Engine, delta: float) -> Array:
     """Return the certified upper end after every step."""
-    steps = sum(count for _, count in runs)
+    ledger = record.counts.totals()
+    steps, mechanisms = sum(ledger.values()), list(ledger)
     if steps > LONGEST:
         msg = (
             f"epsilon_curve gives one number for each of {steps} steps; at most {LONGEST} will do: ask epsilon instead"
         )
         raise ValueError(msg)
+    runs = [(mechanisms[number], count) for number, count in record.order.runs()]
     if len(runs) == 1 and engine == "auto" and adjacency == "add_or_remove":
         curve = _dpsgd_curve(*runs[0], delta)
     else:
@@ -52,7 +53,7 @@ def _one_by_one(
 ) -> Array:
     """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
     engines.require_certified(Composition({mechanism: 1 for mechanism, _ in runs}, adjacency))
-    if not all(mechanism._has_pair for mechanism, _ in runs):
+    if not all(mechanism._has_pair and mechanism._loses() == 0.0 for mechanism, _ in runs):
         return _by_renyi(runs, adjacency, engine, delta)
     growing = core.Accountant()
     curve = []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick._statements import SENTENCES, say
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.engines import Answer, bracket
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.premises import Premises
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +71,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: list[Answer], status: str) -> Explanation:
+def explanation(premises: Premises, found: list[Answer], status: str) -> Explanation:
     """Return what the answers say."""
     winner = found[0]
     directions = {answer.direction: Bracket(*answer[:3], status) for answer in found}
@@ -82,14 +81,6 @@ def explanation(ledger: Mapping[Mechanism, int], adjacency: Adjacency, found: li
         winner.direction,
         MappingProxyType(directions),
         MappingProxyType(dict(winner.shares)),
-        tuple(dict.fromkeys(_assumptions(ledger, adjacency))),
+        premises.to_check(),
         winner.tried,
     )
-
-
-def _assumptions(ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> Iterator[str]:
-    yield say("assumed_fixed")
-    yield SENTENCES["assumed_adjacency"][adjacency]
-    for mechanism in ledger:
-        for part in mechanism._within():
-            yield from part.assumptions()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockeystick._checks import DELTA, count_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains
 from hockeystick.accounting.group_mechanisms import of_group
@@ -54,7 +55,7 @@ def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
     for step, count in accountant.ledger.items():
         of_all = of_group(step, size, accountant.adjacency)
         if of_all is None:
-            msg = f"accountant must hold steps that have a mechanism for groups of {size} records, which is not known of {step!r}"
+            msg = f"accountant must hold steps that have a mechanism for groups of {size} records, which is not known of {shown(step)}"
             raise ValueError(msg)
         group.compose(of_all, count)
     return group
@@ -103,7 +104,7 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     size = _checked(accountant, group_size)
     delta = scalar("delta", delta, *DELTA)
     if not has_chains(accountant):
-        msg = f"accountant must not name the number of records where they are added or removed, as {accountant!r} does"
+        msg = f"accountant must not name the number of records where they are added or removed, as {shown(accountant)} does"
         raise ValueError(msg)
     if size == 1:
         return float(accountant.epsilon(delta))
@@ -112,6 +113,6 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
 
 def _checked(accountant: Accountant, group_size: int) -> int:
     if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {accountant!r}"
+        msg = f"accountant must be an Accountant, not {shown(accountant)}"
         raise TypeError(msg)
     return count_scalar("group_size", group_size)

@@ -8,6 +8,7 @@ group's records in a sample is binomial.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
@@ -16,6 +17,7 @@ from hockeystick.mechanisms import (
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
+    Dominating,
     ExponentialMechanism,
     Gaussian,
     Laplace,
@@ -121,3 +123,9 @@ def _composed(step: Composed, size: int, adjacency: Adjacency) -> Mechanism | No
 def _selected(step: PrivateSelection, size: int, adjacency: Adjacency) -> Mechanism | None:
     run = of_group(step.mechanism, size, adjacency)
     return None if run is None else PrivateSelection(run, step.count, step.mean, step.shape)
+
+
+@_grouped.register
+def _dominating(step: Dominating, size: int, adjacency: Adjacency) -> Mechanism | None:
+    of_all = of_group(step.mechanism, size, adjacency) if step.grouped and step.failure == 0.0 else None
+    return None if of_all is None else replace(step, mechanism=of_all, attained=None)

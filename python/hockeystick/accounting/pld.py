@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import counted, shown
 from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
 from hockeystick.mechanisms.base import (
     ADJACENCIES,
@@ -99,7 +100,7 @@ class PrivacyLossDistribution:
 
     def __repr__(self) -> str:
         """Return the ledger in words."""
-        steps = ", ".join(f"{count} x {mechanism!r}" for mechanism, count in self._ledger.items())
+        steps = counted(self._ledger)
         return f"<PrivacyLossDistribution: {steps}; {self._adjacency}>"
 
     def compose(self, other: PrivacyLossDistribution) -> PrivacyLossDistribution:
@@ -123,12 +124,12 @@ class PrivacyLossDistribution:
             If the argument is not a PrivacyLossDistribution.
         """
         if not isinstance(other, PrivacyLossDistribution):
-            msg = f"other must be a PrivacyLossDistribution, not {other!r}"
+            msg = f"other must be a PrivacyLossDistribution, not {shown(other)}"
             raise TypeError(msg)
         for name in ("adjacency", "interval"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                msg = f"other must have {name}={mine!r}, not {theirs!r}"
+                msg = f"other must have {name}={shown(mine)}, not {shown(theirs)}"
                 raise ValueError(msg)
         ledger = dict(self._ledger)
         for mechanism, count in other.ledger.items():

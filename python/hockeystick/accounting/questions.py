@@ -19,6 +19,7 @@ from hockeystick.accounting.tangents import Curve
 from hockeystick.accounting.trade_off import false_negative_rates
 from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.premises import Premises
 
 
 class Questions(Ledger):
@@ -177,7 +178,12 @@ class Questions(Ledger):
         else:
             question = engines.Question(True, scalar("delta", cast(float, delta), *DELTA))
         composed = self._composition()
-        return explanation(composed.ledger, self._adjacency, self._answers(composed, question), composed.status)
+        return explanation(composed.premises(), self._answers(composed, question), composed.status)
+
+    @property
+    def premises(self) -> Premises:
+        """What the numbers rest on: adjacency, what is attained, failure probability, assumptions."""
+        return self._composition().premises()
 
     @overload
     def trade_off(self, fpr: float) -> float: ...

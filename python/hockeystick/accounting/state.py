@@ -1,48 +1,57 @@
-"""An accountant as plain JSON values: a version, the adjacency, and runs of equal steps."""
+"""An accountant as plain JSON values: a version, the adjacency, and its steps in order.
+
+A step is a mechanism with a count, ``{"mechanism": {...}, "count": 3}``, or some steps that come so many times in a row,
+``{"steps": [...], "count": 10000}`` (record.py says which): a state is as long as what does not repeat.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import hockeystick.mechanisms as all_mechanisms
 import hockeystick.selection as all_selection
+from hockeystick._checks.shown import listed, shown
+from hockeystick.accounting.record import Block
 from hockeystick.mechanisms.base import Mechanism
 
-FORMAT, VERSION = "hockeystick.Accountant", 1
+FORMAT, VERSIONS = "hockeystick.Accountant", (1, 2)  # 1 had no blocks
 DEEPEST = 100  # lists and mappings within each other; every one of a mechanism takes one to three
 LARGEST = 2**1024  # integers from here on do not fit a double
 
 Run = tuple[Mechanism, int]
 
 
-def dump(adjacency: str, engine: str, runs: Iterable[Run]) -> dict[str, Any]:
-    """Return the state."""
+def dump(adjacency: str, engine: str, steps: Block) -> dict[str, Any]:
+    """Return the state; the older version where nothing repeats, which older releases read."""
+    dumped = _dump_block(steps)
+    require_plain([dumped])  # within the mapping of the state: what is saved can be loaded
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 2 if any("steps" in step for step in dumped) else 1,
         "adjacency": adjacency,
         "engine": engine,
-        "steps": dump_steps(runs),
+        "steps": dumped,
     }
 
 
-def load(state: Mapping[str, Any]) -> tuple[Any, Any, list[Run]]:
-    """Return adjacency, engine and runs; what they hold is checked by those who take them."""
-    require_format(state, FORMAT, VERSION, ("adjacency", "engine", "steps"))
-    return state["adjacency"], state["engine"], load_steps(state["steps"])
+def load(state: Mapping[str, Any]) -> tuple[Any, Any, Block]:
+    """Return adjacency, engine and steps; what they hold is checked by those who take them."""
+    require_format(state, FORMAT, VERSIONS, ("adjacency", "engine", "steps"))
+    return state["adjacency"], state["engine"], _load_block(state["steps"])
 
 
-def require_format(state: Mapping[str, Any], form: str, version: int, names: Iterable[str]) -> None:
-    """Raise if a state is not of this format and version, or lacks a name."""
+def require_format(state: Mapping[str, Any], form: str, versions: Sequence[int], names: Iterable[str]) -> None:
+    """Raise if a state is not of this format and one of these versions, or lacks a name."""
     require_plain(state)
     if not isinstance(state, Mapping):
-        msg = f"state must be a mapping, not {state!r}"
+        msg = f"state must be a mapping, not {shown(state)}"
         raise TypeError(msg)
-    if (state.get("format"), state.get("version")) != (form, version):
-        found = f"{state.get('format')!r} version {state.get('version')!r}"
-        msg = f"state must have format {form!r} and version {version}, not {found}"
+    if state.get("format") != form or state.get("version") not in versions:
+        found = f"{shown(state.get('format'))} version {shown(state.get('version'))}"
+        msg = f"state must have format {shown(form)} and version {' or '.join(map(str, versions))}, not {found}"
         raise ValueError(msg)
     _require(state, names, "state")
 
@@ -84,6 +93,29 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> list[Run]:
     return runs
 
 
+def _dump_block(block: Block) -> list[dict[str, Any]]:
+    return [
+        {"steps": _dump_block(what), "count": count}
+        if isinstance(what, tuple)
+        else {"mechanism": _dump_mechanism(what), "count": count}
+        for what, count in block
+    ]
+
+
+def _load_block(steps: Iterable[Mapping[str, Any]]) -> Block:
+    return tuple(_load_item(step) for step in steps)
+
+
+def _load_item(step: Mapping[str, Any]) -> tuple[Mechanism | Block, int]:
+    if not (isinstance(step, Mapping) and "steps" in step):
+        return load_steps([step])[0]
+    _require(step, ("count",), "a block of state")
+    if not (_is_list(step["steps"]) and step["steps"]):
+        msg = f"a block of state must have steps in a list, not {shown(step['steps'])}"
+        raise ValueError(msg)
+    return _load_block(step["steps"]), step["count"]
+
+
 def _dump_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     fields = {field.name: _dump_value(getattr(mechanism, field.name)) for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     return {"name": type(mechanism).__name__} | fields
@@ -103,14 +135,9 @@ def _load_value(value: Any) -> Any:
 
 def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
     _require(state, ("name",), "a mechanism of state")
-    known: dict[str, Any] = {
-        name: kind
-        for room in (all_mechanisms, all_selection)
-        for name in room.__all__
-        if isinstance(kind := getattr(room, name), type) and issubclass(kind, Mechanism) and kind is not Mechanism
-    }
+    known = _known()
     if state["name"] not in known:
-        msg = f"a mechanism of state must be one of {', '.join(known)}, not {state['name']!r}"
+        msg = f"a mechanism of state must be one of {listed(known)}, not {shown(state['name'])}"
         raise ValueError(msg)
     kind = known[state["name"]]
     fields = dataclasses.fields(kind)
@@ -121,13 +148,24 @@ def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
     return loaded
 
 
+@cache
+def _known() -> dict[str, Any]:
+    """Return the mechanisms by name."""
+    return {
+        name: kind
+        for room in (all_mechanisms, all_selection)
+        for name in room.__all__
+        if isinstance(kind := getattr(room, name), type) and issubclass(kind, Mechanism) and kind is not Mechanism
+    }
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _require(state: Any, names: Iterable[str], what: str) -> None:
     if not isinstance(state, Mapping):
-        msg = f"{what} must be a mapping, not {state!r}"
+        msg = f"{what} must be a mapping, not {shown(state)}"
         raise ValueError(msg)  # noqa: TRY004, a wrong file rather than a wrong call
     missing = [name for name in names if name not in state]
     if missing:

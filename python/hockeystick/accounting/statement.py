@@ -3,77 +3,130 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hockeystick import selection
+from hockeystick._checks import DELTA, choice, scalar
+from hockeystick._checks.implausible import is_large
+from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick._statements import HEADINGS, SENTENCES, Part, Statement, say, say_all
+from hockeystick._statements import FORMATS, HEADINGS, SENTENCES, Format, Part, Statement, say, say_all, written
 from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains
-from hockeystick.accounting.questions import Questions
+from hockeystick.accounting.questions import Questions, num_records
+from hockeystick.accounting.tangents import Curve
 from hockeystick.accounting.trade_off import true_positive_rates
+from hockeystick.mechanisms.premises import ONE_RECORD, Premises
 
 if TYPE_CHECKING:
     from hockeystick.accounting.bracket import Bracket
     from hockeystick.mechanisms.base import Adjacency
 
-ADJACENCY: dict[Adjacency, str] = SENTENCES["adjacency"]
 GROUPS = (2, 10)  # records of one person
 CHANCES = np.array([0.01, 0.5, 1e-6])  # of being wrong, or right, without the output
 WEAK = 20.0  # epsilons above it promise next to nothing
 SCHEMA = "groups as in the registry of Nanayakkara, Ghazi and Vadhan 2025 (arXiv:2509.13509); null: to be filled in"
 
 
-def statement_of(accountant: Questions, delta: float, *, released: str, unit: str) -> Statement:
-    """Return the statement of what was composed."""
+class Guaranteed(NamedTuple):
+    """What a statement says of a guarantee."""
+
+    bracket: Bracket
+    premises: Premises
+    mechanisms: tuple[str, ...]
+    curve: Curve
+    user_level: tuple[Part, ...] = ()
+    again: tuple[str, ...] = ()
+    records: int | None = None  # if it is known how many there are
+
+
+def guaranteed(accountant: Questions, delta: float, records: int | None = None) -> Guaranteed:
+    """Return what can be said of an accountant; the number of records is that of the mechanisms if not given."""
     bracket = accountant.epsilon_bracket(delta)
     if bracket.status != "certified":
         msg = f"a statement needs certified numbers, and epsilon at delta = {delta} is only an estimate: a mechanism of the ledger is estimated"
         raise ValueError(msg)
-    steps = [f"{count} times {mechanism!r}" for mechanism, count in accountant.ledger.items()]
-    change = f"{ADJACENCY[accountant.adjacency]} {unit}"
+    steps = tuple(f"{count} times {mechanism._shown()}" for mechanism, count in accountant.ledger.items())
+    code, groups = again(accountant, delta), user_level(accountant, delta)
+    return Guaranteed(
+        bracket,
+        accountant.premises,
+        steps,
+        accountant._curve(),
+        groups,
+        code,
+        records or num_records(accountant.ledger),
+    )
+
+
+def stated(known: Guaranteed, delta: float, form: Format, released: str | None = None, unit: str | None = None) -> str:
+    """Return the statement, in the caller's words for what is released and the unit, or in those of the premises."""
+    delta = scalar("delta", delta, *DELTA)
+    choice("format", form, FORMATS)
+    for name, text in (("released", released), ("unit", unit)):
+        if text is not None and (not isinstance(text, str) or not text.strip()):
+            msg = f"{name} must be a text that is not empty, not {shown(text)}"
+            raise TypeError(msg) if not isinstance(text, str) else ValueError(msg)
+    premises = known.premises if unit is None else replace(known.premises, unit=unit)
+    unit, change = premises.unit or ONE_RECORD, premises.change()
+    released = released or "; ".join(premises.released) or SENTENCES["released_accountant"]
+    cautions = delta_too_large(delta, known.records)
+    code = (Part(HEADINGS["again"], known.again, code=True),) if known.again else ()
     parts = (
-        Part(HEADINGS["epsilon"], (interval(bracket, delta),)),
+        Part(HEADINGS["epsilon"], (interval(known.bracket, delta),)),
         Part(HEADINGS["released"], (released,)),
         Part(HEADINGS["unit"], (say("unit", unit=unit, change=change),)),
-        Part(HEADINGS["mechanisms"], tuple(steps) or ("none",)),
-        Part(HEADINGS["attack"], attack(accountant)),
-        *user_level(accountant, delta),
-        Part(HEADINGS["check"], accountant.explain(delta=delta).assumptions),
-        Part(HEADINGS["not_covered"], say_all("not_covered")),
-        Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=bracket.method),)),
-        Part(HEADINGS["again"], again(accountant, delta), code=True),
+        Part(HEADINGS["mechanisms"], known.mechanisms or ("none",)),
+        Part(HEADINGS["attack"], attack(known.curve)),
+        *known.user_level,
+        Part(HEADINGS["check"], premises.to_check()),
+        Part(HEADINGS["not_covered"], (*say_all("not_covered"), *cautions)),
+        Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=known.bracket.method),)),
+        *code,
     )
-    sentence = headline(say("subject"), bracket.upper, delta, change)
-    return Statement(sentence, parts, entry(accountant.adjacency, bracket, delta, unit, parts))
+    sentence = headline(say("subject"), known.bracket.upper, delta, change, cautions=cautions)
+    return written(Statement(sentence, parts, entry(premises.adjacency, known.bracket, delta, unit, parts)), form)
 
 
-def headline(subject: str, epsilon: float, delta: float, change: str, condition: str = "") -> str:
-    """Return the sentence to quote; a condition follows the change before the stop."""
+def delta_too_large(delta: float, records: int | None) -> tuple[str, ...]:
+    """Return what to say where a delta allows to publish one of so many records."""
+    if records is None or not is_large(delta, records):
+        return ()
+    return (say("delta_too_large", delta=repr(delta), records=records),)
+
+
+def headline(
+    subject: str, epsilon: float, delta: float, change: str, *, condition: str = "", cautions: tuple[str, ...] = ()
+) -> str:
+    """Return the sentence to quote, after the cautions; a condition follows the change before the stop."""
+    before = "".join(say("headline_delta", caution=caution) for caution in cautions)
     where = {"subject": subject, "delta": repr(delta), "change": change, "condition": condition}
     if math.isinf(epsilon):
-        return say("headline_infinite", **where)
+        return before + say("headline_infinite", **where)
     weak = "" if epsilon <= WEAK else say("headline_weak", weak=f"{WEAK:g}")
-    return say("headline", epsilon=format_upper(epsilon, ".4g"), **where) + weak
+    return before + say("headline", epsilon=format_upper(epsilon, ".4g"), **where) + weak
 
 
 def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:
     """Return both ends in words; `attained` if they are of one algorithm, not of all of a kind."""
+    if attained and bracket.lower == 0.0 < bracket.upper:
+        return say("interval_only_above", delta=repr(delta), high=format_upper(bracket.upper, ".6g"))
     low, high = format_lower(bracket.lower, ".6g"), format_upper(bracket.upper, ".6g")
     return say("interval" if attained else "interval_of_a_kind", delta=repr(delta), low=low, high=high)
 
 
-def attack(accountant: Questions) -> tuple[str, ...]:
+def attack(curve: Curve) -> tuple[str, ...]:
     """Return what delta and epsilon mean for tests of membership, and for guesses at a record's content."""
-    hit, guess, rare = true_positive_rates(accountant._curve(), CHANCES)
+    hit, guess, rare = true_positive_rates(curve, CHANCES)
     wrong, half, few = CHANCES
     return say_all(
         "attack",
         wrong=f"{wrong:.0%}",
         found=format_upper(hit, ".3%"),
-        advantage=format_upper(accountant.advantage(), ".3%"),
+        advantage=format_upper(curve.delta(0.0), ".3%"),
         half=f"{half:.0%}",
         guess=format_upper(guess, ".3%"),
         few=f"{few:g}",
@@ -83,7 +136,7 @@ def attack(accountant: Questions) -> tuple[str, ...]:
 
 def user_level(accountant: Questions, delta: float) -> tuple[Part, ...]:
     """Return the guarantee of several records of one person, where a chain of adjacent data sets has one accountant."""
-    if delta == 0.0 or not has_chains(accountant):
+    if delta == 0.0 or accountant.premises.unit or not has_chains(accountant):
         return ()
     lines = []
     for size in GROUPS:
@@ -126,5 +179,5 @@ def entry(
         "user_level": said.get(HEADINGS["user_level"]),
         "attack": said[HEADINGS["attack"]],
         **more,
-        "software": {"name": "hockeystick", "version": __version__, "again": said[HEADINGS["again"]]},
+        "software": {"name": "hockeystick", "version": __version__, "again": said.get(HEADINGS["again"])},
     }

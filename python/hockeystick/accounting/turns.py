@@ -1,60 +1,63 @@
-"""Changes in turns: threads, signal handlers, copies and forks share an accountant, and no step is lost.
+"""Changes in turns: threads, signal handlers, interrupts, copies and forks share an accountant, and no step is lost.
 
-One lock serves every ledger of the process. A change takes microseconds, so that nobody waits long; a pickle or a copy has no lock
-to leave out; and a fork takes one lock, so that the child's ledgers are whole and their lock is free.
+What may change is one immutable state. A change makes the state after the present one and publishes it by a single call of C: each state
+has room for one successor, and whoever is the first to put one there has made the change. Others find it taken, and begin again from
+what was put there. So a change is made or is not, wherever a thread, a signal handler or a KeyboardInterrupt comes in between: there is no
+lock that could be left held and no mark that could be left set. A reader takes the present state, which nobody changes any more.
 """
 
 from __future__ import annotations
 
 import copy
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
-# Reentrant: a signal handler may save an accountant while the thread that it interrupts changes one.
-LOCK = threading.RLock()
-
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+State = TypeVar("State")
 
 
-class Shared:
+class Moment(Generic[State]):
+    """A state, and room for the moment after it."""
+
+    __slots__ = ("after", "state")
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.after: dict[int, Moment[State]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy or a pickle is made from: nothing comes after it."""
+        return Moment, (self.state,)
+
+
+class Shared(Generic[State]):
     """An object that several threads may change, ask, and copy while it changes."""
 
-    _changing = False
+    def __init__(self, state: State) -> None:
+        self._moment = Moment(state)  # one that was the last, or is
 
-    @contextmanager
-    def _change(self) -> Iterator[None]:
-        """Make what stands inside one step.
+    @property
+    def _state(self) -> State:
+        """The present state."""
+        moment = self._moment
+        while moment.after:
+            moment = moment.after[0]
+        return moment.state
 
-        Raises
-        ------
-        RuntimeError
-            If the same thread is in the middle of another change: a signal handler, or a finaliser, came in between.
-            The change that it interrupts has read what there was before, and would overwrite this one.
-        """
-        with LOCK:
-            if self._changing:
-                raise self._interrupted()
-            self._changing = True
-            try:
-                yield
-            finally:
-                self._changing = False
-
-    def _interrupted(self) -> RuntimeError:
-        """Return the error of a change in the middle of another one."""
-        return RuntimeError(
-            f"this {type(self).__name__} is being changed, and cannot be by what interrupts it; nothing was added"
-        )
+    def _change(self, step: Callable[[State], State]) -> None:
+        """Put what `step` makes of the present state in its place, or nothing if it raises; others may change it first, then `step` is called again."""
+        try:
+            while True:
+                moment = self._moment
+                while moment.after:
+                    moment = moment.after[0]
+                after = Moment(step(moment.state))
+                if moment.after.setdefault(0, after) is after:  # this is the change: one call, which nothing divides
+                    self._moment = after  # lest readers have a long way; where this is late or left out, they go it
+                    return
+        finally:
+            moment = after = None  # type: ignore[assignment] # an exception that is kept would keep all that comes after
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy or a pickle is made from: containers of its own, as they are between two changes."""
-        with LOCK:
-            state = {name: value for name, value in self.__dict__.items() if name != "_changing"}
-            return {
-                name: copy.copy(value) if isinstance(value, (dict, list, Shared)) else value
-                for name, value in state.items()
-            }
+        """Return what a copy or a pickle is made from: the present state, and containers of its own."""
+        own = {n: copy.copy(v) if isinstance(v, (dict, list, Shared)) else v for n, v in self.__dict__.copy().items()}
+        return own | {"_moment": Moment(self._state)}

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import DELTA, Array, Grid, OnError, Result
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
 
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
@@ -156,14 +157,18 @@ def zcdp_rho(accountant: Accountant) -> float:
     2.126
     """
     if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {accountant!r}"
+        msg = f"accountant must be an Accountant, not {shown(accountant)}"
         raise TypeError(msg)
-    ledger = accountant.ledger  # once: it is what was composed up to now
+    failing = next((step for step in accountant.ledger if step._loses() > 0.0), None)
+    if failing is not None:
+        msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(failing)}"
+        raise ValueError(msg)
+    ledger = plain(accountant.ledger)  # once: it is what was composed up to now
     rho = 0.0
     for step, count in ledger.items():
         cost = concentrated_cost(step, accountant.adjacency)
         if cost is None or cost.xi > 0.0 or cost.delta > 0.0:
-            msg = f"accountant must hold what is rho-zCDP, which is not known of {step!r}"
+            msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(step)}"
             raise ValueError(msg)
         rho += count * cost.rho
     return rho * (1 + (len(ledger) + 4) * SHORT_SUM)

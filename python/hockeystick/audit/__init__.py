@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hockeystick._checks.doors import keep_module
 from hockeystick._checks.peers_words import missing
 from hockeystick.audit.canaries import canary_direction, canary_pair
 from hockeystick.audit.many_runs import Evidence, epsilon_lower_bound, evaluate, individual_confidence, mu_lower_bound
@@ -35,5 +36,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+keep_module(__name__)
 if not TYPE_CHECKING:
     __getattr__ = missing(__name__, __dir__)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, positive_scalar, real, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.search import halve
 
 __all__ = ["canary_direction", "canary_pair"]
@@ -98,12 +99,12 @@ def canary_pair(
     vector = real("direction", direction)
     length = float(np.linalg.norm(vector))
     if vector.ndim != 1 or not 0 < length < math.inf:
-        msg = f"direction must be a finite vector of positive length, not {direction!r}"
+        msg = f"direction must be a finite vector of positive length, not {shown(direction)}"
         raise ValueError(msg)
     clip_norm = positive_scalar("clip_norm", clip_norm)
     choice("loss", loss, LOSSES)
     if (reach is None) != (loss == "linear"):
-        msg = f"reach must be given for loss='logistic' and only there, not {reach!r} for loss={loss!r}"
+        msg = f"reach must be given for loss='logistic' and only there, not {shown(reach)} for loss={shown(loss)}"
         raise TypeError(msg)
     size = clip_norm
     if reach is not None:

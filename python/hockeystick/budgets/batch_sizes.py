@@ -1,17 +1,21 @@
 """Whether the sizes of the batches that were logged can be those of the sampler that was charged.
 
-A Poisson sample of n clients at rate q has a binomial number of them. Clients that drop out for reasons of their own thin it:
-the number is then binomial with a smaller rate p, which may change from round to round. The hypothesis that is tested is
-therefore that every size s, given all before it, is binomial with some p of at most q, or a mixture of such. Batches of a fixed
-size and batches in a cyclic order violate it: their sizes are too much alike. So do samples at a higher rate than the one charged.
+A Poisson sample of n clients at rate q has a binomial number of them. Clients that are offline or drop out thin it, some more often than
+others: client i then takes part with a probability p_i of at most q, which may change from round to round. The hypothesis that is tested is
+therefore that every size s, given all before it, is the number of successes of n independent trials with probabilities in [0, q], or a mixture
+of such laws. Batches of a fixed size and batches in a cyclic order violate it: their sizes are too much alike. So do samples at a higher rate than the one charged.
 Batches cut to a largest size (`TruncatedPoissonSampled`) may be alike, and only the second is tested of them.
 
 Each size is turned into a bet, a number e(s) >= 0 whose expectation is at most 1 under the hypothesis:
 
-- alike: the share of the last few sizes that were equal to s, over the largest probability of s at any p <= q. Summed over s
-  against any such p that is at most the sum of the shares, 1. Half of the stake is bet.
-- too many: for rates r above q, the probability of s at r over that at q. It increases with s, so that its expectation is
-  largest at p = q, where it is 1.
+- alike: the share of the last few sizes that were equal to s, over the largest probability of s under any such law. Summed over s
+  against one of them that is at most the sum of the shares, 1. Half of the stake is bet.
+- too many: for rates r above q, the binomial probability of s at r over that at q. It increases with s, so that its expectation is
+  largest where all p_i are q, where it is 1.
+
+The largest probability of s is that of m clients who always can take part, and n - m who never do: P(S = s) is affine in each p_i while the others
+are held, so that a corner of [0, q]^n has the maximum, where m of the p_i are q and the others 0. There S is binomial with m trials. From m to m + 1 its
+probability of s changes by the factor (1 - q) (m + 1)/(m + 1 - s), which is at least 1 if and only if m + 1 <= s/q. So m is the integer part of s/q, or n if that is less.
 
 Products of such bets are supermartingales. Those of bets that begin in round t get the weight 1/t - 1/(t + 1), so that a change of
 the sampler is noticed late in a training too; their sum and the weight of those not begun is a supermartingale that begins at 1.
@@ -21,7 +25,9 @@ By Ville's inequality it ever reaches 10^9 with a probability of at most 10^-9, 
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +55,16 @@ def batch_rate(mechanism: Mechanism) -> float | None:
 
 def alike_bet(share: float, num_clients: int, rate: float, size: int) -> float:
     """Return the bet that a size comes as often as it did before, in a `share` of the rounds."""
-    most_probable = min(rate, size / num_clients)  # at this rate, of all that are allowed, the size is likeliest
-    return 0.5 + 0.5 * share * math.exp(min(-log_binomial_pmf(num_clients, most_probable, size), LARGEST_LOG))
+    return 0.5 + 0.5 * share * math.exp(min(-largest_log_probability(num_clients, rate, size), LARGEST_LOG))
+
+
+def largest_log_probability(num_clients: int, rate: float, size: int) -> float:
+    """Return the logarithm of the largest probability of a size, whoever of the clients can take part how often."""
+    likeliest = min(int(min(size / rate, num_clients)), num_clients)
+    near = {
+        min(max(able, size), num_clients) for able in (likeliest - 1, likeliest, likeliest + 1)
+    }  # the quotient is rounded
+    return max(log_binomial_pmf(able, rate, size) for able in near)
 
 
 def excess_bets(num_clients: int, rate: float, size: int) -> Array:
@@ -63,13 +77,12 @@ def excess_bets(num_clients: int, rate: float, size: int) -> Array:
     return np.asarray(np.exp(np.minimum(logs, LARGEST_LOG)))
 
 
-class BatchSizes:
-    """The last sizes logged, and what has been won by betting on them."""
+class BatchSizes(NamedTuple):
+    """The last sizes logged, and what has been won by betting on them; nothing in it is ever changed."""
 
-    def __init__(self) -> None:
-        self._rounds = 0
-        self._seen: dict[tuple[float, int], deque[int]] = {}  # by the rate and the number of clients
-        self._won = np.zeros(RATES + 1)  # by bets on equal sizes, and on each of the higher rates
+    rounds: int = 0
+    seen: Mapping[tuple[float, int], tuple[int, ...]] = MappingProxyType({})  # by the rate and the number of clients
+    won: Array = np.zeros(RATES + 1)  # by bets on equal sizes, and on each of the higher rates
 
     def improbable(self, mechanism: Mechanism, num_clients: int, size: int) -> bool:
         """Say whether the test rejects the sizes so far and this one; it rejects a true sampler with a probability of at most 1e-9."""
@@ -78,23 +91,25 @@ class BatchSizes:
             return size > 0
         if rate in (None, 1.0) or not num_clients:
             return False
-        won = self._after(mechanism, num_clients, size)
-        return float(WEIGHTS @ won) + 1.0 / (self._rounds + 2) >= 1.0 / LEVEL
+        won = self._won_after(mechanism, num_clients, size)
+        return float(WEIGHTS @ won) + 1.0 / (self.rounds + 2) >= 1.0 / LEVEL
 
-    def add(self, mechanism: Mechanism, num_clients: int, size: int) -> None:
-        """Log a size."""
-        if batch_rate(mechanism) not in (None, 0.0, 1.0) and num_clients:
-            self._won = self._after(mechanism, num_clients, size)
-            self._seen.setdefault((batch_rate(mechanism) or 0.0, num_clients), deque(maxlen=LAST)).append(size)
-            self._rounds += 1
+    def after(self, mechanism: Mechanism, num_clients: int, size: int) -> BatchSizes:
+        """Return them with one size more."""
+        rate = batch_rate(mechanism)
+        if rate in (None, 0.0, 1.0) or not num_clients:
+            return self
+        kind = (rate, num_clients)
+        seen = {**self.seen, kind: (*self.seen.get(kind, ()), size)[-LAST:]}
+        return BatchSizes(self.rounds + 1, seen, self._won_after(mechanism, num_clients, size))
 
-    def _after(self, mechanism: Mechanism, num_clients: int, size: int) -> Array:
+    def _won_after(self, mechanism: Mechanism, num_clients: int, size: int) -> Array:
         """Return what is won after one more size."""
         rate = batch_rate(mechanism) or 0.0
-        seen = self._seen.get((rate, num_clients), ())
+        seen = self.seen.get((rate, num_clients), ())
         share = seen.count(size) / len(seen) if seen else 0.0
         cut = any(isinstance(part, TruncatedPoissonSampled) for part in mechanism._within())  # sizes may well be alike
         alike = 1.0 if cut else alike_bet(share, num_clients, rate, size)
-        stake = 1.0 / (self._rounds + 1) - 1.0 / (self._rounds + 2)
+        stake = 1.0 / (self.rounds + 1) - 1.0 / (self.rounds + 2)
         with np.errstate(over="ignore"):  # infinitely much is more than enough
-            return np.asarray((self._won + stake) * np.concatenate([[alike], excess_bets(num_clients, rate, size)]))
+            return np.asarray((self.won + stake) * np.concatenate([[alike], excess_bets(num_clients, rate, size)]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.budgets.client_arguments import ClientId, client_id
+from hockeystick.budgets.batch_sizes import BatchSizes
+from hockeystick.budgets.client_arguments import ClientId, client_id, require_several
 from hockeystick.budgets.entries import Charge, Enrolment, Entry, Mask
 from hockeystick.budgets.filter_base import Filter
 from hockeystick.budgets.shared_ledgers import InternedLedgers
@@ -17,19 +20,55 @@ from hockeystick.mechanisms.base import Mechanism
 FIRST_CAPACITY = 1024
 
 
+class Present(NamedTuple):
+    """What the entries so far make of the clients; never changed in place."""
+
+    num_entries: int
+    num_clients: int
+    which: NDArray[np.int32]  # the number of each client's ledger, and room for more clients
+    last_round: int
+    sizes: BatchSizes
+
+
 class ClientAccounts:
-    """Clients in order of enrolment, and their ledgers."""
+    """Clients in order of enrolment, and their ledgers.
+
+    An entry is taken by one assignment, of `_present`. What else it adds, ids and ledgers, is not seen before, and may be added twice.
+    """
 
     def __init__(self, fresh: Accountant | Filter, limits: tuple[float, float] | None) -> None:
-        self.ids: list[ClientId] = []
-        self.last_round = 0
+        self._ids: list[ClientId] = []
         self._ledgers = InternedLedgers(fresh, limits)
         self._positions: dict[ClientId, int] = {}
-        self._which: NDArray[np.int32] = np.zeros(FIRST_CAPACITY, np.int32)
+        self._present = Present(0, 0, np.zeros(FIRST_CAPACITY, np.int32), 0, BatchSizes())
 
     def __len__(self) -> int:
         """Return the number of clients."""
-        return len(self.ids)
+        return self._present.num_clients
+
+    @property
+    def ids(self) -> list[ClientId]:
+        """The clients, in order of enrolment."""
+        return self._ids[: len(self)]
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries were taken."""
+        return self._present.num_entries
+
+    @property
+    def last_round(self) -> int:
+        """The last round that was charged."""
+        return self._present.last_round
+
+    @property
+    def sizes(self) -> BatchSizes:
+        """The sizes of batches that were logged."""
+        return self._present.sizes
+
+    @property
+    def _which(self) -> NDArray[np.int32]:
+        return self._present.which
 
     @property
     def num_ledgers(self) -> int:
@@ -38,23 +77,39 @@ class ClientAccounts:
 
     def unknown(self, clients: Iterable[ClientId]) -> list[ClientId]:
         """Return the ids that are not enrolled, each once."""
-        return [client for client in dict.fromkeys(map(client_id, clients)) if client not in self._positions]
+        return [
+            client
+            for client in dict.fromkeys(map(client_id, require_several("clients", clients)))
+            if client not in self._positions
+        ]
 
-    def add(self, clients: list[ClientId]) -> None:
-        """Enrol clients, all of them unknown, with nothing charged."""
-        self._positions.update((client, position) for position, client in enumerate(clients, len(self)))
-        self.ids.extend(clients)
-        while len(self._which) < len(self):
-            self._which = np.concatenate([self._which, np.zeros_like(self._which)])
+    def take(self, entry: Entry) -> None:
+        """Take an entry that is possible after those before it."""
+        before = self._present
+        after = self._enrolled(before, entry) if isinstance(entry, Enrolment) else self._charged(before, entry)
+        self._present = after._replace(num_entries=before.num_entries + 1)
 
-    def apply(self, entry: Charge) -> None:
-        """Move the charged clients to the ledgers that they have after a charge."""
-        which = self._which[: len(entry.charged)]
+    def _enrolled(self, before: Present, entry: Enrolment) -> Present:
+        """Return what is present after clients, all of them unknown, were enrolled with nothing charged."""
+        num_clients, which = before.num_clients + len(entry.clients), before.which
+        self._positions.update((client, position) for position, client in enumerate(entry.clients, before.num_clients))
+        self._ids[before.num_clients :] = entry.clients
+        while len(which) < num_clients:
+            which = np.concatenate([which, np.zeros_like(which)])
+        return before._replace(num_clients=num_clients, which=which)
+
+    def _charged(self, before: Present, entry: Charge) -> Present:
+        """Return what is present after the charged clients have moved to the ledgers that they have after a charge."""
+        which = before.which[: len(entry.charged)]
         after = np.arange(len(self._ledgers), dtype=np.int32)
         for number in np.flatnonzero(np.bincount(which[entry.charged], minlength=1)).tolist():
             after[number] = self._ledgers.after(number, entry.steps)
-        np.copyto(which, after[which], where=entry.charged)
-        self.last_round = entry.round
+        moved = before.which.copy()
+        np.copyto(moved[: len(which)], after[which], where=entry.charged)
+        sizes = before.sizes
+        if entry.participants is not None:
+            sizes = sizes.after(entry.steps[0][0], int(entry.charged.sum()), int(entry.participants.sum()))
+        return before._replace(which=moved, last_round=entry.round, sizes=sizes)
 
     def require_possible(self, entry: Entry) -> None:
         """Raise an error for an entry that these accounts could not have been given."""
@@ -74,7 +129,7 @@ class ClientAccounts:
         if clients is None:
             return np.ones(len(self), np.bool_)
         mask = np.zeros(len(self), np.bool_)
-        positions = [self.position(name, client) for client in clients]
+        positions = [self.position(name, client) for client in require_several(name, clients)]
         mask[positions] = True
         if int(mask.sum()) != len(positions):
             msg = f"{name} must name each client once, not {int(mask.sum())} of them in {len(positions)} places"
@@ -83,11 +138,11 @@ class ClientAccounts:
 
     def position(self, name: str, client: ClientId) -> int:
         """Return a client's place in the order of enrolment."""
-        try:
-            return self._positions[client_id(client)]
-        except KeyError:
-            msg = f"{name} must be enrolled, which {client!r} is not"
-            raise ValueError(msg) from None
+        position = self._positions.get(client_id(client), len(self))
+        if position >= len(self):
+            msg = f"{name} must be enrolled, which {shown(client)} is not"
+            raise ValueError(msg)
+        return position
 
     def checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the count, after checking both."""

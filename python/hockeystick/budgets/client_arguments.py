@@ -6,11 +6,13 @@ import operator
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
 
 from hockeystick._checks import DELTA, boolean_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import Filter
 from hockeystick.mechanisms.base import Adjacency
@@ -29,14 +31,21 @@ def client_id(client: ClientId) -> ClientId:
     if isinstance(client, str):
         return _text_id(client)
     if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)):
-        msg = f"a client's id must be a string or an integer of 64 bits, not {client!r}"
+        msg = f"a client's id must be a string or an integer of 64 bits, not {shown(client)}"
         raise TypeError(msg)
     number = operator.index(client)
     if not -(2**63) <= number < 2**63:
-        shown = str(number) if number.bit_length() < 1000 else f"one of {number.bit_length()} bits"
-        msg = f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown}"
+        msg = f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown(number)}"
         raise ValueError(msg)
     return number
+
+
+def require_several(name: str, clients: Iterable[ClientId]) -> Iterable[ClientId]:
+    """Return ids that are not one text: its letters would be taken for clients."""
+    if isinstance(clients, (str, bytes, bytearray)):
+        msg = f"{name} must be several ids, such as a list, not one text {shown(clients)}"
+        raise TypeError(msg)
+    return clients
 
 
 def _text_id(client: str) -> str:
@@ -64,7 +73,7 @@ def checked_budget(
         return limits, Accountant("add_or_remove" if adjacency is None else adjacency)
     if isinstance(budget, Filter) and (epsilon, delta, adjacency) == (None, None, None) and not len(budget):
         return None, type(budget).from_state_dict(budget.state_dict())
-    given = f"epsilon={epsilon}, delta={delta}, adjacency={adjacency!r}, budget={budget!r}"
+    given = f"epsilon={shown(epsilon)}, delta={shown(delta)}, adjacency={shown(adjacency)}, budget={shown(budget)}"
     msg = f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}"
     raise ValueError(msg)
 
@@ -75,9 +84,9 @@ def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str 
     if expected_head is None:
         return None
     if not isinstance(expected_head, str) or not re.fullmatch("[0-9a-f]{64}", expected_head):
-        msg = f"expected_head must be 64 hexadecimal digits, as head returned them, not {expected_head!r}"
+        msg = f"expected_head must be 64 hexadecimal digits, as head returned them, not {shown(expected_head)}"
         raise ValueError(msg)
     if create or path == ":memory:":
-        msg = f"expected_head must be None for a new file, which has no history, not {expected_head!r}"
+        msg = f"expected_head must be None for a new file, which has no history, not {shown(expected_head)}"
         raise ValueError(msg)
     return expected_head

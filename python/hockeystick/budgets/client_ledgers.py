@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hockeystick._checks import count_scalar
-from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
+from hockeystick._checks.shown import shown
+from hockeystick.budgets.batch_sizes import LEVEL
 from hockeystick.budgets.client_accounts import ClientAccounts
 from hockeystick.budgets.client_arguments import ClientId, checked_budget, checked_head
 from hockeystick.budgets.client_queries import ClientQueries
@@ -96,7 +97,7 @@ class ClientLedgers(ClientQueries):
         head = checked_head(path, create, expected_head)
         self._budget = "epsilon {}, delta {} ({})".format(*limits, fresh.adjacency) if limits else repr(fresh)
         self._accounts = ClientAccounts(fresh, limits)
-        self._sizes = BatchSizes()
+        self._unsettled: Entry | None = None  # one that is being written, or was when an interrupt came
         self._journal = Journal(path, {"limits": limits, "fresh": fresh.state_dict()}, create=create)
         try:
             self._journal.replay(self._replay, head)
@@ -201,8 +202,8 @@ class ClientLedgers(ClientQueries):
         exceeding = self._accounts.exceeding(mechanism, count, charged)
         if exceeding.any():
             some = self._accounts.ids[int(exceeding.argmax())]
-            what = f"{count} x {mechanism!r} exceeds the budget of {int(exceeding.sum())} clients"
-            msg = f"{what}, such as {some!r}; nothing was charged"
+            what = f"{count} x {shown(mechanism)} exceeds the budget of {int(exceeding.sum())} clients"
+            msg = f"{what}, such as {shown(some)}; nothing was charged"
             raise BudgetExceededError(msg)
         self._journal.require_unchanged()
         self._write(entry)
@@ -215,32 +216,34 @@ class ClientLedgers(ClientQueries):
         if entry.participants is None:
             return
         size, num_clients = int(entry.participants.sum()), int(entry.charged.sum())
-        if self._sizes.improbable(mechanism, num_clients, size):
+        if self._accounts.sizes.improbable(mechanism, num_clients, size):
             msg = (
-                f"participants must be samples of {mechanism!r}, which {size} of {num_clients} after those before are with a "
+                f"participants must be samples of {shown(mechanism)}, which {size} of {num_clients} after those before are with a "
                 f"probability below {LEVEL:g}: too many, or too often the same number, as where batches have a fixed size"
             )
             raise ValueError(msg)
 
     def _write(self, entry: Entry) -> None:
-        """Write an entry, then believe it; where that is interrupted, only the file knows, and has to be opened again."""
+        """Write an entry, then take it into memory; an interrupt in between leaves it to the next call to find out which of both was done."""
+        self._unsettled = entry
         try:
             self._journal.append(entry)
-            self._believe(entry)
-        except BaseException:
+        except Exception:
             self.close()
             raise
+        self._accounts.take(entry)
+        self._unsettled = None
 
-    def _believe(self, entry: Entry) -> None:
-        """Do in memory what is in the file."""
-        if isinstance(entry, Enrolment):
-            self._accounts.add(entry.clients)
+    def _settle(self) -> None:
+        """Take into memory what an interrupted charge or enrolment has written, if it has."""
+        if self._unsettled is None:
             return
-        self._accounts.apply(entry)
-        if entry.participants is not None:
-            self._sizes.add(entry.steps[0][0], int(entry.charged.sum()), int(entry.participants.sum()))
+        self._journal.settle()
+        if self._accounts.num_entries < self._journal.num_entries:
+            self._accounts.take(self._unsettled)
+        self._unsettled = None
 
     def _replay(self, entry: Entry) -> None:
         """Do what was read from the file, if this library could have written it."""
         self._accounts.require_possible(entry)
-        self._believe(entry)
+        self._accounts.take(entry)

@@ -22,10 +22,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks import DELTA, OPEN_PROBABILITY, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import halve
 from hockeystick.accounting.renyi.conversion import without_failure
-from hockeystick.accounting.turns import LOCK
 from hockeystick.accounting.zcdp import concentrated_cost, zcdp_epsilon
 from hockeystick.budgets.filter_base import SLACK, Filter
 from hockeystick.budgets.filters import SCALE
@@ -148,8 +148,8 @@ class ZeroConcentratedFilter(Filter):
 
     def __repr__(self) -> str:
         """Return the budget, and how much of it is spent."""
-        with LOCK:
-            spent, steps = self._spent, len(self)
+        record = self._state
+        spent, steps = record.spent, record.num_steps
         parts = zip(self._SETTINGS, spent, (self._rho, self._xi, self._delta), strict=True)
         used = ", ".join(
             f"{name} {format_upper(float(used))} of {budget:g}"
@@ -183,11 +183,11 @@ class ZeroConcentratedFilter(Filter):
 def concentrated_parts(mechanism: Mechanism, adjacency: Adjacency) -> tuple[float, float, float]:
     """Return rho, xi and delta of a step, or raise ValueError."""
     if mechanism.status != "certified":
-        msg = f"mechanism must be certified, and {mechanism!r} is only estimated"
+        msg = f"mechanism must be certified, and {shown(mechanism)} is only estimated"
         raise ValueError(msg)
     cost = concentrated_cost(mechanism, adjacency)
     if cost is None:
-        msg = f"mechanism must be zero-concentrated, which is not known of {mechanism!r}; RenyiFilter and RenyiOdometer take others"
+        msg = f"mechanism must be zero-concentrated, which is not known of {shown(mechanism)}; RenyiFilter and RenyiOdometer take others"
         raise ValueError(msg)
     return cost.rho, cost.xi, cost.delta
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
+from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.state import Run, dump_steps, load_steps
 from hockeystick.budgets.client_arguments import ClientId
 
@@ -64,8 +66,10 @@ def decode_settings(row: Row) -> dict[str, Any]:
     """Return what the first row says, or raise ValueError."""
     settings = json.loads(row.content)
     if not isinstance(settings, dict):
-        msg = f"settings must be a mapping, not {settings!r}"
+        msg = f"settings must be a mapping, not {shown(settings)}"
         raise ValueError(msg)  # noqa: TRY004, a wrong file rather than a wrong call
+    if "plan" in settings.get("fresh", {}):  # as it is written today: before, each run of it was written out
+        settings["fresh"]["plan"] = Accountant.from_state_dict(settings["fresh"]["plan"]).state_dict()
     return settings
 
 

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.ledger import Steps
+from hockeystick.accounting.record import Record
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
-from hockeystick.accounting.turns import LOCK
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ class Filter(Steps):
     """What filters do: add the costs of steps exactly, and compare before spending; a cost may have several parts, each with its budget."""
 
     def __init__(self, adjacency: Adjacency, *budgets: float) -> None:
-        super().__init__(adjacency)
+        super().__init__(adjacency, Record(spent=(Fraction(0),) * len(budgets)))
         self._limits = tuple(Fraction(budget) * Fraction(1.0 + SLACK) for budget in budgets)
-        self._spent = (Fraction(0),) * len(budgets)
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Say whether these steps would leave the budget; nothing is spent.
@@ -53,8 +53,7 @@ class Filter(Steps):
             If an argument is outside its domain, or this filter does not hold for the mechanism.
         """
         count = self._checked(mechanism, count)
-        with LOCK:
-            return count > self._room(mechanism)
+        return count > self._room(self._state, mechanism)
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
         """Pay for steps before they release anything, and return the filter itself. Threads may spend at once.
@@ -77,18 +76,9 @@ class Filter(Steps):
             If the steps do not fit: then nothing is spent, and nothing may be released. A cheaper step may still fit.
         ValueError
             If an argument is outside its domain, or this filter does not hold for the mechanism.
-        RuntimeError
-            If a signal handler spends while the thread that it interrupts is spending; nothing was spent.
         """
         count = self._checked(mechanism, count)
-        with self._change():  # compares and pays in one step
-            room = self._room(mechanism)
-            if count > room:
-                msg = f"{count} x {mechanism!r} exceeds what is left of {self!r}; {room} would fit"
-                raise BudgetExceededError(msg)
-            costs = self._cost(mechanism)
-            self._spent = tuple(spent + count * Fraction(cost) for spent, cost in zip(self._spent, costs, strict=True))
-            self._ledger[mechanism] = self._ledger.get(mechanism, 0) + count
+        self._change(lambda record: self._paid(record, mechanism, count))  # compares and pays in one step
         return self
 
     def remaining(self, mechanism: Mechanism) -> int:
@@ -110,8 +100,7 @@ class Filter(Steps):
             If this filter does not hold for the mechanism.
         """
         self._checked(mechanism, 1)
-        with LOCK:
-            return self._room(mechanism)
+        return self._room(self._state, mechanism)
 
     def epsilon(self, delta: float) -> float:
         """Return the epsilon that holds at `delta` for everything the filter lets through, spent or not yet.
@@ -166,11 +155,11 @@ class Filter(Steps):
         ValueError
             If the version is unknown, something is missing or wrong, or the steps exceed the budget.
         """
-        require_format(state, f"hockeystick.{cls.__name__}", 1, ("adjacency", *cls._SETTINGS, "steps"))
+        require_format(state, f"hockeystick.{cls.__name__}", (1,), ("adjacency", *cls._SETTINGS, "steps"))
         loaded = cls._of_settings(state)
         for mechanism, count in load_steps(state["steps"]):
             if loaded.would_exceed(mechanism, count):
-                msg = f"the steps of state must fit its budget, not {count} x {mechanism!r} after {loaded!r}"
+                msg = f"the steps of state must fit its budget, not {count} x {shown(mechanism)} after {shown(loaded)}"
                 raise ValueError(msg)
             loaded.spend(mechanism, count)
         return loaded
@@ -187,13 +176,24 @@ class Filter(Steps):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
         self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._ledger.get(mechanism, 0) + count)
+        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
         return count
 
-    def _room(self, mechanism: Mechanism) -> int:
+    def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
+        """Return the record after steps, or raise BudgetExceededError."""
+        room = self._room(record, mechanism)
+        if count > room:
+            msg = f"{count} x {shown(mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
+            raise BudgetExceededError(msg)
+        costs = zip(record.spent, self._cost(mechanism), strict=True)
+        return record.plus(mechanism, count)._replace(
+            spent=tuple(spent + count * Fraction(cost) for spent, cost in costs)
+        )
+
+    def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        most = LARGEST_COUNT - self._ledger.get(mechanism, 0)
-        for limit, spent, cost in zip(self._limits, self._spent, self._cost(mechanism), strict=True):
+        most = LARGEST_COUNT - record.counts.find(mechanism)[1]
+        for limit, spent, cost in zip(self._limits, record.spent, self._cost(mechanism), strict=True):
             if cost == math.inf:
                 return 0
             if cost > 0.0:

@@ -22,10 +22,10 @@ import math
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.turns import LOCK
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
@@ -100,14 +100,14 @@ class GaussianFilter(Filter):
             delta = scalar("delta", delta, *OPEN_PROBABILITY)
             self._mu = _largest_mu(epsilon, delta)
         else:
-            msg = f"either mu or both epsilon and delta must be given, not mu={mu}, epsilon={epsilon}, delta={delta}"
+            msg = f"either mu or both epsilon and delta must be given, not mu={shown(mu)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
             raise ValueError(msg)
         super().__init__(adjacency, self._mu * self._mu)
 
     def __repr__(self) -> str:
         """Return the budget, and how much of mu is spent."""
-        with LOCK:
-            spent, steps = math.sqrt(float(self._spent[0])), len(self)
+        record = self._state
+        spent, steps = math.sqrt(float(record.spent[0])), record.num_steps
         return f"<GaussianFilter: mu {format_upper(spent)} of {self._mu:g} in {steps} steps; {self._adjacency}>"
 
     @property
@@ -125,7 +125,7 @@ class GaussianFilter(Filter):
             else []
         )
         if not mechanism._has_pair or not all(pair.is_gaussian for pair, _ in pairs):
-            msg = f"mechanism must be Gaussian noise without sampling, not {mechanism!r}; RenyiFilter takes others"
+            msg = f"mechanism must be Gaussian noise without sampling, not {shown(mechanism)}; RenyiFilter takes others"
             raise ValueError(msg)
         return (math.fsum(count * pair.gaussian_shift * pair.gaussian_shift for pair, count in pairs),)
 
@@ -207,7 +207,7 @@ class RenyiFilter(Filter):
                 self._order,
             )
         else:
-            given = f"budget={budget}, epsilon={epsilon}, delta={delta}"
+            given = f"budget={shown(budget)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
             msg = f"either budget or both epsilon and delta must be given, not {given}"
             raise ValueError(msg)
         self._costs: dict[Mechanism, float] = {}
@@ -215,8 +215,8 @@ class RenyiFilter(Filter):
 
     def __repr__(self) -> str:
         """Return the budget, and how much of it is spent."""
-        with LOCK:
-            spent, steps = float(self._spent[0]), len(self)
+        record = self._state
+        spent, steps = float(record.spent[0]), record.num_steps
         used = f"{format_upper(spent)} of {self._budget:g} nats at order {self._order:g}"
         return f"<RenyiFilter: {used} in {steps} steps; {self._adjacency}>"
 

@@ -20,13 +20,15 @@ Feldman and Zrnic 2021 (arXiv 2008.11193) for Renyi divergences; Koskela, Tobabe
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import STRICT, Array, count_scalar, positive_scalar, probability_scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
-from hockeystick.accounting.turns import LOCK, Shared
+from hockeystick.accounting.turns import Shared
 from hockeystick.budgets.filter_base import SLACK
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.record_costs import SampledCosts, squares
@@ -35,7 +37,14 @@ from hockeystick.mechanisms.base import sensitivity
 __all__ = ["IndividualFilter"]
 
 
-class IndividualFilter(Shared):
+class Spent(NamedTuple):
+    """What each record has spent; never changed in place."""
+
+    sums: Array
+    rest: Array  # what rounding took from the sums
+
+
+class IndividualFilter(Shared[Spent]):
     """A budget for each record, spent by the norm of what the record contributes to noisy sums.
 
     Parameters
@@ -80,15 +89,15 @@ class IndividualFilter(Shared):
 
     def __init__(self, budget: GaussianFilter | RenyiFilter, records: int, *, spent: ArrayLike | None = None) -> None:
         if not isinstance(budget, (GaussianFilter, RenyiFilter)):
-            msg = f"budget must be a GaussianFilter or a RenyiFilter, not {budget!r}"
+            msg = f"budget must be a GaussianFilter or a RenyiFilter, not {shown(budget)}"
             raise TypeError(msg)
         if len(budget):
-            msg = f"budget must have nothing spent, not be {budget!r}"
+            msg = f"budget must have nothing spent, not be {shown(budget)}"
             raise ValueError(msg)
         self._budget = type(budget).from_state_dict(budget.state_dict())
         records = count_scalar("records", records)
-        self._spent = np.zeros(records) if spent is None else self._of_records("spent", spent, records).copy()
-        self._rest = np.zeros(records)  # what rounding took from the sums
+        before = np.zeros(records) if spent is None else self._of_records("spent", spent, records).copy()
+        super().__init__(Spent(before, np.zeros(records)))
         amount = budget.mu * budget.mu if isinstance(budget, GaussianFilter) else budget.budget
         self._limit = math.nextafter(amount * (1.0 + SLACK), 0.0)  # the guarantee of the budget includes the slack
         self._sampled = SampledCosts(budget.order) if isinstance(budget, RenyiFilter) else None
@@ -99,7 +108,7 @@ class IndividualFilter(Shared):
 
     def __len__(self) -> int:
         """Return the number of records."""
-        return int(self._spent.size)
+        return int(self._state.sums.size)
 
     @property
     def budget(self) -> GaussianFilter | RenyiFilter:
@@ -109,8 +118,7 @@ class IndividualFilter(Shared):
     @property
     def spent(self) -> Array:
         """What each record has spent, rounded up: sums of squared distances, or nats. It depends on the data: do not release it."""
-        with LOCK:
-            return self._rounded_up(self._spent, self._rest)
+        return self._rounded_up(*self._state)
 
     def admit(self, norms: ArrayLike, noise_std: float, *, sampling_rate: float = 1.0) -> NDArray[np.bool_]:
         """Say which records may contribute to the next release, and charge those before it.
@@ -135,21 +143,24 @@ class IndividualFilter(Shared):
         ------
         ValueError
             If an argument is outside its domain, or samples are asked of a `GaussianFilter` or where a record is replaced.
-        RuntimeError
-            If a signal handler calls it while the thread that it interrupts is in it; nothing was charged.
         """
         given = self._of_records("norms", norms, len(self))
         noise_std = positive_scalar("noise_std", noise_std)
         rate = probability_scalar("sampling_rate", sampling_rate)
         costs = self._costs(given, noise_std, rate)
-        with self._change():
-            total = self._spent + costs
+        admitted: NDArray[np.bool_]
+
+        def charged(before: Spent) -> Spent:
+            nonlocal admitted
+            total = before.sums + costs
             with np.errstate(invalid="ignore"):  # of what is infinite, which is not admitted
-                back = total - self._spent
-                lost = (self._spent - (total - back)) + (costs - back)  # exactly: Knuth's two-sum
-                rest = np.where(lost == 0.0, self._rest, np.nextafter(self._rest + lost, np.inf))
-                admitted: NDArray[np.bool_] = (costs == 0.0) | (self._rounded_up(total, rest) <= self._limit)
-            self._spent, self._rest = np.where(admitted, total, self._spent), np.where(admitted, rest, self._rest)
+                back = total - before.sums
+                lost = (before.sums - (total - back)) + (costs - back)  # exactly: Knuth's two-sum
+                rest = np.where(lost == 0.0, before.rest, np.nextafter(before.rest + lost, np.inf))
+                admitted = (costs == 0.0) | (self._rounded_up(total, rest) <= self._limit)
+            return Spent(np.where(admitted, total, before.sums), np.where(admitted, rest, before.rest))
+
+        self._change(charged)
         return admitted
 
     def epsilon(self, delta: float) -> float:
@@ -182,7 +193,7 @@ class IndividualFilter(Shared):
         if rate == 1.0:
             return squares(distances) * (1.0 if self._sampled is None else 0.5 * self._sampled.order * UP)
         if self._sampled is None or adjacency == "replace":
-            msg = f"sampling_rate must be 1 with {self._budget!r}, not {rate:g}: samples need a RenyiFilter with adjacency='add_or_remove'"
+            msg = f"sampling_rate must be 1 with {shown(self._budget)}, not {rate:g}: samples need a RenyiFilter with adjacency='add_or_remove'"
             raise ValueError(msg)
         return self._sampled.of(distances, rate)
 

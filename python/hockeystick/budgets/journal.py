@@ -12,7 +12,7 @@ import os
 import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class Journal:
             ledger_path.require_file(self.path)
         before = self._present()
         self._db: sqlite3.Connection | None = self._connection()
-        self._count, self._head = 0, NO_DIGEST
+        self._end = self._next = (0, NO_DIGEST)  # rows and their digest: as they are, and after the row that is written
         keep_open_in_children(self)
         try:
             self._hold()
@@ -79,7 +79,12 @@ class Journal:
     @property
     def head(self) -> str:
         """The digest of all entries."""
-        return self._head.hex()
+        return self._end[1].hex()
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries there are; the settings are none."""
+        return self._end[0] - 1
 
     def close(self) -> None:
         """Release the file, so that another process can take it."""
@@ -92,26 +97,39 @@ class Journal:
         if self._db is None:
             raise self._closed()
         if self._present() != self._mark:
-            msg = f"{self.path} is not as it was left: it was moved, deleted, replaced or written to; nothing is charged to it"
-            raise RuntimeError(msg)
+            raise self._changed()
+
+    def settle(self) -> None:
+        """Find out whether an interrupted `append` has written its entry. A file that has neither end is not as it was left."""
+        if self._db is None:
+            raise self._closed()
+        try:
+            if self._db.in_transaction:
+                self._run("ROLLBACK")
+            (end,) = self._run("SELECT entries, digest FROM head")
+        except sqlite3.Error as error:
+            msg = f"{self.path} cannot be read after an interrupt: {error}"
+            raise RuntimeError(msg) from error
+        present = self._present()
+        if end not in (self._end, self._next) or ledger_path.identity(present) != ledger_path.identity(self._mark):
+            raise self._changed()
+        self._end, self._mark = end, present
 
     def append(self, entry: Entry) -> None:
         """Append an entry."""
         row = encode(entry)
         try:
-            with self._transaction():
-                self._insert(row)
+            self._write([], row)
         except sqlite3.Error as error:
             msg = f"{self.path} cannot be written: {error}"
             raise RuntimeError(msg) from error
-        self._mark = self._present()
 
     def replay(self, take: Callable[[Entry], None], expected_head: str | None) -> None:
         """Give all entries to `take`, and refuse a file that never had the expected head."""
         reached = expected_head in (None, self.head)
         for number, (before, entry) in enumerate(self.history(), 1):
             reached = reached or before == expected_head
-            with self._readable(f"entry {number} of {self._count - 1}"):
+            with self._readable(f"entry {number} of {self.num_entries}"):
                 take(entry)
         if not reached:
             msg = f"{self.path} never had the expected_head {expected_head}: it is an older copy or another file"
@@ -120,15 +138,16 @@ class Journal:
     def history(self) -> Iterator[tuple[str, Entry]]:
         """Return all entries in order, each with the head before it; what is damaged raises ValueError."""
         found, num_clients = NO_DIGEST, 0
-        for sequence in range(self._count):
+        count, head = self._end
+        for sequence in range(count):
             before = found
-            with self._readable(f"entry {sequence} of {self._count - 1}"):
+            with self._readable(f"entry {sequence} of {count - 1}"):
                 row, found = self._row(sequence, found)
                 entry = decode(row, num_clients) if sequence else None  # the first are the settings
             if entry is not None:
                 num_clients += len(entry.clients) if isinstance(entry, Enrolment) else 0
                 yield before.hex(), entry
-        if found != self._head:
+        if found != head:
             msg = f"{self.path} is {DAMAGED}: its head is not the digest of its entries"
             raise ValueError(msg)
 
@@ -160,13 +179,8 @@ class Journal:
 
     def _make(self, settings: dict[str, Any]) -> None:
         """Write the tables and the settings, with a name that no other file has."""
-        with self._transaction():
-            for table in TABLES.values():
-                self._run(table)
-            self._run("INSERT INTO head VALUES (0, ?)", NO_DIGEST)
-            about = {"format": FORMAT, "version": VERSION, "name": secrets.token_hex(16)}
-            self._insert(encode_settings(about | settings))
-        self._mark = self._present()
+        about = {"format": FORMAT, "version": VERSION, "name": secrets.token_hex(16)}
+        self._write([*TABLES.values(), "INSERT INTO head VALUES (0, x'')"], encode_settings(about | settings))
 
     def _open(self, settings: dict[str, Any]) -> None:
         """Read the head and the settings, and compare them with what is asked for."""
@@ -179,10 +193,11 @@ class Journal:
             msg = f"path must be a file of client ledgers, not {self.path}"
             raise ValueError(msg)
         with self._readable("its head"):
-            ((self._count, self._head),) = self._run("SELECT entries, digest FROM head")
+            (self._end,) = self._run("SELECT entries, digest FROM head")
             ((last,),) = self._run("SELECT max(sequence) FROM entries")
-            if type(self._count) is not int or type(self._head) is not bytes or last != self._count - 1:
-                msg = f"{last} is the last entry of {self._count}"
+            count, head = self._end
+            if type(count) is not int or type(head) is not bytes or last != count - 1:
+                msg = f"{last} is the last entry of {count}"
                 raise ValueError(msg)
         with self._readable("its settings"):
             made = decode_settings(self._row(0, NO_DIGEST)[0])
@@ -209,26 +224,22 @@ class Journal:
             raise ValueError(msg)
         return row, found
 
-    def _insert(self, row: Row) -> None:
-        """Write a row and the new head, in a transaction of the caller's."""
-        head = digest(self._head, row)
-        self._run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", self._count, *row, head)
-        self._run("UPDATE head SET entries = ?, digest = ?", self._count + 1, head)
-        self._count, self._head = self._count + 1, head
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Write all of what follows, or nothing."""
-        before = self._count, self._head
+    def _write(self, commands: Iterable[str], row: Row) -> None:
+        """Run commands and write a row and the new head: all of it, or nothing."""
+        count, head = self._end
+        self._next = (count + 1, digest(head, row))
         self._run("BEGIN")
         try:
-            yield
+            for command in commands:
+                self._run(command)
+            self._run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", count, *row, self._next[1])
+            self._run("UPDATE head SET entries = ?, digest = ?", *self._next)
             self._run("COMMIT")
         except BaseException:
-            self._count, self._head = before
             if self._db is not None and self._db.in_transaction:
                 self._run("ROLLBACK")
             raise
+        self._end, self._mark = self._next, self._present()
 
     def _run(self, command: str, *values: Any) -> list[Any]:
         """Return all rows of a command at once, so that no command is under way when the file is closed."""
@@ -250,6 +261,10 @@ class Journal:
         except UNREADABLE as error:
             msg = f"{self.path} is {DAMAGED}: {what} cannot be read: {error}"
             raise ValueError(msg) from error
+
+    def _changed(self) -> RuntimeError:
+        what = "it was moved, deleted, replaced or written to; nothing is charged to it"
+        return RuntimeError(f"{self.path} is not as it was left: {what}")
 
     def _closed(self) -> RuntimeError:
         return RuntimeError(f"{self.path} is closed: open it again")

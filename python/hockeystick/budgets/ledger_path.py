@@ -7,6 +7,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from hockeystick._checks.shown import shown
+
 MEMORY = ":memory:"
 
 
@@ -22,11 +24,11 @@ class Mark(NamedTuple):
 def resolved(path: str | os.PathLike[str]) -> str:
     """Return an absolute path, or ":memory:"."""
     if not isinstance(path, (str, os.PathLike)):
-        msg = f"path must be a string or path-like, not {path!r}"
+        msg = f"path must be a string or path-like, not {shown(path)}"
         raise TypeError(msg)
     name = os.fsdecode(os.fspath(path))
     if not name or "\0" in name:
-        msg = f"path must name a file, or be {MEMORY!r}, not {name!r}"
+        msg = f"path must name a file, or be {shown(MEMORY)}, not {shown(name)}"
         raise ValueError(msg)
     return MEMORY if name == MEMORY else str(Path(name).absolute())
 

@@ -25,6 +25,7 @@ import numpy as np
 
 import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
 from hockeystick.budgets.filters import ORDER
@@ -85,7 +86,7 @@ class RenyiOdometer(Odometer):
     ) -> None:
         self._orders = tuple(scalar("orders", order, *ORDER) for order in orders)
         if len(set(self._orders)) != len(self._orders) or not self._orders:
-            msg = f"orders must be one or more, each once, not {self._orders}"
+            msg = f"orders must be one or more, each once, not {shown(self._orders)}"
             raise ValueError(msg)
         self._costs: dict[Mechanism, Array] = {}
         super().__init__(delta, adjacency)

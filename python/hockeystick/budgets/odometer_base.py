@@ -63,12 +63,9 @@ class Odometer(Steps):
         ------
         ValueError
             If an argument is outside its domain, or this odometer has no bound for the mechanism.
-        RuntimeError
-            If a signal handler spends while the thread that it interrupts is spending; nothing was counted.
         """
         count = self._checked(mechanism, count)
-        with self._change():
-            self._ledger[mechanism] = count_scalar("count", self._ledger.get(mechanism, 0) + count)
+        self._change(lambda record: record.plus(mechanism, count))
         return self
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float) -> bool:
@@ -128,7 +125,7 @@ class Odometer(Steps):
         ValueError
             If the version is unknown, or something is missing or wrong.
         """
-        require_format(state, f"hockeystick.{cls.__name__}", 1, ("adjacency", *cls._SETTINGS, "steps"))
+        require_format(state, f"hockeystick.{cls.__name__}", (1,), ("adjacency", *cls._SETTINGS, "steps"))
         loaded = cls(**{name: state[name] for name in cls._SETTINGS}, adjacency=state["adjacency"])
         for mechanism, count in load_steps(state["steps"]):
             loaded.spend(mechanism, count)

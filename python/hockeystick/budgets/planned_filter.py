@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.turns import LOCK
+from hockeystick.accounting.record import Record
 from hockeystick.budgets.filter_base import Filter
 from hockeystick.mechanisms.base import Mechanism
 
@@ -77,19 +78,18 @@ class PlannedFilter(Filter):
 
     def __init__(self, plan: Accountant) -> None:
         if not isinstance(plan, Accountant):
-            msg = f"plan must be an Accountant, not {plan!r}"
+            msg = f"plan must be an Accountant, not {shown(plan)}"
             raise TypeError(msg)
         self._plan = Accountant.from_state_dict(plan.state_dict())
         estimated = next((mechanism for mechanism in self._plan.ledger if mechanism.status != "certified"), None)
         if estimated is not None:
-            msg = f"plan must have certified steps alone, and {estimated!r} is only estimated"
+            msg = f"plan must have certified steps alone, and {shown(estimated)} is only estimated"
             raise ValueError(msg)
         super().__init__(plan.adjacency)
 
     def __repr__(self) -> str:
         """Return how much of the plan is spent."""
-        with LOCK:
-            return f"<PlannedFilter: {len(self)} of {len(self._plan)} steps; {self._adjacency}>"
+        return f"<PlannedFilter: {len(self)} of {len(self._plan)} steps; {self._adjacency}>"
 
     @property
     def plan(self) -> Accountant:
@@ -123,7 +123,9 @@ class PlannedFilter(Filter):
     def _of_settings(cls, state: Mapping[str, Any]) -> Self:
         plan = Accountant.from_state_dict(state["plan"])
         if plan.adjacency != state["adjacency"]:
-            msg = f"adjacency of state must be that of its plan, {plan.adjacency!r}, not {state['adjacency']!r}"
+            msg = (
+                f"adjacency of state must be that of its plan, {shown(plan.adjacency)}, not {shown(state['adjacency'])}"
+            )
             raise ValueError(msg)
         return cls(plan)
 
@@ -132,10 +134,10 @@ class PlannedFilter(Filter):
 
     def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         if mechanism not in self._plan.ledger:
-            msg = f"mechanism must be one of the plan, not {mechanism!r}"
+            msg = f"mechanism must be one of the plan, not {shown(mechanism)}"
             raise ValueError(msg)
         return ()
 
-    def _room(self, mechanism: Mechanism) -> int:
+    def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps of the plan are left."""
-        return self._plan.ledger[mechanism] - self._ledger.get(mechanism, 0)
+        return self._plan.ledger[mechanism] - record.counts.find(mechanism)[1]

@@ -73,6 +73,26 @@ class SoleOwner:
             self._ended = True
             close()
 
+    def _settle(self) -> None:
+        """Finish or undo what an interrupt has left half done; called before anything else is."""
+
+    def _leave(self, within: bool) -> None:
+        """Give the turn back where an exception came between the end of its `with` and this; `within` a turn, it goes on."""
+        if not within and self._turn._is_owned():  # type: ignore[attr-defined]
+            self._turn.release()
+
+    def _require_ready(self, within: bool) -> None:
+        """Refuse what is closed, and what interrupts a write; begin where no interrupt was."""
+        if self._ended:
+            msg = f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
+            raise RuntimeError(msg)
+        if within and self._writing:  # by this very thread
+            msg = f"{type(self).__name__} is being written, and cannot be used by what interrupts that"
+            raise RuntimeError(msg)
+        if not within:
+            self._writing = False  # an interrupt may have left it set
+            self._settle()
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse copy, deepcopy and pickle."""
         msg = f"{type(self).__name__} cannot be copied or pickled: each would spend the same budget"
@@ -87,14 +107,14 @@ def in_turn(
     @functools.wraps(method)
     def guarded(self: Owner, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
         self._require_own_process()  # before the lock, which a thread of the parent's may hold for ever
-        with self._turn:
-            if self._ended:
-                msg = f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
-                raise RuntimeError(msg)
-            if self._writing:  # by this very thread
-                msg = f"{type(self).__name__} is being written, and cannot be used by what interrupts that"
-                raise RuntimeError(msg)
-            return method(self, *arguments, **options)
+        within = self._turn._is_owned()  # type: ignore[attr-defined] # by a call that this one interrupts
+        try:
+            with self._turn:
+                self._require_ready(within)
+                return method(self, *arguments, **options)
+        except BaseException:
+            self._leave(within)
+            raise
 
     return guarded
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks import implausible
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick.cli import arguments, budget_federated, samplings
+from hockeystick.cli import arguments, budget_federated, doubts, samplings
 
 if TYPE_CHECKING:
     from hockeystick.accounting.bracket import Bracket
@@ -95,7 +95,7 @@ def _query(chosen: argparse.Namespace) -> None:
     found = samplings.brackets(chosen, samplings.Asked(asked == "epsilon", value))
     name, bracket = samplings.worst(found)
     last = implausible.no_privacy(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
-    _warn(chosen, last)
+    _warn(chosen, value if asked == "epsilon" else bracket.upper, last)
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
         _write_json({asked: bracket.upper, given: value}, bracket, chosen, ("noise-multiplier", "steps", given), **more)
@@ -115,7 +115,7 @@ def _calibrate(chosen: argparse.Namespace) -> int:
     target = chosen.target.replace("-", "_")
     _settle_but(chosen, target)
     found = _solve(chosen, target)
-    _warn(chosen, None)
+    _warn(chosen, chosen.delta, None)
     if (found == math.inf) if target == "noise_multiplier" else (found == 0.0):
         return _nothing_meets(chosen, target)
     inputs = ("epsilon", "delta", *(name for name in TARGETS if name != chosen.target))
@@ -199,18 +199,17 @@ def _write_calibrated(chosen: argparse.Namespace, target: str, found: float, bra
     )
 
 
-def _warn(chosen: argparse.Namespace, last: str | None) -> None:
-    """Write the first doubt about the arguments, one line; `last` is that about the answer."""
+def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
+    """Write the first doubt about the arguments and the delta, given or found; `last` is that about the answer."""
     rate, noise, steps = chosen.sampling_rate, chosen.noise_multiplier, chosen.steps
-    doubts = [
+    doubts.tell(
+        chosen,
         implausible.integer_rate(0) if rate == 0 else None,  # a shell divides integers
         implausible.swapped(noise, 1.0 if rate is None else rate) if noise else None,
         implausible.few_steps(rate, steps) if rate and steps else None,
+        implausible.large_delta(delta, chosen.records),
         last,
-    ]
-    text = next((doubt for doubt in doubts if doubt), None)
-    if text:
-        sys.stderr.write(f"hockeystick {chosen.command}: warning: {text}\n")
+    )
 
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
@@ -239,7 +238,7 @@ def _described(chosen: argparse.Namespace, kind: str) -> str:
 def _write_json(
     numbers: dict[str, float], bracket: Bracket, chosen: argparse.Namespace, inputs: tuple[str, ...], **more: Any
 ) -> None:
-    words = ("sampling-rate", "records", "batch-size", "epochs")
+    words = ("sampling-rate", "records", "batch-size", "epochs", "drop-last")
     given = {name.replace("-", "_"): getattr(chosen, name.replace("-", "_")) for name in (*inputs, *words)}
     kind = "poisson" if more.get("target") == "sampling_rate" else samplings.kind(chosen)
     answer: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()} | more
@@ -250,7 +249,7 @@ def _write_json(
         "adjacency": ADJACENCY[kind],
         "sampling": kind,
         "version": __version__,
-        "inputs": {name: value for name, value in given.items() if value is not None},
+        "inputs": {name: value for name, value in given.items() if value is not None and value is not False},
     }
     sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
-from hockeystick.training.batches import KNOWN, SAMPLINGS
+from hockeystick.training.batches import KNOWN, SAMPLINGS, rate_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
@@ -58,6 +58,11 @@ def add_words(parser: argparse.ArgumentParser, sampling: str) -> None:
         metavar="P",
         help="passes over the data, positive, in place of T: each takes N/B steps, rounded up",
     )
+    words.add_argument(
+        "--drop-last",
+        action="store_true",
+        help="the data loader drops the last, smaller batch of a pass: N/B is rounded down, and the sampling rate is one over it, as in Opacus",
+    )
     words.add_argument("--sampling", choices=SAMPLINGS, help=sampling)
 
 
@@ -70,11 +75,11 @@ def settle(chosen: argparse.Namespace) -> None:
         chosen.refuse(
             f"argument --batch-size: must be at most the number of records ({chosen.records}), not {chosen.batch_size}"
         )
-    chosen.sampling_rate = chosen.batch_size / chosen.records
+    chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.epochs is not None:
         from hockeystick.training.dpsgd_parameters import steps_of  # noqa: PLC0415
 
-        chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size)
+        chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.sampling is None:
         chosen.sampling = "poisson"
 
@@ -88,6 +93,8 @@ def _agree(chosen: argparse.Namespace) -> None:
         chosen.refuse("argument --sampling-rate: not allowed with --records and --batch-size, which give it")
     if chosen.epochs is not None and chosen.steps is not None:
         chosen.refuse("argument --epochs: not allowed with --steps; give one of them")
+    if chosen.drop_last and not known:
+        chosen.refuse("argument --drop-last: needs --records and --batch-size, which say what is dropped")
     if chosen.epochs is not None and not known:
         chosen.refuse("argument --epochs: needs --records and --batch-size, which say how many steps an epoch has")
     if chosen.sampling is not None and not known and (chosen.sampling != "poisson" or chosen.sampling_rate is None):
@@ -138,7 +145,8 @@ def batches(chosen: argparse.Namespace) -> Batches:
     """Return how batches are made."""
     from hockeystick.training.batches import Batches  # noqa: PLC0415
 
-    return Batches(chosen.records, chosen.batch_size, chosen.steps, chosen.noise_multiplier or 1.0)
+    noise = chosen.noise_multiplier or 1.0
+    return Batches(chosen.records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)
 
 
 def passes(chosen: argparse.Namespace) -> int:

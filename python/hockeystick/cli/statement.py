@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from hockeystick._checks import implausible
 from hockeystick._statements import FORMATS
-from hockeystick.cli import arguments
+from hockeystick.cli import arguments, doubts
 from hockeystick.cli.budget import AddParser
 from hockeystick.training.batches import SAMPLINGS
 
@@ -26,14 +27,7 @@ def add_statement(add: AddParser) -> None:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for name, letter, text in (
-        ("--records", "N", "number of records of the training data"),
-        ("--batch-size", "B", "records in the batch of one optimiser step"),
-    ):
-        parser.add_argument(name, type=arguments.count, required=True, metavar=letter, help=text)
-    length = parser.add_mutually_exclusive_group(required=True)
-    length.add_argument("--epochs", type=arguments.positive, metavar="E", help="passes over the data, positive")
-    length.add_argument("--steps", type=arguments.count, metavar="T", help="optimiser steps, a positive integer")
+    _add_batches(parser)
     parser.add_argument(
         "--noise-multiplier",
         type=arguments.positive,
@@ -55,12 +49,47 @@ def add_statement(add: AddParser) -> None:
     parser.set_defaults(handler=_statement)
 
 
+def _add_batches(parser: argparse.ArgumentParser) -> None:
+    """Add what is known of the batches, and how many there are."""
+    parser.add_argument(
+        "--records",
+        "--dataset-size",
+        type=arguments.count,
+        required=True,
+        metavar="N",
+        help="number of records of the training data",
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=arguments.count,
+        metavar="B",
+        help="records in the batch of one optimiser step; needed unless the sampling rate and the steps are given",
+    )
+    parser.add_argument(
+        "--sampling-rate",
+        type=arguments.probability,
+        metavar="Q",
+        help="probability of each record in a step's Poisson sample, in (0, 1]; B/N if not given; that of Opacus is 1/len(data_loader)",
+    )
+    parser.add_argument(
+        "--drop-last",
+        action="store_true",
+        help="the data loader drops the last, smaller batch of a pass; the rate is one over the batches of a pass, as in Opacus",
+    )
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--epochs", type=arguments.positive, metavar="E", help="passes over the data, positive")
+    length.add_argument("--steps", type=arguments.count, metavar="T", help="optimiser steps, a positive integer")
+
+
 def _statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
+    doubts.tell(chosen, implausible.large_delta(chosen.delta, chosen.records))
     names = (
         "records",
         "batch_size",
+        "sampling_rate",
+        "drop_last",
         "epochs",
         "steps",
         "noise_multiplier",

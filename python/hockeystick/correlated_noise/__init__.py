@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hockeystick._checks.doors import keep_module
 from hockeystick._checks.peers_words import missing
 from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
 from hockeystick.correlated_noise.buffered import buffered_coefficients
@@ -64,5 +65,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+keep_module(__name__)
 if not TYPE_CHECKING:
     __getattr__ = missing(__name__, __dir__)

@@ -25,15 +25,17 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most, count_scalar, positive_scalar, scalar
 from hockeystick._numeric.rounding import UNIT
+from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.matrices import limit_work
-from hockeystick.correlated_noise.sensitivity import strategy_of_steps
-from hockeystick.mechanisms import Gaussian, RandomAllocation
+from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
+from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
 from hockeystick.mechanisms.random_allocation import NOISE
 
 __all__ = ["BallsInBins", "balls_in_bins", "bin_covariances", "in_noise"]
 
 MOST_BINS = 2048
+SAME = 1e-9  # taken off a shift, far more than covariances were raised for rounding
 LEAST_ENTRY, LARGEST_ENTRY = 1e-150, 1e140  # of C over the noise: squares and their sums are normal numbers
 
 
@@ -47,6 +49,27 @@ class BallsInBins(NamedTuple):
     """
 
     ledgers: tuple[Accountant, ...]
+
+    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
+        """Return a privacy statement, that of the ledger with the least epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        format : {"text", "markdown", "latex", "json"}
+            How it is written.
+        unit : str, optional
+            What is added or removed, in your words.
+
+        Returns
+        -------
+        str
+            Its epsilon is `epsilon(delta)`.
+        """
+        delta = scalar("delta", delta, *DELTA)
+        best = min(self.ledgers, key=lambda ledger: float(ledger.epsilon(delta)))
+        return best.statement(delta, format=format, unit=unit)
 
     def epsilon(self, delta: float) -> float:
         """Return a certified upper bound of epsilon, the least of the ledgers.
@@ -142,7 +165,12 @@ def balls_in_bins(
     ledgers = []
     for classes in sorted({min(2**k, bins) for k in range(bins.bit_length() + 1)}):
         shared, own = _largest_of_classes(covariances, classes)
-        ledgers.append(_ledger(shared, own, bins // classes))
+        attained = _attained(covariances, strategy) if classes == 1 else None
+        drawn = f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
+        releases = _releases(shared, own, bins // classes)
+        mechanism = Composed([(release, 1) for release in releases]) if len(releases) > 1 else releases[0]
+        known = matrix_mechanism(mechanism, attained, takes_part=drawn, adjacency="add_or_remove")
+        ledgers.append(Accountant("add_or_remove").compose(known))
     return BallsInBins(tuple(ledgers))
 
 
@@ -190,15 +218,21 @@ def _largest_of_classes(covariances: Array, classes: int) -> tuple[float, float]
     return shared, max(0.0, math.nextafter(own - shared, math.inf))
 
 
-def _ledger(shared: float, own: float, bins: int) -> Accountant:
-    """Return the composition of a Gaussian release of variance `shared` of its loss's exponent, and an allocation of `own`."""
-    ledger = Accountant("add_or_remove")
+def _releases(shared: float, own: float, bins: int) -> list[Mechanism]:
+    """Return a Gaussian release of variance `shared` of its loss's exponent, and an allocation of `own`."""
     noise = min(_noise(own), NOISE[1])
     if bins == 1 or noise < NOISE[0]:
-        return ledger.compose(Gaussian(_noise(math.nextafter(shared + own, math.inf))))
-    if shared > 0.0:
-        ledger.compose(Gaussian(_noise(shared)))
-    return ledger.compose(RandomAllocation(Gaussian(noise), bins)) if own > 0.0 else ledger
+        return [Gaussian(_noise(math.nextafter(shared + own, math.inf)))]
+    together: list[Mechanism] = [Gaussian(_noise(shared))] if shared > 0.0 else []
+    return [*together, RandomAllocation(Gaussian(noise), bins)] if own > 0.0 else together
+
+
+def _attained(covariances: Array, strategy: ArrayLike) -> Mechanism | None:
+    """Return what equal updates attain if bins are orthogonal and C has no negative entry: longer sums of columns only leak more."""
+    shift = math.sqrt(float(np.diag(covariances).min())) * (1.0 - SAME)
+    alone = np.count_nonzero(covariances) == len(covariances) and shift > 0.0 and (np.asarray(strategy) >= 0.0).all()
+    noise = 1.0 / shift if alone else 0.0
+    return RandomAllocation(Gaussian(noise), len(covariances)) if NOISE[0] <= noise <= NOISE[1] else None
 
 
 def _noise(variance: float) -> float:

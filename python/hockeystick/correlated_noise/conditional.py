@@ -29,12 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, at_most, positive_scalar, probability_scalar, scalar
-from hockeystick._numeric.rounding import DOWN, UP
+from hockeystick._numeric.rounding import UP
+from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
-from hockeystick.correlated_noise.sensitivity import strategy_of_steps
+from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
 from hockeystick.correlated_noise.sums import CELLS, largest_tails, mixture, sum_law
-from hockeystick.mechanisms import MixtureOfGaussians
+from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
 __all__ = ["Conditioned", "conditional_composition"]
 
@@ -48,20 +49,45 @@ class Conditioned(NamedTuple):
     Attributes
     ----------
     steps : tuple of (MixtureOfGaussians, int)
-        Mechanisms and counts. Composed with others in an `Accountant` they count only together with `failure`.
+        Mechanisms and counts. They count only together with `failure`: `mechanism` has both.
     failure : float
-        To be added to every delta.
+        Part of every delta.
+    sampling_rate : float
+        Of each record in each step.
     """
 
     steps: tuple[tuple[MixtureOfGaussians, int], ...]
     failure: float
+    sampling_rate: float
+
+    @property
+    def mechanism(self) -> Dominating:
+        """The whole training, for `Accountant.compose`, failure included."""
+        drawn = f"each step with probability {self.sampling_rate!r}, independently of all else, afresh and in secret"
+        return matrix_mechanism(Composed(self.steps), takes_part=drawn, failure=self.failure, adjacency="add_or_remove")
 
     def accountant(self) -> Accountant:
-        """Return a ledger of the steps, whose deltas lack `failure`."""
-        ledger = Accountant("add_or_remove")
-        for step, count in self.steps:
-            ledger.compose(step, count)
-        return ledger
+        """Return a ledger of the whole training, failure included."""
+        return Accountant("add_or_remove").compose(self.mechanism)
+
+    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
+        """Return a privacy statement, as `Accountant.statement` does.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        format : {"text", "markdown", "latex", "json"}
+            How it is written.
+        unit : str, optional
+            What is added or removed, in your words.
+
+        Returns
+        -------
+        str
+            Its epsilon is `epsilon(delta)`.
+        """
+        return self.accountant().statement(delta, format=format, unit=unit)
 
     def delta(self, eps: float) -> float:
         """Return a certified upper bound of delta, `failure` included.
@@ -81,7 +107,7 @@ class Conditioned(NamedTuple):
         ValueError
             If eps is outside its domain.
         """
-        return min(1.0, (float(self.accountant().delta(eps)) + self.failure) * UP)
+        return float(self.accountant().delta(eps))
 
     def epsilon(self, delta: float) -> float:
         """Return a certified upper bound of epsilon.
@@ -89,7 +115,7 @@ class Conditioned(NamedTuple):
         Parameters
         ----------
         delta : float
-            Larger than `failure`, which is taken off it, and below 1.
+            Larger than `failure`, and below 1.
 
         Returns
         -------
@@ -102,7 +128,7 @@ class Conditioned(NamedTuple):
             If delta is outside its domain.
         """
         delta = scalar("delta", delta, lambda x: self.failure < x < 1, f"lie in (failure, 1), failure {self.failure:g}")
-        return float(self.accountant().epsilon((delta - self.failure) * DOWN))
+        return float(self.accountant().epsilon(delta))
 
 
 def conditional_composition(
@@ -168,8 +194,8 @@ def conditional_composition(
     failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
     shifts = np.abs(array) / noise_multiplier * UP
     if num_steps is None:
-        return Conditioned(_matrix_steps(shifts, rate, failure), failure)
-    return Conditioned(_toeplitz_steps(shifts[:steps], steps, rate, failure), failure)
+        return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
+    return Conditioned(_toeplitz_steps(shifts[:steps], steps, rate, failure), failure, rate)
 
 
 def _toeplitz_steps(

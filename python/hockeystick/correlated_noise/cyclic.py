@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
+from hockeystick._checks.shown import shown
+from hockeystick._numeric.rounding import DOWN, UNIT, UP
 from hockeystick.correlated_noise.participation import Participation, pattern_of
-from hockeystick.correlated_noise.sensitivity import matrix_sensitivity, strategy_array
-from hockeystick.mechanisms import Gaussian, PoissonSampled, TruncatedPoissonSampled
+from hockeystick.correlated_noise.sensitivity import matrix_mechanism, matrix_sensitivity, strategy_array
+from hockeystick.mechanisms import Composed, Dominating, Gaussian, Mechanism, PoissonSampled, TruncatedPoissonSampled
 
 __all__ = ["check_participants", "cyclic_poisson", "cyclic_truncated_poisson"]
+
+MOST_KINDS = 32  # of columns whose lengths differ
+SAME_LENGTH = 1e-12  # columns whose lengths differ by less, relative, are charged as one
 
 
 def cyclic_poisson(
     strategy: ArrayLike, *, num_steps: int, separation: int, sampling_rate: float, noise_multiplier: float
-) -> tuple[PoissonSampled, int]:
+) -> tuple[Dominating, int]:
     """Return the DP-SGD that a banded matrix mechanism equals if its batches are Poisson samples of parts in turn.
 
     Parameters
@@ -36,8 +43,9 @@ def cyclic_poisson(
 
     Returns
     -------
-    (PoissonSampled, int)
-        Mechanism and count, for `Accountant.compose`: noise over the largest column norm of C, ceil(num_steps/b) times.
+    (Dominating, int)
+        Mechanism and count, for `Accountant.compose`: one sample and ceil(num_steps/b), if all columns of a part have one norm; else all samples of the
+        training, and 1. Attained where one part has the longest columns, as that of a Toeplitz matrix which begins.
 
     Raises
     ------
@@ -49,7 +57,8 @@ def cyclic_poisson(
     Choquette-Choo et al. 2023 (arXiv 2306.08153), BandMF with cyclic Poisson sampling. Proof: a record of part r can be in steps r, r + b,
     ... only, whose columns lie in different rows. Given all earlier releases and who else takes part, the rows from t to t + b - 1
     are Gaussian noise around values that are known but for the column at t times the record's update, if it is drawn: a Poisson
-    sampled Gaussian at a distance of at most the norm of that column.
+    sampled Gaussian at a distance of at most the norm of that column, attained by updates at the clip norm. Records of all parts are dominated by
+    the longest columns of any, the second longest of any, and so on.
 
     A record that is added or removed must leave the parts of all others as they are.
 
@@ -63,9 +72,16 @@ def cyclic_poisson(
     >>> print(count, f"{hs.Accountant().compose(step, count).epsilon_bracket(1e-6):.2f}")
     250 4.90
     """
-    sampling_rate = probability_scalar("sampling_rate", sampling_rate)
-    column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
-    return PoissonSampled(column, sampling_rate), count
+    rate = probability_scalar("sampling_rate", sampling_rate)
+    drawn = f"from the part whose turn it is each record is drawn with probability {rate!r}, independently of all else, afresh and in secret"
+    return part_steps(
+        strategy,
+        num_steps,
+        separation,
+        noise_multiplier,
+        sampled=lambda noise: PoissonSampled(noise, rate),
+        takes_part=drawn,
+    )
 
 
 def cyclic_truncated_poisson(
@@ -78,7 +94,7 @@ def cyclic_truncated_poisson(
     part_size: int,
     max_batch_size: int,
     zeroed_out: bool = False,
-) -> tuple[TruncatedPoissonSampled, int]:
+) -> tuple[Dominating, int]:
     """Return the DP-SGD with batches of bounded size that a banded matrix mechanism equals if they are samples of parts in turn.
 
     Parameters
@@ -103,8 +119,8 @@ def cyclic_truncated_poisson(
 
     Returns
     -------
-    (TruncatedPoissonSampled, int)
-        Mechanism and count, for `Accountant.compose`: noise over the largest column norm of C, ceil(num_steps/b) times.
+    (Dominating, int)
+        Mechanism and count, for `Accountant.compose`: as those of `cyclic_poisson`.
 
     Raises
     ------
@@ -135,15 +151,83 @@ def cyclic_truncated_poisson(
     >>> print(count, hs.format_upper(hs.Accountant().compose(step, count).epsilon(1e-6), ".2f"))
     250 4.90
     """
-    column, count = largest_column(strategy, num_steps, separation, noise_multiplier)
     part_size = count_scalar("part_size", part_size)
-    return TruncatedPoissonSampled(column, part_size, sampling_rate, max_batch_size, zeroed_out), count
+    drawn = (
+        f"from the part whose turn it is, of at most {part_size} records, each is drawn with probability {sampling_rate!r}, independently of all else, "
+        f"afresh and in secret, and of more than {max_batch_size} a uniform subset is kept"
+    )
+
+    def truncated(noise: Gaussian) -> TruncatedPoissonSampled:
+        return TruncatedPoissonSampled(noise, part_size, sampling_rate, max_batch_size, zeroed_out)
+
+    return part_steps(
+        strategy,
+        num_steps,
+        separation,
+        noise_multiplier,
+        sampled=truncated,
+        takes_part=drawn,
+        zeroed_out=zeroed_out,
+    )
+
+
+def part_steps(
+    strategy: ArrayLike,
+    num_steps: int,
+    separation: int,
+    noise_multiplier: float,
+    *,
+    sampled: Callable[[Gaussian], Mechanism],
+    takes_part: str,
+    zeroed_out: bool = False,
+) -> tuple[Dominating, int]:
+    """Return what dominates the samples of parts in turn, and how often: the i-th longest column of any part, for each i; attained is one part's."""
+    array, steps, apart, noise = banded(strategy, num_steps, separation, noise_multiplier)
+    squares = np.square(array / (scale := float(np.abs(array).max())))
+    lengths = np.sqrt(
+        squares.sum(axis=0)
+        if array.ndim == 2
+        else np.cumsum(squares)[np.minimum(len(array), steps - np.arange(steps)) - 1]
+    )
+    turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
+    turns = np.sort(turns, axis=0)[::-1]
+    rounding = (len(array) + 16) * UNIT
+    above, below = turns.max(axis=1), turns[:, int(np.square(turns).sum(axis=0).argmax())]
+    upper = _releases(above * (1.0 + rounding), scale * UP / noise, -1, sampled)
+    lower = _releases(below * (1.0 - rounding), scale * DOWN / noise, 1, sampled)
+    once = len(upper) > 1 or [count for _, count in upper] != [count for _, count in lower]
+    mechanism, attained = (Composed(some) if once else some[0][0] for some in (upper, lower))
+    takes_part = f"the steps of its part, one of {apart} in turn; the parts of others do not depend on it; {takes_part}"
+    return matrix_mechanism(mechanism, attained, takes_part=takes_part, zeroed_out=zeroed_out), 1 if once else upper[0][
+        1
+    ]
+
+
+def _releases(
+    lengths: Array, factor: float, ends: Literal[-1, 1], sampled: Callable[[Gaussian], Mechanism]
+) -> list[tuple[Mechanism, int]]:
+    """Return samples of noise by the lengths of columns, which fall, neighbours alike: by the longest for ends = -1, else by the shortest."""
+    kinds = np.split(lengths, np.flatnonzero(np.diff(lengths) < -SAME_LENGTH * lengths[:-1]) + 1)
+    size = -(-len(kinds) // MOST_KINDS)
+    merged = [np.concatenate(kinds[first : first + size]) for first in range(0, len(kinds), size)]
+    shifts = [(factor * (group[0] if ends < 0 else group[-1]), len(group)) for group in merged]
+    return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in shifts if shift > 0.0]
 
 
 def largest_column(
     strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
 ) -> tuple[Gaussian, int]:
     """Return the release of the largest column of a banded matrix, and the most columns of one part."""
+    array, num_steps, separation, noise = banded(strategy, num_steps, separation, noise_multiplier)
+    form = num_steps if array.ndim == 1 else None
+    upper = matrix_sensitivity(array, num_steps=form, participation="single").upper
+    return Gaussian(math.nextafter(noise / upper, 0.0)), -(-num_steps // separation)
+
+
+def banded(
+    strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
+) -> tuple[Array, int, int, float]:
+    """Return the arguments, checked: a lower triangular matrix or coefficients of at most `separation` bands."""
     array = strategy_array(strategy)
     num_steps = count_scalar("num_steps", num_steps)
     separation = count_scalar("separation", separation)
@@ -155,9 +239,11 @@ def largest_column(
     if array[(below < 0) | (below >= separation)].any():
         msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
         raise ValueError(msg)
-    form = num_steps if array.ndim == 1 else None
-    largest_column = matrix_sensitivity(array, num_steps=form, participation="single")
-    return largest_column.mechanism(noise_multiplier), -(-num_steps // separation)
+    array = array[:num_steps] if array.ndim == 1 else array
+    if not array.any():
+        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
+        raise ValueError(msg)
+    return array, num_steps, separation, noise_multiplier
 
 
 def number_of_bands(strategy: ArrayLike) -> int:
@@ -216,6 +302,6 @@ def check_participants(
         for one in some:
             times[one] = times.get(one, 0) + 1
             if times[one] > pattern.most or (one in last and not pattern.allows(step - last[one])):
-                msg = f"participants[{step}] must not have {one!r}, which was in step {last[one]}, {times[one]} times in all"
+                msg = f"participants[{step}] must not have {shown(one)}, which was in step {last[one]}, {times[one]} times in all"
                 raise ValueError(msg)
             last[one] = step

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, count_scalar
-from hockeystick._numeric.rounding import UNIT, UP
+from hockeystick._numeric.rounding import DOWN, UNIT, UP
 from hockeystick.correlated_noise.matrices import limit_work
 from hockeystick.correlated_noise.participation import Participation
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, strategy_array
@@ -59,7 +59,7 @@ def inverse_sensitivity(
     Returns
     -------
     Sensitivity
-        A tuple (lower, upper, steps, method); `upper` is certified, and pays for the rounding of the inversion. The ends agree to
+        A tuple (lower, upper, steps, method, participation); `upper` is certified, and pays for the rounding of the inversion. The ends agree to
         rounding where those of `matrix_sensitivity` do.
 
     Raises
@@ -92,7 +92,7 @@ def inverse_sensitivity(
         separation=separation,
         max_participations=max_participations,
     )
-    return found._replace(lower=found.lower / (1.0 + error), upper=found.upper / (1.0 - error) * UP)
+    return found._replace(lower=found.lower / (1.0 + error) * DOWN, upper=found.upper / (1.0 - error) * UP)
 
 
 def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> Array:

@@ -13,8 +13,8 @@ steps are at least b apart are too many to list. Three bounds, none of which nee
 - The second bound in closed form for Toeplitz matrices: X_ij is a partial sum of c_s c_(s+j-i), of min(p - (j - i), n - j) terms.
   Where coefficients are non-negative and never rise it is the distance of the pattern that begins at once.
 
-The lower end is the distance of one pattern whose vectors are equal. Rounding is added to the upper end, in units of what the same sum
-has with |C|.
+The lower end is the distance of one pattern whose vectors are equal. Rounding is added to the upper end and taken off the lower one, in units of what the
+same sum has with |C|; of the columns of k steps that is at most k times the longest, and so k times the upper end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import UNIT
+from hockeystick._numeric.rounding import DOWN, UNIT
 from hockeystick.correlated_noise.participation import Pattern
 
 MOST_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
@@ -60,7 +60,8 @@ def dense(strategy: Array, pattern: Pattern) -> Ends:
     lengths = [float(np.linalg.norm(scaled[:, steps].sum(axis=1))) for steps in candidates]
     best = int(np.argmax(lengths))
     upper = _root_up(square, rows + 2 * num_steps)
-    return Ends(min(lengths[best], upper) * scale, _times_up(upper, scale), candidates[best], method)
+    lower = _lower(lengths[best], upper, rows, len(candidates[best]), cancels=bool((scaled < 0).any()))
+    return Ends(lower * scale * DOWN, _times_up(upper, scale), candidates[best], method)
 
 
 def _cyclic(gram: Array, pattern: Pattern) -> tuple[float, list[NDArray[np.int64]], str]:
@@ -158,7 +159,8 @@ def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     method = (
         "longest column" if most == 1 else "orthogonal columns" if bands <= apart else "largest products by position"
     )
-    return Ends(min(float(np.linalg.norm(moved)), upper) * scale, _times_up(upper, scale), steps, method)
+    lower = _lower(float(np.linalg.norm(moved)), upper, num_steps, len(steps), cancels=bool((c < 0).any()))
+    return Ends(lower * scale * DOWN, _times_up(upper, scale), steps, method)
 
 
 def _products_by_position(c: Array, num_steps: int, pattern: Pattern) -> float:
@@ -182,6 +184,12 @@ def _products_by_position(c: Array, num_steps: int, pattern: Pattern) -> float:
 def _root_up(square: float, additions: int) -> float:
     """Return the root of a sum of non-negative terms, above the rounding of so many additions."""
     return math.sqrt(square * (1 + (additions + 16) * UNIT)) * (1 + UNIT)
+
+
+def _lower(length: float, upper: float, rows: int, columns: int, *, cancels: bool) -> float:
+    """Return the computed length of a sum of columns, below the rounding of its entries and their squares."""
+    rounding = (rows + columns + 16) * UNIT * (columns * upper if cancels else length)
+    return max(0.0, min(length - rounding, upper))
 
 
 def _times_up(upper: float, scale: float) -> float:

@@ -37,9 +37,15 @@ from hockeystick._checks import (
 )
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
+from hockeystick._statements import Format
+from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.statement import Guaranteed, stated
+from hockeystick.accounting.tangents import Curve
 from hockeystick.correlated_noise.cyclic import largest_column, number_of_bands
+from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning
-from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms.premises import Premises
 
 __all__ = ["MinSeparated", "min_separated_poisson"]
 
@@ -89,9 +95,37 @@ class MinSeparated(NamedTuple):
     ----------
     ways : tuple of CandidateSteps
         The whole training, for a record added or removed (zeroed out): any of them alone is an upper bound.
+    premises : Premises
+        What the numbers rest on.
     """
 
     ways: tuple[CandidateSteps, ...]
+    premises: Premises
+
+    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
+        """Return a privacy statement, as `Accountant.statement` does.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        format : {"text", "markdown", "latex", "json"}
+            How it is written.
+        unit : str, optional
+            What is added or removed, in your words.
+
+        Returns
+        -------
+        str
+            Its epsilon is `epsilon(delta)`.
+        """
+        bracket = Bracket(0.0, self.epsilon(delta), "mean over the number of candidate steps", "certified")
+        steps = tuple(
+            f"at most {way.counts[-1]} times {PoissonSampled(Gaussian(way.noise_multiplier), way.sampling_rate)!r}, mostly fewer"
+            for way in self.ways
+        )
+        known = Guaranteed(bracket, self.premises, steps, Curve(self.delta, self.epsilon))
+        return stated(known, delta, format, unit=unit)
 
     def delta(self, eps: float) -> float:
         """Return a certified upper bound of delta.
@@ -210,14 +244,17 @@ def min_separated_poisson(
     warm_start = boolean_scalar("warm_start", warm_start)
     column, most = largest_column(strategy, steps, separation, noise_multiplier)
     separation = count_scalar("separation", separation)
+    start = " from a random step of its own on" if warm_start else ""
+    drawn = f"each step{start} with probability {rate!r}, by a secret coin of its own, but not in the {separation - 1} steps after one that it was in"
+    premises = matrix_mechanism(column, takes_part=drawn).premises()
     if rate == 0.0:
-        return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),))
+        return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises)
     thinnings = [Thinning.of_batches(rate, separation, steps, warm_start=warm_start)]
     bands = number_of_bands(strategy)
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:
         thinnings.append(Thinning.of_batches(second, bands, steps, warm_start=False))
-    return MinSeparated(tuple(_steps(thinning, column) for thinning in thinnings))
+    return MinSeparated(tuple(_steps(thinning, column) for thinning in thinnings), premises)
 
 
 def second_rate(rate: float, bands: int) -> float:

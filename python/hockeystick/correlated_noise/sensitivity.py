@@ -8,9 +8,11 @@ from typing import Literal, NamedTuple
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, choice, count_scalar, positive_scalar
+from hockeystick._statements import SENTENCES
 from hockeystick.correlated_noise import matrices, trees
 from hockeystick.correlated_noise.participation import Participation, pattern_of
-from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms import Dominating, Gaussian, Mechanism
+from hockeystick.mechanisms.base import Adjacency
 
 __all__ = ["Sensitivity", "matrix_sensitivity", "tree_sensitivity"]
 
@@ -21,21 +23,24 @@ class Sensitivity(NamedTuple):
     Attributes
     ----------
     lower : float
-        How far it does with equal updates in `steps`, to rounding.
+        How far it does with equal updates in `steps`, rounding included.
     upper : float
         How far it can at most, rounding included. Where the ends agree to rounding this is the exact value.
     steps : tuple of int
         Steps, from 0, of a record that attains `lower`.
     method : str
         How the upper end was found.
+    participation : str
+        Which steps a record is in, in words.
     """
 
     lower: float
     upper: float
     steps: tuple[int, ...]
     method: str
+    participation: str = "steps of the pattern that the sensitivity is for"
 
-    def mechanism(self, noise_multiplier: float) -> Gaussian:
+    def mechanism(self, noise_multiplier: float) -> Dominating:
         """Return what the whole training releases about one record.
 
         Parameters
@@ -45,8 +50,8 @@ class Sensitivity(NamedTuple):
 
         Returns
         -------
-        Gaussian
-            To be composed once; its noise multiplier is `noise_multiplier` over `upper`, rounded down.
+        Dominating
+            To be composed once. At most Gaussian noise of `noise_multiplier` over `upper`, rounded down; attained by that over `lower`.
 
         Raises
         ------
@@ -54,7 +59,26 @@ class Sensitivity(NamedTuple):
             If noise_multiplier is outside its domain.
         """
         noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-        return Gaussian(math.nextafter(noise_multiplier / self.upper, 0.0))
+        attained = Gaussian(math.nextafter(noise_multiplier / self.lower, math.inf)) if self.lower > 0.0 else None
+        noise = Gaussian(math.nextafter(noise_multiplier / self.upper, 0.0))
+        return matrix_mechanism(noise, attained, takes_part=self.participation, zeroed_out=True, grouped=True)
+
+
+def matrix_mechanism(
+    mechanism: Mechanism,
+    attained: Mechanism | None = None,
+    *,
+    takes_part: str,
+    zeroed_out: bool = False,
+    failure: float = 0.0,
+    adjacency: Adjacency | None = None,
+    grouped: bool = False,
+) -> Dominating:
+    """Return what dominates a matrix mechanism, with what that assumes."""
+    words = SENTENCES["matrix_mechanism"]
+    assumes = (words["takes_part"].format(steps=takes_part), *words["assumes"])
+    special = (words["zeroed_out"],) if zeroed_out else ()
+    return Dominating(mechanism, attained, assumes, special, failure=failure, adjacency=adjacency, grouped=grouped)
 
 
 def matrix_sensitivity(
@@ -85,7 +109,7 @@ def matrix_sensitivity(
     Returns
     -------
     Sensitivity
-        A tuple (lower, upper, steps, method); `upper` is certified. The ends agree for "single", where columns `separation` apart
+        A tuple (lower, upper, steps, method, participation); `upper` is certified. The ends agree for "single", where columns `separation` apart
         are orthogonal (a band no wider than that), for "cyclic" where C'C has no negative entries, and for coefficients
         that are non-negative and never rise.
 
@@ -105,13 +129,13 @@ def matrix_sensitivity(
     >>> from hockeystick import correlated_noise
     >>> coefficients = correlated_noise.square_root_coefficients(8)
     >>> found = correlated_noise.matrix_sensitivity(coefficients, num_steps=100, participation="cyclic", separation=10)
-    >>> print(hs.format_upper(found.upper, ".4f"), hs.format_lower(found.mechanism(5.0).noise_multiplier, ".4f"))
+    >>> print(hs.format_upper(found.upper, ".4f"), hs.format_lower(found.mechanism(5.0).mechanism.noise_multiplier, ".4f"))
     4.1454 1.2061
     """
     array, steps = strategy_of_steps(strategy, num_steps)
     pattern = pattern_of(participation, separation, max_participations, steps)
     found = matrices.dense(array, pattern) if num_steps is None else matrices.toeplitz(array, steps, pattern)
-    return _sensitivity(found)
+    return _sensitivity(found, pattern.words(steps))
 
 
 def tree_sensitivity(
@@ -142,7 +166,7 @@ def tree_sensitivity(
     Returns
     -------
     Sensitivity
-        A tuple (lower, upper, steps, method); `upper` is certified. The ends agree for "single", where it is the root of
+        A tuple (lower, upper, steps, method, participation); `upper` is certified. The ends agree for "single", where it is the root of
         the number of levels, floor(log2 num_steps) + 1, and for "cyclic".
 
     Raises
@@ -162,13 +186,13 @@ def tree_sensitivity(
     >>> from hockeystick import correlated_noise
     >>> one_tree = correlated_noise.tree_sensitivity(1000, participation="single").mechanism(10.0)
     >>> epsilon = hs.Accountant().compose(one_tree, 5).epsilon(1e-6)
-    >>> print(hs.format_lower(one_tree.noise_multiplier, ".4f"), hs.format_upper(epsilon, ".2f"))
+    >>> print(hs.format_lower(one_tree.mechanism.noise_multiplier, ".4f"), hs.format_upper(epsilon, ".2f"))
     3.1622 3.31
     """
     num_steps = count_scalar("num_steps", num_steps)
     pattern = pattern_of(participation, separation, max_participations, num_steps)
     nodes = choice("nodes", nodes, ("all", "prefix"))
-    return _sensitivity(trees.tree(num_steps, pattern, prefixes_only=nodes == "prefix"))
+    return _sensitivity(trees.tree(num_steps, pattern, prefixes_only=nodes == "prefix"), pattern.words(num_steps))
 
 
 def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
@@ -189,5 +213,5 @@ def strategy_of_steps(strategy: ArrayLike, num_steps: int | None) -> tuple[Array
     return array, array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
 
 
-def _sensitivity(found: matrices.Ends) -> Sensitivity:
-    return Sensitivity(found.lower, found.upper, tuple(found.steps.tolist()), found.method)
+def _sensitivity(found: matrices.Ends, participation: str) -> Sensitivity:
+    return Sensitivity(found.lower, found.upper, tuple(found.steps.tolist()), found.method, participation)

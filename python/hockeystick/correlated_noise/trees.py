@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numeric.rounding import UNIT
+from hockeystick._numeric.rounding import DOWN, UNIT
 from hockeystick.correlated_noise.matrices import Ends
 from hockeystick.correlated_noise.participation import Pattern
 
@@ -22,7 +22,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
     """Return the sensitivity of tree aggregation."""
     if pattern.most == 1:  # the first step is in the first node of every level
         levels = math.sqrt(num_steps.bit_length())
-        return Ends(levels, levels * (1 + UNIT), np.zeros(1, np.int64), "levels")
+        return Ends(levels * DOWN, levels * (1 + UNIT), np.zeros(1, np.int64), "levels")
     if num_steps > MOST_STEPS:
         msg = f"num_steps must be at most {MOST_STEPS}, not {num_steps}; use restarts"
         raise ValueError(msg)
@@ -35,7 +35,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
         lower = _square(num_steps, steps, prefixes_only=prefixes_only)
     upper = lower if pattern.cyclic else _separated_bound(num_steps, pattern, prefixes_only=prefixes_only)
     method = "all patterns" if pattern.cyclic else "largest counts by level"
-    return Ends(math.sqrt(lower), math.sqrt(upper) * (1 + UNIT), steps, method)
+    return Ends(math.sqrt(lower) * DOWN, math.sqrt(upper) * (1 + UNIT), steps, method)
 
 
 def cyclic_squares(num_steps: int, period: int, *, prefixes_only: bool) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, non_negative_scalar, pmf, positive_scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick.distortion.updates import checked_gradients
 
 __all__ = ["aggregate", "distort_parameters", "fedsgd_local_step"]
@@ -86,7 +87,7 @@ def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Gener
     start = vector("w", STRICT.finite("w", w))
     noise = non_negative_scalar("noise_variance", noise_variance)
     if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(rng)}"
         raise TypeError(msg)
     return np.asarray(start + np.sqrt(noise) * rng.standard_normal(start.shape))
 

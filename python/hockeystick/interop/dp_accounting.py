@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import math
+import os
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from hockeystick import risk
 from hockeystick._checks import Grid, count_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.turns import LOCK
 from hockeystick.interop.dp_accounting_pld import NEED, from_pld, to_pld
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
@@ -44,6 +46,10 @@ _RELATIONS: Mapping[str, Relation] = {
     "REPLACE_ONE": "replace",
     "REPLACE_SPECIAL": "replace_special",
 }
+# For the list of events that the base class keeps beside our accountant, and changes in place.
+LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):  # Windows has no fork; a child's lock is free, and what it guards is whole
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 FALSE_POSITIVE_RATES = (1e-12, 0.5)  # those of which a Gaussian DP parameter is estimated
 
 
@@ -75,7 +81,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             neighboring_relation = getattr(NeighboringRelation, "ADD_OR_REMOVE_ONE", None)
         super().__init__(neighboring_relation)
         if not isinstance(neighboring_relation, NeighboringRelation):
-            msg = f"neighboring_relation must be a NeighboringRelation, not {neighboring_relation!r}"
+            msg = f"neighboring_relation must be a NeighboringRelation, not {shown(neighboring_relation)}"
             raise TypeError(msg)
         self._relation = _RELATIONS[neighboring_relation.name]
         self.accountant = Accountant(adjacency_of(self._relation))
@@ -90,7 +96,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         count : int
             How often, at least 1.
         """
-        with LOCK:  # the base class keeps a list of events beside our accountant
+        with LOCK:
             return super().compose(event, count)
 
     @property
@@ -198,7 +204,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         rates = Grid(None, "raise").within("false_positive_rates", asked, domain).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
-            msg = f"false_positive_rates must have one of at most 0.5, not {false_positive_rates!r}"
+            msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"
             raise ValueError(msg)
         if self._contains_non_dp_event:
             return math.inf

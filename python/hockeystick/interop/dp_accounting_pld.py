@@ -9,6 +9,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
@@ -131,7 +132,7 @@ def from_pld(pld: Any) -> DiscretePairs:
     """
     pmfs = [getattr(pld, name, None) for name in ("_pmf_remove", "_pmf_add")]
     if None in pmfs:
-        msg = f"pld must be a PrivacyLossDistribution of dp_accounting, not {pld!r}"
+        msg = f"pld must be a PrivacyLossDistribution of dp_accounting, not {shown(pld)}"
         raise TypeError(msg)
     return DiscretePairs(*(_pair(pmf.to_dense_pmf()) for pmf in pmfs if pmf is not None))
 

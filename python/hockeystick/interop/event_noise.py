@@ -119,7 +119,7 @@ def tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequenc
     if longest == 0:
         return []
     sensitivity = tree_sensitivity(longest, participation="single")  # the record is in one tree of the epoch
-    return [(NON_PRIVATE if noise_multiplier == 0 else sensitivity.mechanism(noise_multiplier), 1)]
+    return [(NON_PRIVATE if noise_multiplier == 0 else sensitivity.mechanism(noise_multiplier).mechanism, 1)]
 
 
 def randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:

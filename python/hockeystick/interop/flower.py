@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
-from hockeystick.accounting.turns import LOCK, Shared
+from hockeystick.accounting.turns import Shared
 from hockeystick.interop.flower_settings import (
     RELATIONS,
     GaussianPrivacyEvent,
@@ -31,7 +32,21 @@ __all__ = ["Accountant", "GaussianPrivacyEvent", "PrivacyConfig", "PrivacySpent"
 SCHEMA_VERSION, BACKEND = 1, "hockeystick"
 
 
-class Accountant(Shared):
+class Rounds(NamedTuple):
+    """Rounds as an accountant and as Flower's events with counts; neither is changed in place."""
+
+    accountant: CertifiedAccountant
+    compositions: tuple[tuple[dict[str, Any], int], ...] = ()
+
+    def plus(self, fields: dict[str, Any], mechanism: Mechanism, count: int) -> Rounds:
+        """Return the rounds with more of them, equal neighbours as one."""
+        accountant, before = copy.copy(self.accountant).compose(mechanism, count), self.compositions
+        if before and before[-1][0] == fields:
+            return Rounds(accountant, (*before[:-1], (fields, before[-1][1] + count)))
+        return Rounds(accountant, (*before, (fields, count)))
+
+
+class Accountant(Shared[Rounds]):
     """Privacy of a federated training by rounds; every epsilon is a certified upper bound.
 
     Parameters
@@ -59,8 +74,7 @@ class Accountant(Shared):
         """Check the configuration."""
         self._config = config
         self._settings = checked_settings(config)
-        self._compositions: list[tuple[dict[str, Any], int]] = []
-        self._accountant = self._empty()
+        super().__init__(Rounds(CertifiedAccountant(RELATIONS[self._settings["neighboring_relation"]])))
 
     @property
     def config(self) -> Any:
@@ -70,12 +84,12 @@ class Accountant(Shared):
     @property
     def num_releases(self) -> int:
         """Rounds so far."""
-        return len(self._accountant)
+        return len(self.accountant)
 
     @property
     def accountant(self) -> CertifiedAccountant:
-        """Hockeystick's accountant, for brackets and explanations."""
-        return self._accountant
+        """Hockeystick's accountant of the rounds so far, for brackets and explanations; what is composed later is not in it."""
+        return self._state.accountant
 
     def compose(self, event: Any, count: int = 1) -> None:
         """Add rounds.
@@ -93,9 +107,8 @@ class Accountant(Shared):
             If something is outside its domain, or the population is not that of the configuration; nothing is added.
         """
         fields, mechanism = self._round(event)
-        with self._change():
-            self._accountant.compose(mechanism, count)
-            self._compositions.append((fields, int(count)))
+        count = count_scalar("count", count)
+        self._change(lambda rounds: rounds.plus(fields, mechanism, count))
 
     def get_epsilon(self, delta: float) -> float:
         """Return the certified upper end of epsilon.
@@ -110,7 +123,7 @@ class Accountant(Shared):
         float
             Infinity where no epsilon will do.
         """
-        return float(self._accountant.epsilon(delta))
+        return float(self.accountant.epsilon(delta))
 
     def get_delta(self, epsilon: float) -> float:
         """Return the certified upper end of delta.
@@ -125,7 +138,7 @@ class Accountant(Shared):
         float
             In [0, 1].
         """
-        return float(self._accountant.delta(epsilon))
+        return float(self.accountant.delta(epsilon))
 
     def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
         """Return what was spent.
@@ -141,9 +154,7 @@ class Accountant(Shared):
             The certified epsilon, the delta, the number of rounds and the name of this backend.
         """
         delta = self._settings["target_delta"] if delta is None else delta
-        with LOCK:  # both numbers are of the same rounds, whoever composes meanwhile
-            self._accountant._composition()  # which the accountant keeps for the next question, and the copy shares
-            accountant = copy.copy(self._accountant)
+        accountant = self.accountant  # both numbers are of the same rounds, whoever composes meanwhile
         return PrivacySpent(float(accountant.epsilon(delta)), delta, len(accountant), BACKEND)
 
     def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
@@ -174,7 +185,7 @@ class Accountant(Shared):
             raise ValueError(msg)
         _, mechanism = self._round(event)
         delta = self._settings["target_delta"]
-        return self._accountant.would_exceed(mechanism, count, epsilon=limit, delta=delta)
+        return self.accountant.would_exceed(mechanism, count, epsilon=limit, delta=delta)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the configuration and the rounds as plain JSON values.
@@ -184,9 +195,7 @@ class Accountant(Shared):
         dict
             For `load_state_dict`.
         """
-        with LOCK:
-            rounds = list(self._compositions)
-        compositions = [{"event": dict(event), "count": count} for event, count in rounds]
+        compositions = [{"event": dict(event), "count": count} for event, count in self._state.compositions]
         return {
             "schema_version": SCHEMA_VERSION,
             "backend": BACKEND,
@@ -210,12 +219,12 @@ class Accountant(Shared):
             If it is no mapping.
         """
         if not isinstance(state, Mapping):
-            msg = f"state must be a mapping, not {state!r}"
+            msg = f"state must be a mapping, not {shown(state)}"
             raise TypeError(msg)
         expected = {"schema_version": SCHEMA_VERSION, "backend": BACKEND, "config": self._settings}
         for key, value in expected.items():
             if state.get(key) != value:
-                msg = f"{key} of state must be {value!r}, not {state.get(key)!r}"
+                msg = f"{key} of state must be {shown(value)}, not {shown(state.get(key))}"
                 raise ValueError(msg)
         restored = type(self)(self._config)
         try:
@@ -224,17 +233,13 @@ class Accountant(Shared):
         except (KeyError, TypeError) as error:
             msg = f"compositions of state must be events with counts: {error}"
             raise ValueError(msg) from error
-        with self._change():
-            self._compositions, self._accountant = restored._compositions, restored._accountant
-
-    def _empty(self) -> CertifiedAccountant:
-        return CertifiedAccountant(RELATIONS[self._settings["neighboring_relation"]])
+        self._change(lambda _: restored._state)
 
     def _round(self, event: Any) -> tuple[dict[str, Any], Mechanism]:
         """Return an event as plain values and as a mechanism."""
         population = self._settings["population_size"]
         if event.population_size != population:
-            msg = f"population_size must be that of the configuration, {population}, not {event.population_size!r}"
+            msg = f"population_size must be that of the configuration, {population}, not {shown(event.population_size)}"
             raise ValueError(msg)
         size = count_scalar("sample_size", event.sample_size)
         if size > population:

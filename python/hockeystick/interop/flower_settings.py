@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency
 
 RELATIONS: Mapping[str, Adjacency] = {"add-or-remove-one": "add_or_remove", "replace-one": "replace"}
@@ -101,9 +102,7 @@ def checked_settings(config: Any) -> dict[str, Any]:
     choice("neighboring_relation", relation, tuple(RELATIONS))
     choice("sampling_method", method, SAMPLING)
     if method == "without-replacement" and RELATIONS[relation] != "replace":
-        msg = (
-            f"sampling_method={method!r} has no proven bound under neighboring_relation={relation!r}; use 'replace-one'"
-        )
+        msg = f"sampling_method={shown(method)} has no proven bound under neighboring_relation={shown(relation)}; use 'replace-one'"
         raise ValueError(msg)
     limit = config.max_epsilon
     if limit is not None:

@@ -7,6 +7,12 @@
     engine = PrivacyEngine(accountant="hockeystick")  # get_noise_multiplier(..., accountant="hockeystick") likewise
 
 The name must be "hockeystick": the engine asks the accountant for it when it calibrates.
+
+After a training, with this accountant or one of Opacus' own:
+
+.. code-block:: python
+
+    print(privacy_statement(engine, data_loader, 1e-5))  # the loader that make_private returned
 """
 
 from __future__ import annotations
@@ -14,36 +20,43 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
-from hockeystick._checks import count_scalar
 from hockeystick._checks.implausible import ImplausibleSettingWarning
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.turns import LOCK, Shared
-from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.accounting.turns import Shared
+from hockeystick.interop import opacus_history
+from hockeystick.interop.opacus_history import Entry, privacy_statement
 
-__all__ = ["HockeyStickAccountant"]
+__all__ = ["HockeyStickAccountant", "privacy_statement"]
 
 SAME_HISTORY = {"rdp", "prv", "gdp"}
 # At rates up to 1/2 no size of a Poisson batch has a chance above 1/2 but 0, which is not counted: that 40 agree has one below 1e-12.
 ENOUGH, HALF = 40, 0.5
 
 
-class HockeyStickAccountant(Shared):
+class HockeyStickAccountant(Shared[tuple[Entry, ...]]):
     """An Opacus accountant whose epsilon is a certified upper bound.
 
     Attributes
     ----------
     history : list of (float, float, int)
-        Noise multiplier, sampling rate, steps. All that there is: it may be replaced at will.
+        Noise multiplier, sampling rate, steps. All that there is: it may be replaced at will. Where the gradients of several batches
+        were accumulated, their number is a fourth entry.
 
     Notes
     -----
     Gaussian noise on Poisson samples, add-or-remove adjacency, whatever `PrivacyEngine.make_private` was told: with
     ``poisson_sampling=False`` Opacus trains on shuffled batches, for which this is not the truth. Opacus does not tell its accountants, but
     batches do: after 40 of one size, where Poisson samples vary, the optimiser's hook gives an `ImplausibleSettingWarning`.
+
+    The gradients of k accumulated batches are a sum over k Poisson samples, in which a record may be several times. Opacus' accountants take it for one sample
+    of k times the rate, and say too little: four of rate 0.01, noise 1, 1000 steps have an epsilon of 8.900 at delta 1e-5,
+    not 8.493. Opacus' engine refuses to accumulate Poisson samples unless it is told otherwise. The pieces of one batch that a
+    `BatchMemoryManager` makes are one sample.
 
     Examples
     --------
@@ -57,7 +70,17 @@ class HockeyStickAccountant(Shared):
 
     def __init__(self) -> None:
         """Start with an empty history."""
-        self.history: list[tuple[float, float, int]] = []
+        super().__init__(())
+
+    @property
+    def history(self) -> list[Entry]:
+        """Noise multiplier, sampling rate and number of steps, run by run: a list of its own."""
+        return list(self._state)
+
+    @history.setter
+    def history(self, history: Iterable[Entry]) -> None:
+        history = tuple(history)
+        self._change(lambda _: history)
 
     @classmethod
     def continuing(cls, source: Any) -> HockeyStickAccountant:
@@ -66,7 +89,8 @@ class HockeyStickAccountant(Shared):
         Parameters
         ----------
         source : IAccountant or mapping
-            One of Opacus' accountants ("rdp", "prv", "gdp") or ours, or its `state_dict`: their histories have the same meaning.
+            One of Opacus' accountants ("rdp", "prv", "gdp") or ours, or its `state_dict`: their histories have the same meaning, if
+            no batches were accumulated.
 
         Raises
         ------
@@ -87,7 +111,7 @@ class HockeyStickAccountant(Shared):
         made = cls()
         if not isinstance(source, Mapping):
             if not (hasattr(source, "history") and hasattr(source, "mechanism")):
-                msg = f"source must be an accountant of Opacus or its state_dict, not {source!r}"
+                msg = f"source must be an accountant of Opacus or its state_dict, not {shown(source)}"
                 raise TypeError(msg)
             source = {"history": list(source.history), "mechanism": source.mechanism()}
         if str(source.get("mechanism")) in SAME_HISTORY:
@@ -95,7 +119,7 @@ class HockeyStickAccountant(Shared):
         made.load_state_dict(source)
         return made
 
-    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+    def step(self, *, noise_multiplier: float, sample_rate: float, batches: int = 1) -> None:
         """Record one step of the optimiser.
 
         Parameters
@@ -103,19 +127,24 @@ class HockeyStickAccountant(Shared):
         noise_multiplier : float
             Noise standard deviation over clip norm; 0 is no noise.
         sample_rate : float
-            Probability of each record, in [0, 1].
+            Probability of each record in a batch, in [0, 1].
+        batches : int
+            Poisson batches whose gradients are added before the noise, in [1, 1000].
 
         Raises
         ------
         ValueError
             If an argument is outside its domain; the history is as before.
         """
-        _step(noise_multiplier, sample_rate)
-        with self._change():
-            if self.history and tuple(self.history[-1][:2]) == (noise_multiplier, sample_rate):
-                self.history[-1] = (noise_multiplier, sample_rate, self.history[-1][2] + 1)
-            else:
-                self.history.append((noise_multiplier, sample_rate, 1))
+        opacus_history.step(noise_multiplier, sample_rate, batches)
+
+        def longer(history: tuple[Entry, ...]) -> tuple[Entry, ...]:
+            last = opacus_history.read(history[-1]) if history else None
+            steps = last[2] if last and (last[0], last[1], last[3]) == (noise_multiplier, sample_rate, batches) else 0
+            longest = opacus_history.entry(noise_multiplier, sample_rate, steps + 1, batches)
+            return (*(history[:-1] if steps else history), longest)
+
+        self._change(longer)
 
     def get_epsilon(
         self, delta: float, alphas: Any = None, *, eps_error: float | None = None, delta_error: float | None = None
@@ -135,7 +164,7 @@ class HockeyStickAccountant(Shared):
             Infinity if a step had no noise.
         """
         del alphas, eps_error, delta_error
-        return _epsilon(tuple(map(tuple, self._entries())), delta)
+        return _epsilon(tuple(map(tuple, self._state)), delta)
 
     def accountant(self) -> Accountant:
         """Return hockeystick's accountant of this history, for brackets, trade-off functions and explanations.
@@ -145,16 +174,11 @@ class HockeyStickAccountant(Shared):
         ValueError
             If an entry of the history is outside its domain, or has no noise.
         """
-        return _composed(self._entries())
+        return opacus_history.composed(list(self._state))
 
     def __len__(self) -> int:
         """Return the number of steps."""
-        return sum(steps for _, _, steps in self._entries())
-
-    def _entries(self) -> list[tuple[float, float, int]]:
-        """Return the history, between two changes."""
-        with LOCK:
-            return list(self.history)
+        return sum(entry[2] for entry in self._state)
 
     @classmethod
     def mechanism(cls) -> str:
@@ -167,16 +191,16 @@ class HockeyStickAccountant(Shared):
         Parameters
         ----------
         sample_rate : float
-            Of one batch; accumulated batches count as one larger one.
+            Of one batch.
         """
         sizes: list[int] = []
 
         def hook(optimizer: Any) -> None:
-            rate = sample_rate * optimizer.accumulated_iterations
-            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
+            batches = optimizer.accumulated_iterations
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate, batches=batches)
             if len(sizes) < ENOUGH:
                 sizes.append(_batch_size(optimizer))
-                if len(sizes) == ENOUGH and sizes[0] > 0 and len(set(sizes)) == 1 and rate <= HALF:
+                if len(sizes) == ENOUGH and sizes[0] > 0 and len(set(sizes)) == 1 and sample_rate <= HALF:
                     warnings.warn(
                         f"{ENOUGH} batches of {sizes[0]} records each are no Poisson samples (poisson_sampling=False?): epsilon is not that of "
                         "this training; hockeystick.shuffled_batches_epsilon and FixedSizeSampled are for batches of one size",
@@ -195,7 +219,7 @@ class HockeyStickAccountant(Shared):
             Where to put them.
         """
         destination = {} if destination is None else destination
-        destination.update(history=copy.deepcopy(self._entries()), mechanism=self.mechanism())
+        destination.update(history=copy.deepcopy(self.history), mechanism=self.mechanism())
         return destination
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -212,20 +236,19 @@ class HockeyStickAccountant(Shared):
             If it is empty, lacks something, is of another mechanism, or has an entry outside its domain.
         """
         if not state_dict or not {"history", "mechanism"} <= set(state_dict):
-            msg = f"state_dict must have history and mechanism, not {state_dict!r}"
+            msg = f"state_dict must have history and mechanism, not {shown(state_dict)}"
             raise ValueError(msg)
         if state_dict["mechanism"] != self.mechanism():
-            msg = f"state_dict must be of mechanism {self.mechanism()!r}, not {state_dict['mechanism']!r}"
+            msg = f"state_dict must be of mechanism {shown(self.mechanism())}, not {shown(state_dict['mechanism'])}"
             raise ValueError(msg)
         try:
-            history = [(noise, rate, steps) for noise, rate, steps in state_dict["history"]]
+            history = [opacus_history.read(entry) for entry in state_dict["history"]]
         except (TypeError, ValueError):
-            msg = f"history of state_dict must be triples of noise, rate and steps, not {state_dict['history']!r}"
+            msg = f"history of state_dict must be triples of noise, rate and steps, not {shown(state_dict['history'])}"
             raise ValueError(msg) from None
         for entry in history:
-            _checked(*entry)
-        with self._change():
-            self.history = history
+            opacus_history.checked(*entry)
+        self.history = [opacus_history.entry(*entry) for entry in history]
 
 
 def _batch_size(optimizer: Any) -> int:
@@ -238,33 +261,10 @@ def _batch_size(optimizer: Any) -> int:
         return 0
 
 
-def _step(noise_multiplier: float, sample_rate: float) -> PoissonSampled | None:
-    """Return one step as a mechanism, or None if it has no noise."""
-    sampled = PoissonSampled(Gaussian(noise_multiplier if noise_multiplier != 0 else 1.0), sample_rate)
-    return sampled if noise_multiplier != 0 else None
-
-
-def _checked(noise_multiplier: float, sample_rate: float, steps: int) -> PoissonSampled | None:
-    """Return the step of an entry, after checking how often it was made."""
-    count_scalar("steps", steps)
-    return _step(noise_multiplier, sample_rate)
-
-
-def _composed(history: Any) -> Accountant:
-    accountant = Accountant()
-    for noise_multiplier, sample_rate, steps in history:
-        mechanism = _checked(noise_multiplier, sample_rate, steps)
-        if mechanism is None:
-            msg = "history must have noise in every step, to be composed"
-            raise ValueError(msg)
-        accountant.compose(mechanism, steps)
-    return accountant
-
-
 @lru_cache(maxsize=256)
-def _epsilon(history: tuple[tuple[float, float, int], ...], delta: float) -> float:
+def _epsilon(history: tuple[Any, ...], delta: float) -> float:
     """Return epsilon, remembered by the value of the history."""
-    if any(_checked(noise, rate, steps) is None and rate > 0 for noise, rate, steps in history):
+    if any(opacus_history.checked(*entry) is None and entry[1] > 0 for entry in map(opacus_history.read, history)):
         return math.inf
     noisy = [entry for entry in history if entry[0] != 0]
-    return float(_composed(noisy).epsilon(delta))
+    return float(opacus_history.composed(noisy).epsilon(delta))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UNIT
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
@@ -270,7 +271,7 @@ def mechanism_of(prv: Any) -> Mechanism:
         return ApproximateDP(float(prv.eps), 0.0)
     if name == "ApproximateDPMechanism" and _has(prv, "pure_dp", "delta"):
         return ApproximateDP(float(prv.pure_dp.eps), float(prv.delta))
-    msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {prv!r}"
+    msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {shown(prv)}"
     raise TypeError(msg)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, at_most, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.search import Probe, narrow
 
@@ -187,7 +188,7 @@ def shuffle_vector_sum(
     longest = float(np.linalg.norm(points, axis=1).max())
     at_most("the norm of vectors", longest * (1 - 1e-12), "lipschitz", lipschitz)  # a clipped one, rounded
     if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(rng)}"
         raise TypeError(msg)
     number, dimension = points.shape
     scaled = np.clip((points + lipschitz) * (levels / (2.0 * lipschitz)), 0.0, levels)  # norms are rounded

@@ -20,6 +20,7 @@ from hockeystick._checks import (
     at_most,
     broadcast,
     count_scalar,
+    implausible,
     positive_scalar,
     scalar,
 )
@@ -151,6 +152,7 @@ def noisy_mb_sgd_epsilon(
             lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
         )
 
+    implausible.warn(implausible.large_delta(cells[5], cells[2]))
     one = partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
@@ -221,7 +223,7 @@ def noisy_mb_sgd_sigma(
 
     Notes
     -----
-    4 to 31 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
+    4 to 32 times less than the printed constant of Theorem D.1 of Lowy and Razaviyayn 2023
     (`hockeystick.published.noisy_mb_sgd_sigma`); `docs/isrl/isrl.md` has a table.
 
     Examples
@@ -241,6 +243,7 @@ def noisy_mb_sgd_sigma(
     rounds = count_scalar("rounds", rounds)
     epsilon = positive_scalar("epsilon", epsilon)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    implausible.warn(implausible.large_delta(delta, num_records))
 
     def silo(noise_std: float) -> Accountant:
         return noisy_mb_sgd_accountant(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, vector
+from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, scalar, vector
 from hockeystick.isrl.arguments import checked
 from hockeystick.isrl.stability import stability_of_steps
 
@@ -268,6 +268,7 @@ def relative_rmse(targets: ArrayLike, predictions: ArrayLike, *, mean: float) ->
     """
     truth = vector("targets", STRICT.finite("targets", targets))
     guess = vector("predictions", STRICT.finite("predictions", predictions))
+    mean = scalar("mean", mean, np.isfinite, "be finite")
     if truth.shape != guess.shape:
         msg = f"predictions must be as long as targets ({truth.size}), not of length {guess.size}"
         raise ValueError(msg)

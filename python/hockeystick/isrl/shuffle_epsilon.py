@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick._checks import at_most, count_scalar, positive_scalar, scalar
+from hockeystick._checks import at_most, count_scalar, implausible, positive_scalar, scalar
 from hockeystick._numeric.search import halve
 from hockeystick.isrl.noise import noisy_mb_sgd_accountant
 from hockeystick.isrl.shuffle_noise import shuffled_mb_sgd_sigma
@@ -64,10 +64,10 @@ def shuffled_mb_sgd_epsilon(
     ...     num_silos=10**6,
     ...     silos_per_round=10**6,
     ...     rounds=100,
-    ...     delta=1e-6,
+    ...     delta=1e-7,
     ... )
     >>> print(format_upper(epsilon, ".3f"))
-    0.272
+    0.323
     """
     setting = {
         "num_records": count_scalar("num_records", num_records),
@@ -78,6 +78,7 @@ def shuffled_mb_sgd_epsilon(
     at_most("silos_per_round", setting["silos_per_round"], "num_silos", setting["num_silos"])
     noise, clip = positive_scalar("noise_std", noise_std), positive_scalar("lipschitz", lipschitz)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    implausible.warn(implausible.large_delta(delta, setting["num_records"] * setting["num_silos"]))
     alone = noisy_mb_sgd_accountant(
         noise_std=noise, lipschitz=clip, num_records=setting["num_records"], batch_size=1, rounds=setting["rounds"]
     ).epsilon(delta)

@@ -21,6 +21,7 @@ from hockeystick._checks import (
     real,
     scalar,
 )
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.last_iterate.arguments import noise_given
 
@@ -161,7 +162,7 @@ def _index(index: int | None, rounds: int) -> int | None:
 def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float | None) -> float:
     if gradient_map in ("linear", "logistic"):
         if smoothness is not None:
-            msg = f"smoothness must not be given with gradient_map = {gradient_map!r}, which knows its own"
+            msg = f"smoothness must not be given with gradient_map = {shown(gradient_map)}, which knows its own"
             raise TypeError(msg)
         return 0.0
     if smoothness is None:

@@ -11,6 +11,7 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.composed import Composed
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
 from hockeystick.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
+from hockeystick.mechanisms.dominating import Dominating
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
 from hockeystick.mechanisms.integer_noise import DiscreteGaussianVector
@@ -34,6 +35,7 @@ __all__ = [
     "DiscreteLaplace",
     "DiscretePairs",
     "DistributedDiscreteGaussian",
+    "Dominating",
     "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",

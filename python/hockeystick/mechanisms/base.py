@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, TypeAlias
 
+from hockeystick._checks.shown import shown
 from hockeystick._core import Pair
+from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
-Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
-Status: TypeAlias = Literal["certified", "estimate"]
+__all__ = [
+    "ADJACENCIES",
+    "ALSO_CALLED",
+    "Adjacency",
+    "CountedPair",
+    "Mechanism",
+    "Pair",
+    "Status",
+    "plain",
+    "refuse",
+    "require_mechanism",
+    "require_pairs",
+    "sensitivity",
+    "status_of",
+]
+
 ADJACENCIES = ("add_or_remove", "replace")
 # Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.
 ALSO_CALLED = {
@@ -55,6 +71,61 @@ class Mechanism:
         """Return what must be true of the step for its numbers to hold, in words; what it is made of says its own."""
         return []
 
+    def premises(self, adjacency: Adjacency = "add_or_remove") -> Premises:
+        """Return what the numbers of one step rest on.
+
+        Parameters
+        ----------
+        adjacency : {"add_or_remove", "replace"}
+            Which data sets are adjacent.
+
+        Returns
+        -------
+        Premises
+            Its own, and those of what it is made of.
+
+        Raises
+        ------
+        ValueError
+            If nothing is known of the mechanism under this adjacency.
+        """
+        own = Premises(
+            adjacency,
+            attained=self._attains(adjacency),
+            failure=self._failing()[0],
+            assumptions=tuple(self.assumptions()),
+            status=self.status,
+        )
+        return joined(adjacency, (own, *(part._words(adjacency) for part in self._parts())))
+
+    def _words(self, adjacency: Adjacency) -> Premises:
+        """Return the premises of a part, which say nothing of what the whole attains."""
+        own = Premises(adjacency, assumptions=tuple(self.assumptions()))
+        return joined(adjacency, (own, *(part._words(adjacency) for part in self._parts())))
+
+    def _attains(self, adjacency: Adjacency) -> bool:
+        """Say whether it is known what some data sets leak, if any do."""
+        if not self._has_pair:
+            return False
+        below, above = (any(pair.leaks for pair, _ in self._pairs(adjacency, upper=upper)) for upper in (False, True))
+        return below or not above
+
+    def _shown(self) -> str:
+        """Return what one step releases, for a statement, which has its premises in other places."""
+        return repr(self)
+
+    def _loses(self) -> float:
+        """Return the probability with which what is accounted for may not stand for one step; it adds to every delta."""
+        return 0.0
+
+    def _holding(self) -> Mechanism:
+        """Return what is accounted for where that does not happen."""
+        return self
+
+    def _plain(self) -> tuple[tuple[Mechanism, int], ...]:
+        """Return the releases whose composition one step is, for upper ends: what only adds words to them is left away."""
+        return ((self, 1),)
+
     def _parts(self) -> tuple[Mechanism, ...]:
         """Return the mechanisms that this one is made of."""
         return ()
@@ -76,10 +147,19 @@ def status_of(mechanisms: Iterable[Mechanism]) -> Status:
     return "certified" if all(mechanism.status == "certified" for mechanism in mechanisms) else "estimate"
 
 
+def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
+    """Return the releases of a ledger that upper ends are computed from."""
+    releases: dict[Mechanism, int] = {}
+    for step, count in ledger.items():
+        for release, times in step._plain():
+            releases[release] = releases.get(release, 0) + times * count
+    return releases
+
+
 def require_mechanism(mechanism: object) -> None:
     """Refuse what is no mechanism."""
     if not isinstance(mechanism, Mechanism):
-        msg = f"mechanism must be one of hockeystick's mechanisms, not {mechanism!r}"
+        msg = f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}"
         raise TypeError(msg)
 
 
@@ -87,7 +167,7 @@ def require_pairs(mechanism: Mechanism) -> None:
     """Refuse what is known by its Renyi divergences alone."""
     for part in mechanism._within():
         if not part._has_pair:
-            msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {part!r}"
+            msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
             raise ValueError(msg)
 
 
@@ -98,4 +178,4 @@ def sensitivity(adjacency: Adjacency) -> float:
 
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
     """Return the error to raise where no pair is proven."""
-    return ValueError(f"{mechanism!r} is not supported under adjacency={adjacency!r}: {reason}")
+    return ValueError(f"{shown(mechanism)} is not supported under adjacency={shown(adjacency)}: {reason}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_pairs
 
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
@@ -45,7 +46,7 @@ class Composed(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if isinstance(self.steps, (str, Mechanism)) or not isinstance(self.steps, Sequence):
-            msg = f"steps must be a sequence of (mechanism, count), not {self.steps!r}"
+            msg = f"steps must be a sequence of (mechanism, count), not {shown(self.steps)}"
             raise TypeError(msg)
         if not self.steps:
             msg = "steps must not be empty"
@@ -70,6 +71,6 @@ class Composed(Mechanism):
 
 def _step(step: object) -> tuple[Mechanism, int]:
     if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
-        msg = f"steps must be pairs of a mechanism and a count, not {step!r}"
+        msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
         raise TypeError(msg)
     return step[0], count_scalar("count", step[1])

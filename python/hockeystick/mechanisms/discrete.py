@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar, distribution, probability_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
 
 __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
@@ -158,7 +159,7 @@ class DiscretePairs(Mechanism):
         """Check the arguments."""
         for name in ("remove", "add"):
             if not isinstance(getattr(self, name), Discrete):
-                msg = f"{name} must be Discrete, not {getattr(self, name)!r}"
+                msg = f"{name} must be Discrete, not {shown(getattr(self, name))}"
                 raise TypeError(msg)
 
     def assumptions(self) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import boolean_scalar, count_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
@@ -63,7 +64,7 @@ class FixedSizeSampled(Mechanism):
         require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = f"mechanism must not draw a batch of a data set itself, as {self.mechanism!r} does"
+            msg = f"mechanism must not draw a batch of a data set itself, as {shown(self.mechanism)} does"
             raise ValueError(msg)
         object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
         object.__setattr__(self, "batch_size", count_scalar("batch_size", self.batch_size))
@@ -79,10 +80,10 @@ class FixedSizeSampled(Mechanism):
         """Refuse a mechanism that says it is run on other records than a batch has."""
         for part in self.mechanism._within():
             if getattr(part, "num_users", 0) > self.batch_size:
-                msg = f"batch_size must be at least the num_users of {part!r}, not {self.batch_size}"
+                msg = f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}"
                 raise ValueError(msg)
             if getattr(part, "dataset_size", self.batch_size) < self.batch_size:
-                msg = f"batch_size must be at most the dataset_size of {part!r}, not {self.batch_size}"
+                msg = f"batch_size must be at most the dataset_size of {shown(part)}, not {self.batch_size}"
                 raise ValueError(msg)
 
     def assumptions(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 
@@ -59,7 +59,7 @@ class MixtureOfGaussians(Mechanism):
         sensitivities = vector("sensitivities", real("sensitivities", self.sensitivities))
         shifts = sensitivities / self.noise_multiplier
         if not ((sensitivities == 0) | ((shifts >= 1e-9) & (shifts <= 1e4))).all():
-            msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {reprlib.repr(self.sensitivities)}"
+            msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {shown(self.sensitivities)}"
             raise ValueError(msg)
         object.__setattr__(self, "sensitivities", tuple(sensitivities.tolist()))
         object.__setattr__(self, "probabilities", distribution("probabilities", self.probabilities))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, Mechanism, sensitivity
 
 LEAST_NOISE = 2.0**-1022
@@ -70,6 +71,6 @@ def _noise_multiplier(value: float) -> float:
     """Return a checked noise multiplier: twice its reciprocal, the shift where a record is replaced, is finite."""
     noise = positive_scalar("noise_multiplier", value)
     if noise < LEAST_NOISE:
-        msg = f"noise_multiplier must be at least 2^-1022, so that its reciprocal is finite, not {noise!r}"
+        msg = f"noise_multiplier must be at least 2^-1022, so that its reciprocal is finite, not {shown(noise)}"
         raise ValueError(msg)
     return noise

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import positive_scalar, probability_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
 from hockeystick.mechanisms import trade_off_polygon
 from hockeystick.mechanisms.base import Adjacency, sensitivity
@@ -115,7 +116,7 @@ class TruncatedLaplace(ProfiledMechanism):
         for name in ("noise_multiplier", "reach"):
             object.__setattr__(self, name, positive_scalar(name, getattr(self, name)))
         if not 2.0 / 600.0 <= self.noise_multiplier <= 1e9:
-            msg = f"noise_multiplier must lie in [1/300, 1e9], not {self.noise_multiplier!r}"
+            msg = f"noise_multiplier must lie in [1/300, 1e9], not {shown(self.noise_multiplier)}"
             raise ValueError(msg)
 
     def assumptions(self) -> list[str]:

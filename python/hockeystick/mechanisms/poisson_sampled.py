@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import implausible, probability_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.composed import ONE_SAMPLE, Composed
@@ -54,7 +55,7 @@ class PoissonSampled(Mechanism):
         require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {self.mechanism!r} does"
+            msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {shown(self.mechanism)} does"
             raise ValueError(msg)
         rate = probability_scalar("sampling_rate", self.sampling_rate)
         implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)

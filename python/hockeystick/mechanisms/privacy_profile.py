@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import STRICT, choice, real, vector
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import profile_sampling
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, Status
 
@@ -69,7 +69,7 @@ class PrivacyProfile(Mechanism):
         if not (
             epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= profile_sampling.LARGEST_EPSILON
         ):
-            msg = f"epsilons must increase from 0 to at most 600, not {reprlib.repr(self.epsilons)}"
+            msg = f"epsilons must increase from 0 to at most 600, not {shown(self.epsilons)}"
             raise ValueError(msg)
         object.__setattr__(self, "epsilons", tuple(epsilons.tolist()))
         for name in ("remove", "add"):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, at_most, count_scalar, scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.user_function import function_of_one_number
 
@@ -61,7 +62,7 @@ class _Curves:
         if (name, eps) not in self._known:
             value = float(self.functions[name](eps))
             if not -self._tail <= value <= 1.0 + self._accuracy:
-                msg = f"{name}({eps:g}) must lie in [0, 1], not be {value!r}"
+                msg = f"{name}({eps:g}) must lie in [0, 1], not be {shown(value)}"
                 raise ValueError(msg)
             self._known[name, eps] = min(max(value, 0.0), 1.0)
         return self._known[name, eps]
@@ -133,7 +134,7 @@ def of_densities(
     densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]
     points = vector("breakpoints", STRICT.finite("breakpoints", breakpoints))
     if points.size < 2 or not (np.diff(points) > 0.0).all():
-        msg = f"breakpoints must be at least two increasing numbers, not {breakpoints!r}"
+        msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
         raise ValueError(msg)
     tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 0.01, "lie in (0, 0.01]")
     p, q = _weights(densities, points, tolerance)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
 from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 from hockeystick.mechanisms.noise import Gaussian
@@ -71,9 +72,7 @@ class RandomAllocation(Mechanism):
         require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = (
-                f"mechanism must not need a fixed number of records, which a batch has not, as {self.mechanism!r} does"
-            )
+            msg = f"mechanism must not need a fixed number of records, which a batch has not, as {shown(self.mechanism)} does"
             raise ValueError(msg)
         for name in ("num_steps", "num_selected"):
             object.__setattr__(self, name, count_scalar(name, getattr(self, name)))
@@ -105,13 +104,18 @@ class RandomAllocation(Mechanism):
             pairs = self.mechanism._pairs(adjacency, upper=upper)
             return [(pair, count * self.num_steps) for pair, count in pairs]
         share = float(self.num_steps), float(self.num_selected)
-        removal = (
-            self._removal(upper=upper) if adjacency == "replace" else self.mechanism._pairs(adjacency, upper=upper)
-        )
-        if not removal:
-            return []  # of a release with no lower end
-        epoch = core.replaced_allocation if adjacency == "replace" else core.allocated_steps
-        return epoch(removal, *share, upper)
+        if adjacency == "replace":
+            removal = self._removal(upper=upper)
+            return core.replaced_allocation(removal, self._own(), *share, upper) if removal else []
+        pairs = self.mechanism._pairs(adjacency, upper=upper)
+        return core.allocated_steps(pairs, *share, upper) if pairs else []  # a release with no lower end has none
+
+    def _own(self) -> list[CountedPair]:
+        """Return what one release leaks of a record that is replaced, without allocation; nothing if that is not known."""
+        try:
+            return self.mechanism._pairs("replace")
+        except ValueError:
+            return []
 
     def _removal(self, *, upper: bool) -> list[CountedPair]:
         """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from hockeystick._checks import DELTA, STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms import cumulant_bound
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism
@@ -29,7 +30,7 @@ class RenyiMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency, upper
-        msg = f"only Renyi divergences are known of {self!r}. This is a bug in hockeystick."
+        msg = f"only Renyi divergences are known of {shown(self)}. This is a bug in hockeystick."
         raise TypeError(msg)
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
@@ -129,7 +130,7 @@ class RenyiDP(RenyiMechanism):
         """Check the arguments."""
         orders = vector("orders", real("orders", self.orders))
         if not (orders[0] >= 1.0 and orders[-1] <= LARGEST_ORDER and (np.diff(orders) > 0.0).all()):
-            msg = f"orders must increase, in [1, 1e5], not be {self.orders!r}"
+            msg = f"orders must increase, in [1, 1e5], not be {shown(self.orders)}"
             raise ValueError(msg)
         divergences = vector("divergences", STRICT.non_negative_or_infinite("divergences", self.divergences))
         if divergences.size != orders.size:

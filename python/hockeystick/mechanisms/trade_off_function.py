@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, boolean_scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import trade_off_polygon, trade_off_tangents
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
@@ -72,7 +72,7 @@ class TradeOff(ProfiledMechanism):
         """Check the arguments."""
         rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", self.false_positive_rates))
         if rates[0] != 0.0 or not (np.diff(rates) > 0.0).all():
-            msg = f"false_positive_rates must increase from 0, not be {reprlib.repr(self.false_positive_rates)}"
+            msg = f"false_positive_rates must increase from 0, not be {shown(self.false_positive_rates)}"
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", self.false_negative_rates))
         _require_trade_off(rates, missed)
@@ -115,7 +115,7 @@ class TradeOff(ProfiledMechanism):
         """
         rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", false_positive_rates))
         if not (np.diff(rates) > 0.0).all():
-            msg = f"false_positive_rates must increase, not be {reprlib.repr(false_positive_rates)}"
+            msg = f"false_positive_rates must increase, not be {shown(false_positive_rates)}"
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
         _require_falling(rates, missed)

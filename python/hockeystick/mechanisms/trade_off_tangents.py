@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick._checks import at_most, count_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.trade_off_polygon import Corner, lower_hull, rounded
 from hockeystick.mechanisms.user_function import function_of_one_number
 
@@ -45,7 +46,7 @@ def _check(rates: list[float], values: list[float], accuracy: float) -> None:
     for i, (rate, value) in enumerate(zip(rates, values, strict=True)):
         allowed = 2.0 * accuracy * abs(value) + ROUNDING
         if not -ROUNDING <= value <= 1.0 - rate + allowed:
-            msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {value!r}"
+            msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(value)}"
             raise ValueError(msg)
         if i and value > values[i - 1] + allowed:
             msg = f"function must not rise, not by {value - values[i - 1]:g} from rate {rates[i - 1]:g} to {rate:g}"

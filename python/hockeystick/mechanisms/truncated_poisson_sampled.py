@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import hockeystick._core as core
 from hockeystick._checks import boolean_scalar, count_scalar, implausible, probability_scalar
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.noise import Gaussian
 
@@ -60,7 +61,7 @@ class TruncatedPoissonSampled(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not isinstance(self.mechanism, Gaussian):
-            msg = f"mechanism must be Gaussian, not {self.mechanism!r}"
+            msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
         object.__setattr__(self, "dataset_size", count_scalar("dataset_size", self.dataset_size))
         rate = probability_scalar("sampling_rate", self.sampling_rate)

@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from hockeystick._checks.shown import shown
+
 SIGNATURE = "double (double)"
 
 
@@ -13,7 +15,7 @@ def function_of_one_number(name: str, function: Any) -> Callable[[float], float]
     """Return a Python function, a numba cfunc, a ctypes function or a scipy.LowLevelCallable as a Python function."""
     if type(function).__name__ == "LowLevelCallable":
         if function.signature.replace(" ", "") not in (SIGNATURE.replace(" ", ""), ""):
-            msg = f"{name} must have the signature {SIGNATURE!r}, not {function.signature!r}"
+            msg = f"{name} must have the signature {shown(SIGNATURE)}, not {shown(function.signature)}"
             raise ValueError(msg)
         function = function.function
     if type(function).__name__ == "CFunc":  # numba's; called as it is, it runs in Python
@@ -21,7 +23,9 @@ def function_of_one_number(name: str, function: Any) -> Callable[[float], float]
     if type(function).__name__ == "PyCapsule":
         function = _of_capsule(name, function)
     if not callable(function):
-        msg = f"{name} must be a function of one number, a numba cfunc or a scipy.LowLevelCallable, not {function!r}"
+        msg = (
+            f"{name} must be a function of one number, a numba cfunc or a scipy.LowLevelCallable, not {shown(function)}"
+        )
         raise TypeError(msg)
     called: Callable[[float], float] = function
     return called
@@ -34,6 +38,6 @@ def _of_capsule(name: str, capsule: Any) -> Callable[[float], float]:
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     signature = get_name(capsule)
     if signature is None or signature.decode().replace(" ", "") != SIGNATURE.replace(" ", ""):
-        msg = f"{name} must be a capsule named {SIGNATURE!r}, not {(signature or b'').decode()!r}"
+        msg = f"{name} must be a capsule named {shown(SIGNATURE)}, not {shown((signature or b'').decode())}"
         raise ValueError(msg)
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(get_pointer(capsule, signature))

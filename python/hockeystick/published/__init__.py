@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hockeystick._checks.doors import keep_module
 from hockeystick._checks.peers_words import missing
 from hockeystick.published.distortion.algorithm import (
     DistortionHistory,
@@ -155,5 +156,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+keep_module(__name__)
 if not TYPE_CHECKING:
     __getattr__ = missing(__name__, __dir__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from hockeystick._checks.doors import level
+
 
 class UnsoundBoundWarning(UserWarning):
     """A published bound was evaluated that is false: the true privacy loss, or risk, can be larger than the value returned."""
@@ -11,4 +13,4 @@ class UnsoundBoundWarning(UserWarning):
 
 def warn_unsound(what: str, instead: str, worth: str = "privacy guarantee") -> None:
     """Warn at the line that called the formula."""
-    warnings.warn(f"{what}; the value is no {worth}, use {instead}", UnsoundBoundWarning, stacklevel=3)
+    warnings.warn(f"{what}; the value is no {worth}, use {instead}", UnsoundBoundWarning, stacklevel=level(3))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hockeystick._checks.doors import keep_module
 from hockeystick._checks.peers_words import missing
 from hockeystick.risk.attacks import attribute_inference, reconstruction, singling_out, true_positive_rate
 from hockeystick.risk.bayes import bayes_risk
@@ -21,5 +22,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+keep_module(__name__)
 if not TYPE_CHECKING:
     __getattr__ = missing(__name__, __dir__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.tangents import Curve
 
@@ -9,6 +10,6 @@ from hockeystick.accounting.tangents import Curve
 def curve_of(accountant: Accountant) -> Curve:
     """Return the deltas of what an accountant has composed by now."""
     if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {accountant!r}"
+        msg = f"accountant must be an Accountant, not {shown(accountant)}"
         raise TypeError(msg)
     return accountant._curve()

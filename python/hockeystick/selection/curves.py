@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import Array, positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick.kernels import theta
 from hockeystick.mechanisms.base import Adjacency, refuse
@@ -63,6 +64,6 @@ def gaussian_noise(name: str, value: float) -> float:
     """Return a checked standard deviation over a sensitivity."""
     noise = positive_scalar(name, value)
     if not 0.01 <= noise <= 1e9:
-        msg = f"{name} must lie in [0.01, 1e9], not {noise!r}"
+        msg = f"{name} must lie in [0.01, 1e9], not {shown(noise)}"
         raise ValueError(msg)
     return noise

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hockeystick._checks import Array, boolean_scalar, choice, count_scalar, positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
@@ -142,7 +143,7 @@ def _epsilon(noise_multiplier: float, monotone: bool) -> float:
     scale = positive_scalar("noise_multiplier", noise_multiplier)
     epsilon = (1.0 if monotone else 2.0) / scale * (1.0 + HANDFUL)
     if not epsilon <= LARGEST_EPSILON:
-        msg = f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {scale!r}"
+        msg = f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {shown(scale)}"
         raise ValueError(msg)
     return epsilon
 

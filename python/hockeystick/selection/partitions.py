@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import Array, at_most, count_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, refuse
@@ -208,10 +209,10 @@ class ThresholdedPartitions(_Partitions):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not isinstance(self.noise, (Laplace, Gaussian)):
-            msg = f"noise must be Laplace or Gaussian, not {self.noise!r}"
+            msg = f"noise must be Laplace or Gaussian, not {shown(self.noise)}"
             raise TypeError(msg)
         if not 0.01 <= self.noise.noise_multiplier <= 1e9:
-            msg = f"noise must have a noise_multiplier in [0.01, 1e9], not {self.noise!r}"
+            msg = f"noise must have a noise_multiplier in [0.01, 1e9], not {shown(self.noise)}"
             raise ValueError(msg)
         object.__setattr__(
             self, "threshold", scalar("threshold", self.threshold, lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]")

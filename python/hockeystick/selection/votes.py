@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, probability_scalar, real, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.renyi_conversion import least_epsilon
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
@@ -151,7 +152,7 @@ def votes_renyi(votes: ArrayLike, noise: float, orders: ArrayLike) -> Array:
     noise = gaussian_noise("noise", noise)
     asked = np.atleast_1d(real("orders", orders))
     if asked.ndim != 1 or not ((asked > 1.0) & (asked <= 1e5)).all():
-        msg = f"orders must lie in (1, 1e5], not be {orders!r}"
+        msg = f"orders must lie in (1, 1e5], not be {shown(orders)}"
         raise ValueError(msg)
     return _divergences(counts, noise, asked)
 

@@ -18,24 +18,56 @@ SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)  # the last stands for one 
 KNOWN = SAMPLINGS[:-1]
 
 
+def batches_of(records: int, batch_size: int, *, drop_last: bool) -> int:
+    """Return the batches of a pass: the length of a data loader."""
+    return records // batch_size if drop_last else -(-records // batch_size)
+
+
+def rate_of(records: int, batch_size: int, *, drop_last: bool) -> float:
+    """Return the rate of Poisson samples: with `drop_last` one over the length of the loader, from which Opacus makes its own.
+
+    Without it the loader has one batch more, so that one over its length is at most the quotient that is returned.
+    """
+    return 1 / batches_of(records, batch_size, drop_last=True) if drop_last else batch_size / records
+
+
 @dataclass(frozen=True)
 class Batches:
     """Batches of DP-SGD: how many records there are, how many are in a batch, how many steps are taken, and their noise."""
 
     records: int  # at least 1
-    batch_size: int  # in [1, records]
+    batch_size: int | None  # in [1, records]; None if Poisson samples of a known rate are all that is known
     steps: int  # of the optimiser, at least 1
     noise_multiplier: float  # noise on the sum over the clip norm, positive
+    sampling_rate: float | None = None  # of Poisson samples, in (0, 1]; by default that of records and batch size
+    drop_last: bool = False  # whether a pass leaves out the last batch if it is smaller
+
+    @property
+    def kinds(self) -> tuple[Sampling, ...]:
+        """The ways to make batches that can be told of."""
+        return ("poisson",) if self.batch_size is None else KNOWN
+
+    @property
+    def rate(self) -> float:
+        """The rate of Poisson samples."""
+        if self.sampling_rate is not None:
+            return self.sampling_rate
+        return rate_of(self.records, self._size, drop_last=self.drop_last)
 
     @property
     def num_batches(self) -> int:
         """Batches of a pass, the last one perhaps smaller."""
-        return -(-self.records // self.batch_size)
+        return batches_of(self.records, self._size, drop_last=self.drop_last)
 
     @property
     def equal(self) -> bool:
-        """Whether shuffled batches all have one size."""
-        return self.records % self.batch_size == 0
+        """Whether shuffled batches have one size and hold all records."""
+        return self.records % self._size == 0
+
+    @property
+    def _size(self) -> int:
+        assert self.batch_size is not None
+        return self.batch_size
 
     @property
     def passes(self) -> int:
@@ -46,9 +78,9 @@ class Batches:
         """Return what the steps leak; of shuffled batches an upper bound, the order of the records being shown."""
         step = Gaussian(self.noise_multiplier)
         if sampling == "poisson":
-            return Accountant().compose(PoissonSampled(step, self.batch_size / self.records), self.steps)
+            return Accountant().compose(PoissonSampled(step, self.rate), self.steps)
         if sampling == "fixed":
-            fixed = FixedSizeSampled(step, self.records, self.batch_size, replacement=False)
+            fixed = FixedSizeSampled(step, self.records, self._size, replacement=False)
             return Accountant("replace").compose(fixed, self.steps)
         return Accountant().compose(step, self.passes)
 
@@ -69,8 +101,12 @@ class Batches:
         return self._shuffled(bracket, lower)
 
     def _has_lower_end(self, equal: bool) -> bool:
-        """Tell whether what is attained is known: of whole passes, over batches of one size, not too many."""
-        return (self.equal or equal) and self.steps >= self.num_batches and self.num_batches <= MOST_STEPS
+        """Tell whether what is attained is known: of whole passes of all records, over batches of one size, not too many."""
+        return (
+            (self.equal or (equal and not self.drop_last))
+            and self.steps >= self.num_batches
+            and self.num_batches <= MOST_STEPS
+        )
 
     def _whole(self) -> dict[str, Any]:
         return {

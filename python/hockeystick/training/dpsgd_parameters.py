@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple
 
-from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
-from hockeystick.training.batches import SAMPLINGS
+from hockeystick._checks import POSITIVE, boolean_scalar, choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks.shown import shown
+from hockeystick.training.batches import SAMPLINGS, batches_of, rate_of
 
 __all__ = ["DpsgdParameters", "dpsgd_parameters"]
 
@@ -61,6 +62,7 @@ def dpsgd_parameters(
     noise_on: Literal["sum", "mean"] = "sum",
     sampling: Literal["poisson"] = "poisson",
     dataset_size: int | None = None,
+    drop_last: bool = False,
 ) -> DpsgdParameters:
     """Return noise multiplier, sampling rate and number of steps of a training.
 
@@ -73,7 +75,7 @@ def dpsgd_parameters(
         together, in [1, records].
     epochs : float, optional
         Passes over the data, positive. A pass takes records/batch_size steps, rounded up, as that of a data loader which keeps
-        the last, smaller batch; part of a pass is rounded up, too. A loader that drops the last batch takes no more steps.
+        the last, smaller batch; part of a pass is rounded up, too.
     steps : int, optional
         Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
     noise_multiplier : float, optional
@@ -88,6 +90,9 @@ def dpsgd_parameters(
         How batches are made. The numbers returned are those of Poisson samples: any other word is refused, with what to ask instead.
     dataset_size : int, optional
         Another name of `records`.
+    drop_last : bool
+        Whether the data loader drops the last batch of a pass if it is smaller. A pass then takes records/batch_size steps, rounded
+        down, and the sampling rate is one over them, as in Opacus: more than batch_size/records.
 
     Returns
     -------
@@ -125,9 +130,10 @@ def dpsgd_parameters(
     if batch_size > size:
         msg = f"batch_size must be at most {name} ({size}), not {batch_size}"
         raise ValueError(msg)
+    drop_last = boolean_scalar("drop_last", drop_last)
     length, called = _one_of(("epochs", epochs), ("steps", steps))
     if called == "epochs":
-        number = steps_of(positive_scalar("epochs", length), size, batch_size)
+        number = steps_of(positive_scalar("epochs", length), size, batch_size, drop_last=drop_last)
     else:
         number = count_scalar("steps", length)
     multiplier = _multiplier(noise_multiplier, clip_norm, noise_std, batch_size if noise_on == "mean" else 1)
@@ -137,7 +143,7 @@ def dpsgd_parameters(
             raise ValueError(msg)
         doubt = implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), size)
         implausible.warn(doubt)
-    return DpsgdParameters(multiplier, batch_size / size, number)
+    return DpsgdParameters(multiplier, rate_of(size, batch_size, drop_last=drop_last), number)
 
 
 def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
@@ -171,19 +177,16 @@ def _require_poisson(sampling: str) -> None:
             "fixed": "for batches of fixed size compose FixedSizeSampled in an Accountant",
             "unknown": "find out how batches are made; shuffled_batches_epsilon is that of ordinary data loaders",
         }[sampling]
-        msg = f"sampling must be 'poisson' for these numbers, not {sampling!r}: they would be too small; {instead}"
+        msg = f"sampling must be 'poisson' for these numbers, not {shown(sampling)}: they would be too small; {instead}"
         raise ValueError(msg)
 
 
-def steps_of(epochs: float, dataset_size: int, batch_size: int) -> int:
+def steps_of(epochs: float, dataset_size: int, batch_size: int, *, drop_last: bool = False) -> int:
     """Return the number of optimiser steps, a pass being a whole number of them."""
-    passes = math.floor(epochs)
-    part = (epochs - passes) * (dataset_size / batch_size)
+    passes, batches = math.floor(epochs), batches_of(dataset_size, batch_size, drop_last=drop_last)
+    length = batches if drop_last else dataset_size / batch_size
+    part = (epochs - passes) * length
     # A product that is an integer but for its rounding is that integer: 0.1 epochs of 10 steps are 1 step.
-    rest = (
-        round(part)
-        if abs(part - round(part)) <= 1e-12 * (epochs + 1) * (dataset_size / batch_size)
-        else math.ceil(part)
-    )
-    steps = passes * -(-dataset_size // batch_size) + rest
+    rest = round(part) if abs(part - round(part)) <= 1e-12 * (epochs + 1) * length else math.ceil(part)
+    steps = passes * batches + rest
     return count_scalar("the number of steps", max(steps, 1))

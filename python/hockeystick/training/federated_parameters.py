@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick._checks import POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms import Dominating, FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["FederatedParameters", "federated_parameters"]
@@ -30,6 +30,8 @@ class FederatedParameters(NamedTuple):
         How often the mechanism is composed.
     assumptions : tuple of str
         What must be true of the training for these to describe it.
+    attained : bool
+        Whether the training may leak all that the mechanism does; otherwise it leaks at most that.
 
     Examples
     --------
@@ -46,10 +48,15 @@ class FederatedParameters(NamedTuple):
     adjacency: Adjacency
     steps: int
     assumptions: tuple[str, ...]
+    attained: bool = True
 
     def accountant(self) -> Accountant:
-        """Return an accountant with all steps composed."""
-        return Accountant(self.adjacency).compose(self.mechanism, self.steps)
+        """Return an accountant with all steps composed, which knows the unit and the assumptions."""
+        unit, _, against = self.privacy_unit.partition(", against ")
+        assumes = (*self.assumptions, *((f"it is protected against {against}",) if against else ()))
+        attained = self.mechanism if self.attained else None
+        step = Dominating(self.mechanism, attained, assumes, unit=unit, adjacency=self.adjacency, grouped=True)
+        return Accountant(self.adjacency).compose(step, self.steps)
 
 
 def federated_parameters(
@@ -86,7 +93,7 @@ def federated_parameters(
     Returns
     -------
     FederatedParameters
-        A tuple (mechanism, privacy_unit, adjacency, steps, assumptions).
+        A tuple (mechanism, privacy_unit, adjacency, steps, assumptions, attained).
 
     Raises
     ------
@@ -139,7 +146,7 @@ def federated_parameters(
         batch = ("clients_per_round", clients_per_round)
         implausible.warn(implausible.noise_of_mean(noise.noise_multiplier, noise_std, batch, clients))
     if noise_on == "client":
-        return _local(noise, rounds)
+        return _local(noise, rounds)._replace(attained=sampling == "all")
     return _central(noise, clients, clients_per_round, rounds, sampling)
 
 
@@ -174,6 +181,7 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
         adjacency,
         steps,
         (f"{rounds} rounds; {how}", *secret, *_SHARED, _ON_THE_SUM, _MEANING[adjacency]),
+        attained=sampling != "shuffled",
     )
 
 

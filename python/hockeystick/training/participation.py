@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism, require_mechanism
 
@@ -66,20 +67,20 @@ def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDA
         drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
     elif isinstance(mechanism, TruncatedPoissonSampled):
         if number > mechanism.dataset_size:
-            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {shown(mechanism)}, not {number}"
             raise ValueError(msg)
         drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
         drawn = drawn[: mechanism.max_batch_size]
     elif isinstance(mechanism, FixedSizeSampled):
         if number != mechanism.dataset_size:
-            msg = f"client_ids must be the {mechanism.dataset_size} clients of {mechanism!r}, not {number}"
+            msg = f"client_ids must be the {mechanism.dataset_size} clients of {shown(mechanism)}, not {number}"
             raise ValueError(msg)
         drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
     elif isinstance(mechanism, RandomAllocation):
-        msg = f"mechanism must be one that clients can be drawn for in one round, not {mechanism!r}: draw_batches has whole epochs"
+        msg = f"mechanism must be one that clients can be drawn for in one round, not {shown(mechanism)}: draw_batches has whole epochs"
         raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
     elif any(isinstance(part, SAMPLERS) for part in mechanism._within()):
-        msg = f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {mechanism!r} does"
+        msg = f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {shown(mechanism)} does"
         raise ValueError(msg)
     else:
         return np.arange(number)
@@ -120,7 +121,7 @@ def draw_batches(
     [0, 1, 2, 3, 4, 5]
     """
     if not isinstance(mechanism, RandomAllocation):
-        msg = f"mechanism must be RandomAllocation, not {mechanism!r}"
+        msg = f"mechanism must be RandomAllocation, not {shown(mechanism)}"
         raise TypeError(msg)
     clients, source = _distinct(client_ids), _source(rng)
     batches: list[list[Client]] = [[] for _ in range(mechanism.num_steps)]
@@ -145,7 +146,7 @@ def _distinct(client_ids: Iterable[Client]) -> list[Client]:
 
 def _source(rng: np.random.Generator | None) -> np.random.Generator:
     if rng is not None and not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {rng!r}"
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {shown(rng)}"
         raise TypeError(msg)
     return np.random.default_rng() if rng is None else rng
 
@@ -156,19 +157,19 @@ def check_participation(
     """Raise ValueError where participation exceeds what is charged."""
     number = int(charged.sum())
     if isinstance(mechanism, FixedSizeSampled) and number != mechanism.dataset_size:
-        msg = f"clients must be the {mechanism.dataset_size} of {mechanism!r}, not {number}"
+        msg = f"clients must be the {mechanism.dataset_size} of {shown(mechanism)}, not {number}"
         raise ValueError(msg)
     if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.dataset_size:
-        msg = f"clients must be at most the {mechanism.dataset_size} of {mechanism!r}, not {number}"
+        msg = f"clients must be at most the {mechanism.dataset_size} of {shown(mechanism)}, not {number}"
         raise ValueError(msg)
     reports = max((part.num_users for part in mechanism._within() if isinstance(part, Shuffled)), default=0)
     if drawn is None:
         if number < reports and not isinstance(mechanism, FixedSizeSampled):  # which has compared its batch
-            msg = f"clients must be at least the {reports} whose reports {mechanism!r} mixes, not {number}"
+            msg = f"clients must be at least the {reports} whose reports {shown(mechanism)} mixes, not {number}"
             raise ValueError(msg)
         return
     if int(drawn.sum()) < reports:
-        msg = f"participants must be at least the {reports} whose reports {mechanism!r} mixes, not {int(drawn.sum())}"
+        msg = f"participants must be at least the {reports} whose reports {shown(mechanism)} mixes, not {int(drawn.sum())}"
         raise ValueError(msg)
     if count != 1:
         msg = f"count must be 1 where participants are given, not {count}: each step has its own"
@@ -178,7 +179,7 @@ def check_participation(
         raise ValueError(msg)
     most = getattr(mechanism, "batch_size", getattr(mechanism, "max_batch_size", number))
     if int(drawn.sum()) > most:
-        msg = f"participants must be at most the {most} of {mechanism!r}, not {int(drawn.sum())}"
+        msg = f"participants must be at most the {most} of {shown(mechanism)}, not {int(drawn.sum())}"
         raise ValueError(msg)
 
 
@@ -194,7 +195,7 @@ def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: N
         return
     if drawn is None:
         msg = (
-            f"clients must be everyone who could have been drawn by {mechanism!r}, drawn or not: leave it out to charge all, "
+            f"clients must be everyone who could have been drawn by {shown(mechanism)}, drawn or not: leave it out to charge all, "
             f"or, where the others cannot be drawn, give participants beside it; {int(charged.sum())} of {len(charged)} were given"
         )
         raise ValueError(msg)
@@ -202,5 +203,5 @@ def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: N
     if isinstance(mechanism, RandomAllocation) and (drawn == charged).all():
         return
     if not isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
-        msg = f"clients must be all {len(charged)} for {mechanism!r}, not {int(charged.sum())}: participants cannot be held against it"
+        msg = f"clients must be all {len(charged)} for {shown(mechanism)}, not {int(charged.sum())}: participants cannot be held against it"
         raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockeystick._checks import choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks import boolean_scalar, choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, HEADINGS, SENTENCES, Format, Part, Statement, say, say_all, written
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.statement import attack, entry, headline, interval, user_level
+from hockeystick.accounting.statement import attack, delta_too_large, entry, headline, interval, user_level
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.training.batches import KNOWN, SAMPLINGS, Batches, Sampling
+from hockeystick.training.batches import SAMPLINGS, Batches, Sampling
 from hockeystick.training.dpsgd_parameters import steps_of
 
 __all__ = ["privacy_statement"]
@@ -30,19 +30,28 @@ class Training:
 
     def brackets(self) -> dict[str, Bracket]:
         """Return the ends of epsilon for each sampling, the lower one of shuffled batches as if all had one size."""
-        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in KNOWN}
+        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in self.batches.kinds}
+
+    def words(self, kind: str) -> str:
+        """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
+        known = self.batches
+        if kind == "poisson" and (known.sampling_rate is not None or known.drop_last):
+            return say("poisson_of_rate", rate=repr(known.rate))
+        return WORDS[kind]
 
 
 def privacy_statement(
     *,
     records: int,
-    batch_size: int,
+    batch_size: int | None = None,
     epochs: float | None = None,
     steps: int | None = None,
     noise_multiplier: float,
     clip_norm: float | None = None,
     delta: float,
     sampling: Sampling = "poisson",
+    sampling_rate: float | None = None,
+    drop_last: bool = False,
     format: Format = "text",
 ) -> str:
     r"""Return a privacy statement of a training by DP-SGD: text to paste into a model card, a paper or a registry.
@@ -51,11 +60,11 @@ def privacy_statement(
     ----------
     records : int
         Records of the training data, at least 1.
-    batch_size : int
+    batch_size : int, optional
         Records in the batch of one optimiser step, all workers and accumulated micro-batches together, on average or exactly; in
-        [1, records].
+        [1, records]. Needed unless `sampling_rate` and `steps` are given.
     epochs : float, optional
-        Passes over the data, positive; a pass is records/batch_size steps, rounded up.
+        Passes over the data, positive; a pass is records/batch_size steps, rounded up, or down with `drop_last`.
     steps : int, optional
         Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
     noise_multiplier : float
@@ -67,6 +76,12 @@ def privacy_statement(
     sampling : {"poisson", "shuffled", "fixed", "unknown"}
         How batches are made: each record by its own coin; by cutting a shuffled order, as data loaders do; by drawing so many
         different records afresh for each step; or one of these, it is not known which.
+    sampling_rate : float, optional
+        Probability of each record in each Poisson sample, in (0, 1]; batch_size/records if not given. That of Opacus is
+        1/len(data_loader).
+    drop_last : bool
+        Whether the data loader drops the last batch of a pass if it is smaller. There are fewer and other batches then: shuffled
+        ones come round sooner, and the rate of Opacus' Poisson samples is one over their number, more than batch_size/records.
     format : {"text", "markdown", "latex", "json"}
         How it is written; "json" is an entry of a registry of deployments.
 
@@ -98,25 +113,41 @@ def privacy_statement(
     probability batch size/records, independently of all else (Poisson).
     """
     records = count_scalar("records", records)
-    batch_size = count_scalar("batch_size", batch_size)
-    if batch_size > records:
-        msg = f"batch_size must be at most the number of records ({records}), not {batch_size}"
+    drop_last = boolean_scalar("drop_last", drop_last)
+    if sampling_rate is not None:
+        sampling_rate = scalar("sampling_rate", sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    if batch_size is not None:
+        batch_size = _batch_size(batch_size, records)
+    elif sampling_rate is None or epochs is not None or drop_last or sampling != "poisson":
+        msg = "batch_size must be given, or sampling_rate and steps of Poisson samples without drop_last, not None"
         raise ValueError(msg)
-    if epochs is not None and steps is None:
-        number = steps_of(positive_scalar("epochs", epochs), records, batch_size)
-    elif steps is not None and epochs is None:
-        number = count_scalar("steps", steps)
-    else:
-        msg = f"exactly one of epochs and steps must be given, not epochs={epochs} and steps={steps}"
-        raise ValueError(msg)
+    number = _steps(epochs, steps, records, batch_size, drop_last=drop_last)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
-    training = Training(Batches(records, batch_size, number, noise_multiplier), clip_norm, delta)
+    batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
+    training = Training(batches, clip_norm, delta)
     implausible.warn(implausible.large_delta(delta, records))
     return written(_statement(training, sampling), format)
+
+
+def _batch_size(given: int, records: int) -> int:
+    batch_size = count_scalar("batch_size", given)
+    if batch_size > records:
+        msg = f"batch_size must be at most the number of records ({records}), not {batch_size}"
+        raise ValueError(msg)
+    return batch_size
+
+
+def _steps(epochs: float | None, steps: int | None, records: int, batch_size: int | None, *, drop_last: bool) -> int:
+    if epochs is not None and steps is None and batch_size is not None:
+        return steps_of(positive_scalar("epochs", epochs), records, batch_size, drop_last=drop_last)
+    if steps is not None and epochs is None:
+        return count_scalar("steps", steps)
+    msg = f"exactly one of epochs and steps must be given, not epochs={epochs} and steps={steps}"
+    raise ValueError(msg)
 
 
 def _statement(training: Training, sampling: Sampling) -> Statement:
@@ -125,20 +156,25 @@ def _statement(training: Training, sampling: Sampling) -> Statement:
     kind = max(brackets, key=lambda name: brackets[name].upper) if sampling == "unknown" else sampling
     bracket, accountant = brackets[kind], accountants[kind]
     adjacency: Adjacency = accountant.adjacency
+    cautions = delta_too_large(training.delta, training.batches.records)
+    otherwise = _otherwise(training, brackets, kind)
     parts = (
         Part(HEADINGS["epsilon"], (interval(bracket, training.delta, attained=kind != "shuffled"),)),
-        Part(HEADINGS["otherwise"], tuple(_otherwise(training, brackets, kind))),
+        *([Part(HEADINGS["otherwise"], tuple(otherwise))] if otherwise else []),
         Part(HEADINGS["released"], (say("released_training"),)),
         Part(HEADINGS["unit"], (say("unit", unit="one record", change=CHANGE[kind]),)),
         Part(HEADINGS["mechanisms"], (_mechanism(training),)),
-        Part(HEADINGS["attack"], attack(accountant)),
+        Part(HEADINGS["attack"], attack(accountant._curve())),
         *user_level(accountant, training.delta),
         Part(HEADINGS["check"], _assumptions(training, kind)),
-        Part(HEADINGS["not_covered"], (*say_all("not_covered"), *_delta_too_large(training))),
+        Part(HEADINGS["not_covered"], (*say_all("not_covered"), *cautions)),
         Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=bracket.method),)),
         Part(HEADINGS["again"], (_command(training, sampling),), code=True),
     )  # fmt: skip
-    sentence = _sentence(training, sampling, kind, bracket)
+    condition = say("if_unknown") if sampling == "unknown" else say("if_batches", batches=training.words(kind))
+    sentence = headline(
+        say("subject_training"), bracket.upper, training.delta, CHANGE[kind], condition=condition, cautions=cautions
+    )
     proven = {name: training.batches.epsilon(name, training.delta) for name in brackets}
     others = {
         name: {"epsilon": other.upper, "epsilon_lower_end": other.lower, "adjacency": accountants[name].adjacency}
@@ -149,11 +185,6 @@ def _statement(training: Training, sampling: Sampling) -> Statement:
     )  # fmt: skip
 
 
-def _sentence(training: Training, sampling: Sampling, kind: str, bracket: Bracket) -> str:
-    condition = say("if_unknown") if sampling == "unknown" else say("if_batches", batches=WORDS[kind])
-    return headline(say("subject_training"), bracket.upper, training.delta, CHANGE[kind], condition)
-
-
 def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> list[str]:
     """Return epsilon for the other ways to make batches."""
     lines = []
@@ -162,10 +193,10 @@ def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> l
             low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
             close = bracket.upper <= bracket.lower * 1.001
             words = "ends_close" if close else "ends"
-            if name == "shuffled" and not training.batches.equal:
+            if name == "shuffled" and not training.batches.equal and not training.batches.drop_last:
                 words = "ends_of_a_kind"
             ends = say(words, low=low, high=high)
-            lines.append(say("otherwise", ends=ends, batches=WORDS[name], change=CHANGE[name]))
+            lines.append(say("otherwise", ends=ends, batches=training.words(name), change=CHANGE[name]))
     return lines
 
 
@@ -175,7 +206,11 @@ def _mechanism(training: Training) -> str:
     return say(
         "dpsgd",
         steps=known.steps,
-        batch_size=known.batch_size,
+        batches=(
+            say("dpsgd_rate", rate=repr(known.rate))
+            if known.batch_size is None
+            else say("dpsgd_batches", batch_size=known.batch_size)
+        ),
         records=known.records,
         noise_multiplier=repr(known.noise_multiplier),
         norm=say("clip_norm") if clip_norm is None else say("clip_norm_known", norm=repr(clip_norm)),
@@ -183,14 +218,8 @@ def _mechanism(training: Training) -> str:
 
 
 def _assumptions(training: Training, kind: str) -> tuple[str, ...]:
-    batches = WORDS[kind] if kind == "shuffled" else say("nobody_sees", batches=WORDS[kind])
+    batches = training.words(kind) if kind == "shuffled" else say("nobody_sees", batches=training.words(kind))
     return (batches, *say_all("check", records=training.batches.records))
-
-
-def _delta_too_large(training: Training) -> tuple[str, ...]:
-    if training.delta * training.batches.records < 1.0:
-        return ()
-    return (say("delta_too_large", delta=repr(training.delta)),)
 
 
 def _command(training: Training, sampling: Sampling) -> str:
@@ -198,7 +227,9 @@ def _command(training: Training, sampling: Sampling) -> str:
     return say(
         "command",
         records=known.records,
-        batch_size=known.batch_size,
+        batches=("" if known.batch_size is None else f" --batch-size {known.batch_size}")
+        + ("" if known.sampling_rate is None else f" --sampling-rate {known.sampling_rate!r}")
+        + (" --drop-last" if known.drop_last else ""),
         steps=known.steps,
         noise_multiplier=repr(known.noise_multiplier),
         norm="" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
 
 __all__ = ["OwnedSelection", "bound_owners"]
 
@@ -96,10 +97,10 @@ def bound_owners(owners: Iterable[Iterable[Hashable]], most: int) -> OwnedSelect
 def _distinct(number: int, owners: Iterable[Hashable]) -> Sequence[Hashable]:
     """Return the owners of a record, each once."""
     if isinstance(owners, (str, bytes)) or not isinstance(owners, Iterable):
-        msg = f"owners[{number}] must be the ids of the owners of one record, such as a list, not {owners!r}"
+        msg = f"owners[{number}] must be the ids of the owners of one record, such as a list, not {shown(owners)}"
         raise TypeError(msg)
     try:
         return tuple(dict.fromkeys(owners))
     except TypeError as error:
-        msg = f"owners[{number}] must have hashable ids, not {owners!r}"
+        msg = f"owners[{number}] must have hashable ids, not {shown(owners)}"
         raise TypeError(msg) from error

@@ -70,7 +70,7 @@ def secure_aggregation_parameters(
     Returns
     -------
     FederatedParameters
-        A tuple (mechanism, privacy_unit, adjacency, steps, assumptions). `mechanism.sensitivity` is the largest norm of the integers that a
+        A tuple (mechanism, privacy_unit, adjacency, steps, assumptions, attained). `mechanism.sensitivity` is the largest norm of the integers that a
         client sends, which it must enforce.
 
     Raises

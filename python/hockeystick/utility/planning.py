@@ -264,15 +264,16 @@ def plan(
         max_batch_size=max_batch_size,
     )
     num_settings = count_scalar("num_settings", num_settings)
-    implausible.warn(implausible.large_delta(problem.delta, _num_protected(trust, problem)))
+    population = num_protected(trust, problem.num_silos, problem.num_records)
+    implausible.warn(implausible.large_delta(problem.delta, population))
     candidates = [[candidate] for candidate in candidates_of(trust, problem)]
     settings = [setting for _, setting in smallest(candidates, num_settings, report).found]
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
     return Plan(trust, problem, tuple(telling or settings))
 
 
-def _num_protected(trust: Trust, problem: Problem) -> int:
-    """Return among how many lies the one that may be replaced: silos, or the records of one silo or of all."""
+def num_protected(trust: Trust, num_silos: int, num_records: int) -> int:
+    """Return among how many lies the one that may be replaced, where there are so many silos: silos, or the records of one silo or of all."""
     if trust == "last-iterate":
-        return problem.num_silos
-    return problem.num_records * (1 if trust == "inter-silo" else problem.num_silos)
+        return num_silos
+    return num_records * (1 if trust == "inter-silo" else num_silos)

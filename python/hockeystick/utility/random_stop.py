@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import NumpyGrid
+from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.isrl import Rate
 from hockeystick.isrl.arguments import checked
 from hockeystick.utility.trusted_aggregator import checked_rounds
@@ -48,7 +49,7 @@ def random_stop_excess_risk_rate(
     -------
     Rate
         :math:`((L + \beta\rho)^2 + G^2)\ln(T)/(\lambda T)`, whose constant is not known, and the noise's
-        :math:`d\sigma^2\sum_{t\le T}1/t/(2\lambda mT)`.
+        :math:`d\sigma^2\sum_{t\le T}1/t/(2\lambda mT)`, rounded up.
 
     Raises
     ------
@@ -78,6 +79,8 @@ def random_stop_excess_risk_rate(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
     0.4605 0.005187
     """
+    from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
+
     grid = NumpyGrid(1, "raise")
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, lipschitz, smoothness, radius, bound = checked(
@@ -90,7 +93,7 @@ def random_stop_excess_risk_rate(
     )
     convexity = grid.positive("strong_convexity", strong_convexity)
     statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
-    harmonic = np.log(rounds) + np.euler_gamma + 1.0 / (2.0 * rounds) - 1.0 / (12.0 * rounds**2)
-    private = dimension * noise**2 * harmonic / (2.0 * convexity * batch * rounds)
+    harmonic = digamma(rounds + 1.0) + np.euler_gamma
+    private = dimension * noise**2 * harmonic / (2.0 * convexity * batch * rounds) * (1.0 + FUNCTIONS)
     shared = np.broadcast_arrays(statistical, private, 0.0)
     return Rate(*(term[()] for term in shared))

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hockeystick._checks import Array
+from hockeystick._checks import Array, implausible
+from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick.utility import analysis_curves as curves
 from hockeystick.utility import printed_curves as printed
@@ -88,7 +89,7 @@ class Analyses:
         for analysis in self.found:
             if analysis.name == name:
                 return analysis
-        message = f"name must be one of {', '.join(repr(one.name) for one in self.found)}, not {name!r}"
+        message = f"name must be one of {listed(repr(one.name) for one in self.found)}, not {shown(name)}"
         raise KeyError(message)
 
     def __str__(self) -> str:
@@ -209,6 +210,7 @@ def analyses(
         index=index,
     )
     times = checked_rounds(rounds)
+    implausible.warn(implausible.large_delta(training.delta, training.num_records * training.num_clients))
     return Analyses(training, times, (*_certified(training, times), *_printed(training, times)))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def simulated_losses(
     from hockeystick.simulate import run  # noqa: PLC0415 - numba is asked for when needed
 
     if trust not in SIMULATED:
-        msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {trust!r}"
+        msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(trust)}"
         raise ValueError(msg)
     num_runs = count_scalar("num_runs", num_runs)
     learned = synthetic_data(problem, seed) if data is None else data

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hockeystick._checks import Array, at_most, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 
 __all__ = ["Order", "Training", "checked_rounds", "checked_training"]
 
@@ -152,6 +153,6 @@ def checked_rounds(rounds: int | Sequence[int]) -> Array:
         return np.unique(np.geomspace(1, last, MOST_POINTS).round()).astype(np.int64)
     given = [count_scalar(f"rounds[{k}]", value) for k, value in enumerate(rounds)]  # type: ignore[arg-type]
     if not given or any(b <= a for a, b in itertools.pairwise(given)):
-        msg = f"rounds must be one number, or increasing ones, not {rounds!r}"
+        msg = f"rounds must be one number, or increasing ones, not {shown(rounds)}"
         raise ValueError(msg)
     return np.array(given)

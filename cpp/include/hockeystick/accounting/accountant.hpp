@@ -12,6 +12,7 @@
 
 #include <hockeystick/accounting/engine.hpp>
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
@@ -32,6 +33,7 @@ class Accountant {
     // Adds steps to the ledger of one end only. A mechanism that lies between two pairs composes
     // the pair above it for the upper end, and the pair below it for the lower end.
     void compose_for(End end, const PairPointer& pair, double count) {
+        const FloatingEnvironment environment;
         require(numeric::count(count), "count", "be an integer in [1, 2^53]", count);
         (end == End::upper ? above_ : below_).add(pair, count);
     }
@@ -45,6 +47,7 @@ class Accountant {
     // One answer for each direction, the largest upper end first. If both directions leak the same,
     // or the second was shown to leak no more than the first, there is only one answer.
     std::vector<Answer> answers(const Question& question, const Options& options = {}) const {
+        const FloatingEnvironment environment;
         if (question.for_epsilon)
             require(question.value >= 0.0 && question.value < 1.0, "delta", "lie in [0, 1)", question.value);
         else require(question.value >= 0.0, "eps", "be non-negative", question.value);
@@ -53,6 +56,7 @@ class Accountant {
 
     // The steps for both ends, with all Gaussian steps merged into one.
     StepsBetween steps() const {
+        const FloatingEnvironment environment;
         StepsBetween both{with_one_gaussian(above_.steps(), End::upper), with_one_gaussian(below_.steps(), End::lower),
                           false};
         both.exact = equal(both.above, both.below);

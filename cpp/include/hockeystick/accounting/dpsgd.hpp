@@ -90,16 +90,6 @@ double last_feasible(const Function& log_delta, const Model& model, double delta
     return narrow_feasible(log_delta, level, s, tolerance, whole, slack).good.x;
 }
 
-// The shift mu of the Gaussian limit, for a guess; NaN where its search fails, at an eps near the
-// largest double.
-inline double guessed_shift(double eps, double delta) {
-    try {
-        return theta_inverse(eps, delta);
-    } catch (const std::runtime_error&) {
-        return nan;
-    }
-}
-
 // The feasible x nearest to `start`, which meets the target of delta, but may miss that of epsilon
 // by the width of the engine's brackets. Strides towards `safe` grow until fits(x); then the last
 // one is halved until it is 5e-7 of x, or 1 with `whole`. `safe` if nothing before it fits.
@@ -139,7 +129,7 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
     if (delta == 0.0) return infinity;
     const auto delta_at = [&](double sigma) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
     const auto model = [&](double d) {
-        const double mu = guessed_shift(eps, d), scaled = mu * mu / steps;
+        const double mu = theta_inverse(eps, d), scaled = mu * mu / steps;
         return rate == 1.0 ? -0.5 * std::log(scaled) : -0.5 * std::log(std::log1p(scaled / (rate * rate)));
     };
     const double x =
@@ -159,7 +149,7 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
     if (delta == 0.0) return 0.0;
     const auto delta_at = [&](double steps) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
     const auto model = [&](double d) {
-        const double mu = guessed_shift(eps, d);
+        const double mu = theta_inverse(eps, d);
         return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
     };
     const double x = last_feasible([&](double steps) { return std::log(delta_at(steps)); }, model, delta,
@@ -186,7 +176,7 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
     if (eps == 0.0 && always < 1.0 && epsilon(always) <= 0.0 && epsilon(always * (1.0 + 1e-6)) > 0.0) return always;
     const auto delta_at = [&](double rate) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
     const auto model = [&](double d) {
-        return std::log(guessed_shift(eps, d)) - 0.5 * std::log(steps * limit_variance(sigma));
+        return std::log(theta_inverse(eps, d)) - 0.5 * std::log(steps * limit_variance(sigma));
     };
     const double x = last_feasible([&](double log_x) { return std::log(delta_at(std::exp(log_x))); }, model, delta,
                                    {std::log(always), -infinity}, {0.0, infinity}, [](double) { return 1e-9; }, false,

@@ -11,7 +11,8 @@
 //   5. discretised privacy losses, if the contour's bracket is not narrow.
 //
 // Last, the bounds of closed_forms.hpp cap the upper end, and Renyi divergences where it may be
-// loose (renyi_cap.hpp). Each direction is answered alone, and the larger upper end counts. The
+// loose (renyi_cap.hpp). Where the bracket is still wide, so do the upper ends of larger sampling
+// rates. Each direction is answered alone, and the larger upper end counts. The
 // engine stops work on the second direction as soon as that is shown to leak no more than the
 // first.
 //
@@ -22,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -30,6 +32,7 @@
 #include <hockeystick/accounting/closed_answers.hpp>
 #include <hockeystick/accounting/rare_jumps.hpp>
 #include <hockeystick/accounting/revealed.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
@@ -55,15 +58,27 @@ class Engine {
     // One answer for each direction, the largest upper end first. There is only one if both leak
     // the same, or if the second was shown to leak no more than the first. All Gaussian steps must
     // be merged into one (`with_one_gaussian`).
+    //
+    // The upper end is that of a question for upper ends alone, so that all who ask print the same.
     std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
-        if (!reveals(steps.above) && !reveals(steps.below)) return concealed_answers(steps, question, options);
-        return answers_beside_revealed(steps, question, options.upper_only,
-                                       [&](const StepsBetween& others, const Question& other) {
-                                           return concealed_answers(others, other, options);
-                                       });
+        const FloatingEnvironment environment;
+        std::vector<Answer> found = answers_of_all(steps, question, options);
+        if (options.upper_only || steps.exact) return found;
+        const Options above{options.engine, true, options.threshold};
+        Answer top = answers_of_all(steps, question, above)[0];
+        Answer& first = found[0];
+        if (first.upper != top.upper) {
+            top.lower = first.lower, top.tried = std::move(first.tried);
+            top.dominating_lower = first.dominating_lower, top.attained_upper = first.attained_upper;
+            top.gap_is_numerical = first.gap_is_numerical;
+            first = std::move(top);
+        }
+        for (Answer& each : found) each.upper = min(each.upper, first.upper), each.lower = min(each.lower, each.upper);
+        return found;
     }
 
     double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
+        const FloatingEnvironment environment;
         const Options options{EngineChoice::best, true, threshold};
         if (steps.empty() || reveals(steps)) return answers({steps, steps, true}, question, options)[0].upper;
         return answers(WarmBetween{warm(steps), nullptr, true}, question, options)[0].upper;
@@ -84,8 +99,17 @@ class Engine {
     void release() { evict(0); }
 
   private:
-    static constexpr double rough = 1.0;        // a relative width that any bracket meets
-    static constexpr std::size_t max_kept = 2;  // compositions: one for upper ends, one for lower ends
+    static constexpr double rough = 1.0;          // a relative width that any bracket meets
+    static constexpr int most_larger_rates = 32;  // a factor of 256
+    static constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
+
+    std::vector<Answer> answers_of_all(const StepsBetween& steps, const Question& question, const Options& options) {
+        if (!reveals(steps.above) && !reveals(steps.below)) return concealed_answers(steps, question, options);
+        return answers_beside_revealed(steps, question, options.upper_only,
+                                       [&](const StepsBetween& others, const Question& other) {
+                                           return concealed_answers(others, other, options);
+                                       });
+    }
 
     // The answers about steps that reveal no data set (accounting/revealed.hpp).
     std::vector<Answer> concealed_answers(const StepsBetween& steps, const Question& question, const Options& options) {
@@ -154,14 +178,39 @@ class Engine {
             best = by_losses(std::move(best), steps, direction, question, other_upper);
         if (with_caps && !options.upper_only) raise_to_one_step(best, steps, direction, question);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
-        if (with_caps && best.upper > other_upper) return capped_by_renyi(std::move(best), steps, direction, question);
-        if (with_caps) return best;
+        if (with_caps && best.upper > other_upper) best = capped_by_renyi(std::move(best), steps, direction, question);
+        if (with_caps) {
+            const bool searching = !std::isnan(options.threshold);  // many questions, for which more is too slow
+            if (!searching && wants_more()) cap_by_larger_rates(best, steps.above.steps(), direction, question);
+            return best;
+        }
         if (best.method == Method::none && options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
         if (best.method == Method::none)
             best.method = Method::pld;  // not asked: the other direction's end is the maximum
         return best;
+    }
+
+    // Lowers a wide bracket's upper end to that of the same steps at larger sampling rates, whose
+    // jumps are less rare.
+    void cap_by_larger_rates(Answer& best, const Steps& steps, Direction direction, const Question& question) {
+        for (int k = 1; k <= most_larger_rates; ++k) {
+            Steps larger;
+            bool any = false;
+            for (const CountedPair& step : steps) {
+                const PairPointer pair = step.pair->at_larger_rate(k);
+                any = any || pair;
+                larger.push_back({pair ? pair : step.pair, step.count});
+            }
+            if (!any) return;
+            WarmSteps warm(larger, *kernels_, cache_);
+            const Answer found = by_contour(warm, direction, question, {EngineChoice::best, true});
+            work_ += warm.work();
+            if (found.method == Method::none || !(found.upper < best.upper)) continue;
+            best.upper = found.upper, best.lower = min(best.lower, best.upper), best.method = Method::larger_rate;
+            if (found.narrow(question)) return;
+        }
     }
 
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may

@@ -66,6 +66,7 @@ enum class Method {
     near_largest_loss,
     rare_jumps,
     renyi,
+    larger_rate,
     adaptive_range,
 };
 
@@ -99,6 +100,8 @@ inline const char* name_of(Method method) {
         return "number of large losses";
     case Method::renyi:
         return "renyi";
+    case Method::larger_rate:
+        return "contour, at a larger sampling rate";
     case Method::adaptive_range:
         return "worst intervals of losses, step by step";
     case Method::none:

@@ -44,8 +44,8 @@ class RenyiCap {
         }
         const double near = std::floor(best_.order);
         if (near >= 2.0 && near <= most_integers) try_order(near), try_order(near + 1.0);
-        best_.value = question_.for_epsilon ? max(best_.value, 0.0) : min(std::exp(best_.value) * up, 1.0);
-        if (!question_.for_epsilon) best_.value = max(best_.value, smallest_positive);
+        best_.value =
+            question_.for_epsilon ? max(best_.value, 0.0) : min(std::exp(best_.value) * up + smallest_positive, 1.0);
         return best_;
     }
 

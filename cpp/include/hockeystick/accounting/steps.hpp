@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
-#include <unordered_map>
+#include <map>
 
 #include <hockeystick/mechanism/gaussian.hpp>
 #include <hockeystick/mechanism/steps.hpp>
@@ -16,33 +17,37 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace mechanism;
 
-// The steps of a ledger, in the order in which each pair was first added.
+// The steps of a ledger, in an order that does not depend on that of composition: sums of many
+// steps round differently in each order.
 class StepList {
   public:
     void add(const PairPointer& pair, double count) {
         if (!pair->leaks()) return;
-        const std::size_t hash = pair->hash();
-        const auto same_hash = indices_.equal_range(hash);
-        for (auto found = same_hash.first; found != same_hash.second; ++found) {
-            CountedPair& step = steps_[found->second];
+        const std::uint64_t digest = pair->law_digest();
+        const auto [first, last] = steps_.equal_range(digest);
+        for (auto found = first; found != last; ++found) {
+            CountedPair& step = found->second;
             if (!step.pair->equals(*pair)) continue;
             if (step.count + count > 0x1p53) throw std::invalid_argument("counts must sum to at most 2^53");
             step.count += count;
             return;
         }
-        indices_.emplace(hash, steps_.size());
-        steps_.push_back({pair, count});
+        steps_.emplace(digest, CountedPair{pair, count});
     }
-    const Steps& steps() const { return steps_; }
+    Steps steps() const {
+        Steps all;
+        all.reserve(steps_.size());
+        for (const auto& step : steps_) all.push_back(step.second);
+        return all;
+    }
 
   private:
-    Steps steps_;
-    std::unordered_multimap<std::size_t, std::size_t> indices_;  // hash of a pair -> index in steps_
+    std::multimap<std::uint64_t, CountedPair> steps_;  // by Pair::law_digest
 };
 
 // The same steps, with all Gaussian steps merged into one that comes first. Its shift is rounded
 // towards `end`.
-inline Steps with_one_gaussian(const Steps& steps, End end) {
+inline Steps with_one_gaussian(Steps steps, End end) {
     const auto is_gaussian = [](const CountedPair& step) { return step.pair->is_gaussian(); };
     const auto gaussians = std::count_if(steps.begin(), steps.end(), is_gaussian);
     if (gaussians == 0) return steps;

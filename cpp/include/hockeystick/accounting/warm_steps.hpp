@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <hockeystick/accounting/closed_forms.hpp>
 #include <hockeystick/accounting/directed_contours.hpp>
@@ -104,15 +105,24 @@ struct WarmBetween {
                               return x.count == y.count && x.pair->has_law_of(*y.pair);
                           });
     }
-    // Whether what lies between both ends is that between tables on either side of the same laws.
+    // Whether what lies between both ends is that between tables on either side of the same laws:
+    // all steps but such tables have one law above and below, and there are as many tables of each
+    // count.
     bool gap_is_numerical() const {
         if (!below) return false;
         const Steps &upper = above.steps(), &lower = below->steps();
-        return std::equal(
-            upper.begin(), upper.end(), lower.begin(), lower.end(), [](const CountedPair& x, const CountedPair& y) {
-                if (x.count != y.count) return false;
-                return x.pair->has_law_of(*y.pair) || (x.pair->is_rounded_to_grid() && y.pair->is_rounded_to_grid());
-            });
+        std::vector<double> tables_above, tables_below;  // their counts
+        auto u = upper.begin(), l = lower.begin();
+        while (u != upper.end() || l != lower.end()) {
+            const bool both = u != upper.end() && l != lower.end();
+            if (both && u->count == l->count && u->pair->has_law_of(*l->pair)) ++u, ++l;
+            else if (u != upper.end() && u->pair->is_rounded_to_grid()) tables_above.push_back((u++)->count);
+            else if (l != lower.end() && l->pair->is_rounded_to_grid()) tables_below.push_back((l++)->count);
+            else return false;
+        }
+        std::sort(tables_above.begin(), tables_above.end());
+        std::sort(tables_below.begin(), tables_below.end());
+        return tables_above == tables_below;
     }
 };
 

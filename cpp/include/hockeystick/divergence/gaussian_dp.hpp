@@ -42,7 +42,10 @@ inline double gdp_missed(double mu, double threshold) {
 
 inline double gdp_trade_off(double mu, double fpr) { return gdp_missed(mu, q_inv(fpr)); }
 
-inline double gdp_rdp(double mu, double order) { return ((mu >= 0.0) & positive(order)) ? 0.5 * order * mu * mu : nan; }
+inline double gdp_rdp(double mu, double order) {
+    const double value = order * mu * (0.5 * mu);
+    return ((mu >= 0.0) & positive(order)) ? (mu > 0.0 ? positive_quantity(value) : value) : nan;
+}
 
 // theta(0, mu) = 1 - 2 Q(mu/2): the centre of numeric/gaussian_tail.hpp, or one less a tail whose
 // relative error is divided by five at least. From mu = 20 on it rounds to 1.

@@ -68,6 +68,11 @@ inline ValueSlope log_complement_excess(double eps, double r, double log_target)
     return eps >= 0.0 ? ValueSlope{value - log_target, slope} : ValueSlope{eps + value - log_target, 1.0 - slope};
 }
 
+// Beyond this eps, or the square of this r, theta is Q(a) up to a relative 2^-43, which a root in r
+// or eps does not show, and the neighbours of a double have no theta in common: Newton's iteration
+// would not settle.
+inline constexpr double far_away = 0x1p100;
+
 // r with theta(eps, r) = delta where `log_delta` = log(delta), or, where `by_complement`, with
 // log(1 - theta) = log_delta; eps >= 0.
 inline double distance_root(double eps, double log_delta, double quantile, bool by_complement) {
@@ -81,12 +86,20 @@ inline double distance_root(double eps, double log_delta, double quantile, bool 
         const double slope = v.pair.upper ? r * v.density / v.theta : r / v.pair.core;
         return ValueSlope{log_theta(eps, r) - log_delta, slope};
     };
-    const double root = std::sqrt(quantile * quantile + 2.0 * eps);
-    const double from_tail = quantile > 0.0 ? 2.0 * eps / (quantile + root) : root - quantile;
+    // The root of r^2/2 + quantile r - eps; 2 eps may overflow.
+    const double half = 0.5 * quantile, root = std::sqrt(half * half + 0.5 * eps);
+    const double from_tail = quantile > 0.0 ? eps / (half + root) : 2.0 * (root - half);
+    if (eps > far_away) return from_tail;
     const double log_from_variation = (by_complement ? -1.0 : log_delta) + half_log_2pi;  // theta >= 1/2 > 1/e there
     const double start = max(std::log(from_tail), log_from_variation);
     // The step after one of 1e-9 in log r is below an ulp.
     return std::exp(newton_root(excess, start, -infinity, infinity, !by_complement, 1e-9));
+}
+
+// x 2^-600, rounded up where it is subnormal.
+inline double scaled_back(double x) {
+    const double value = x * 0x1p-600;
+    return value * 0x1p600 < x ? value + smallest_positive : value;
 }
 
 // r >= 0 with theta(eps, r) = delta. infinity only at delta = 1; NaN where there is none
@@ -107,13 +120,9 @@ inline double theta_inverse(double eps, double delta) {
     if (delta > 0.5 && complement >= 1.0) return 0.0;
     // 1 - delta is exact above 1/2, where delta - floor would lose what floor's rounding took.
     const double base = eps >= 0.0 ? delta : delta > 0.5 ? 1.0 - complement : (delta - floor) * std::exp(magnitude);
+    if (magnitude < 0x1p-700 && base < 0x1p-700)  // scaled together, as for gaussian_epsilon below
+        return scaled_back(theta_inverse(magnitude * 0x1p600, base * 0x1p600));
     return distance_root(magnitude, log_positive(base), q_inv(base), false);
-}
-
-// x 2^-600, rounded up where it is subnormal.
-inline double scaled_back(double x) {
-    const double value = x * 0x1p-600;
-    return value * 0x1p600 < x ? value + smallest_positive : value;
 }
 
 // The smallest real eps with theta(eps, r) <= delta; negative where delta > theta(0, r).
@@ -130,6 +139,7 @@ inline double gaussian_epsilon(double r, double delta) {
     if (r < 0x1p-700) return scaled_back(gaussian_epsilon(r * 0x1p600, delta * 0x1p600));
     const double quantile = delta <= 0.5 ? q_inv(delta) : -q_inv(1.0 - delta);
     const double upper = r * (quantile + 0.5 * r);  // theta <= Q(a)
+    if (r * r > far_away) return upper;
     // log theta bends over a length of about r/(1 + |a|): the step after one of 1e-8 of it is below
     // 1e-16 r.
     const double step_tolerance = 1e-8 * r / (1.0 + std::fabs(quantile));

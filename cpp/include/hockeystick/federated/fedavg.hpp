@@ -195,6 +195,7 @@ template <class Interrupted>
 double fedavg_gdp(StepSchedule schedule, double rounds, double local_steps, double num_clients, double clip_norm,
                   double noise_std, double smoothness, double learning_rate, double diameter,
                   std::vector<ShiftBlock>& blocks, const Interrupted& interrupted) {
+    const FloatingEnvironment environment;
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
     const auto drift = [&](std::size_t t) {
@@ -209,6 +210,7 @@ template <class Interrupted>
 double fedprox_gdp(StepSchedule schedule, double rounds, double local_steps, double num_clients, double clip_norm,
                    double noise_std, double smoothness, double learning_rate, double prox, double diameter,
                    std::vector<ShiftBlock>& blocks, const Interrupted& interrupted) {
+    const FloatingEnvironment environment;
     if (!legal_federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
         return nan;
     if (!legal_prox(prox, smoothness, learning_rate)) return nan;

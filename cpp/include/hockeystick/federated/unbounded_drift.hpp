@@ -57,10 +57,9 @@ struct DriftUnits {
     }
 };
 
-// Never the 0 of perfect privacy; NaN passes.
+// Never the 0 of perfect privacy: a subnormal value is rounded up. NaN passes.
 inline double drift_parameter(double scale, double root_cost) {
-    const double value = scale * root_cost * 0x1p-128;
-    return value < smallest_positive ? smallest_positive : value;
+    return positive_quantity(scale * root_cost * 0x1p-128);
 }
 
 // 1 - (1 - x)^n for 0 <= x <= 1: what FedProx forgets. The select keeps the

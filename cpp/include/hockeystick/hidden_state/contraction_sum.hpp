@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::hidden_state {
@@ -38,6 +39,7 @@ struct Rounds {
 
 // The sum above for t = 0..rounds-1; NaN if any round is outside the domain.
 inline double contraction_sum(Rounds first, Rounds eta, Rounds weights, std::size_t rounds) {
+    const FloatingEnvironment environment;
     constexpr double negligible = 0x1p-60;
     double largest_first = 0.0;
     double largest_weight = 0.0;

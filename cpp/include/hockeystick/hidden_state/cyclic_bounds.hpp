@@ -67,9 +67,25 @@ inline void contract_after_last_use(const CyclicCell& cell, const CyclicShift& s
     deltas[Bound::shift_then_contraction] = upper_delta(std::min({both, last, nonlinear}), eps);
 }
 
-inline Deltas cyclic_bounds(const CyclicCell& cell) {
+// joint, beside the other bounds of a record that is used once.
+inline void add_joint(const DescentCell& d, Deltas& deltas) {
+    if (!d.legal()) return;
+    const double g = std::max(d.sensitivity(), smallest_length), after = d.later_rounds();
+    const CyclicShift shift(d.step_lipschitz(), g, std::max(d.width(), smallest_length), d.num_records);
+    const JointUses use{g, d.step_lipschitz(), d.image_diameter(), 1.0, 0.0, after};
+    const double known = std::min(deltas[Bound::shift_then_contraction], deltas[Bound::nonlinear]);
+    deltas[Bound::joint] = std::min(known, positive_delta(joint_bound(d.eps, shift.parameter(1.0, 0.0), use), d.eps));
+}
+
+// A record that is used once has the bounds of projected_sgd_bounds.hpp, and joint.
+template <class RunRounds> Deltas cyclic_bounds(const CyclicCell& cell, const RunRounds& run_rounds) {
     Deltas deltas = Deltas::none();
     if (!cell.legal()) return deltas;
+    if (cell.uses() == 1.0) {
+        last_iterate_bounds(&cell.descent, 1, run_rounds, &deltas);
+        add_joint(cell.descent, deltas);
+        return deltas;
+    }
     const DescentCell& d = cell.descent;
     const double eps = d.eps, uses = cell.uses(), after = cell.rounds_after_last_use();
     const double g = std::max(d.sensitivity(), smallest_length), image_diameter = d.image_diameter();
@@ -81,16 +97,11 @@ inline Deltas cyclic_bounds(const CyclicCell& cell) {
     contract_after_last_use(cell, shift, composed, deltas);
     deltas[Bound::shift_then_contraction] = std::min(deltas[Bound::shift_then_contraction], deltas[Bound::contraction]);
     deltas[Bound::renyi] = renyi_delta(shift.parameter(uses, after) * std::sqrt(0.5), eps);
-    if (uses > 1.0) {
-        const double mu = shift.parameter(uses, 0.0);  // the largest of all rounds
-        const UseSchedule schedule{g, image_diameter, 1.0, uses - 1.0, cell.period - 1.0, after};
-        deltas[Bound::split_noise] =
-            std::min(split_noise_bound(eps, mu, schedule), deltas[Bound::shift_then_contraction]);
-    }
+    const double mu = shift.parameter(uses, 0.0);  // the largest of all rounds
+    const UseSchedule schedule{g, image_diameter, 1.0, uses, cell.period - 1.0, after};
+    deltas[Bound::split_noise] = std::min(split_noise_bound(eps, mu, schedule), deltas[Bound::shift_then_contraction]);
     const JointUses joint{g, d.step_lipschitz(), image_diameter, uses, cell.period - 1.0, after};
-    const double known = std::min(deltas[Bound::shift_then_contraction],
-                                  uses > 1.0 ? deltas[Bound::split_noise] : deltas[Bound::nonlinear]);
-    deltas[Bound::joint] = std::min(known, positive_delta(joint_bound(eps, shift.parameter(uses, 0.0), joint), eps));
+    deltas[Bound::joint] = std::min(deltas[Bound::split_noise], positive_delta(joint_bound(eps, mu, joint), eps));
     return deltas;
 }
 

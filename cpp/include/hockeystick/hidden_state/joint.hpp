@@ -39,22 +39,16 @@ struct JointUses {
 inline constexpr std::size_t coarse_points = 64, fine_points = 160;
 inline constexpr double negligible_share = 1e-7;  // of delta, that the end of a grid may charge
 
-// A grid of losses on which eps lies. The shift is at most half of its end, so that positions on
-// the grid keep their digits (hidden_state/chord_curve.hpp).
-struct JointGrid {
-    std::size_t points, eps_index;
-    double step;
-
-    JointGrid(double eps, double shift, double end, std::size_t size) : points(size) {
-        const double rough_step = std::max({end, 1.25 * eps, 2.0 * shift}) / static_cast<double>(size);
-        eps_index = static_cast<std::size_t>(std::ceil(eps / rough_step));
-        step = eps_index > 0 ? eps / static_cast<double>(eps_index) : rough_step;
-    }
+// A grid of losses with eps. The shift is at most half of its end, so that positions on the grid
+// keep their digits (hidden_state/chord_curve.hpp).
+struct JointGrid : EpsPlace {
+    JointGrid(double eps, double shift, double end, std::size_t size)
+        : EpsPlace(eps, std::max({end, 1.25 * eps, 2.0 * shift}), size) {}
 
     // The first loss beyond eps at which the curve is negligible.
     double end_of(const LossCurve& curve) const {
-        std::size_t k = eps_index;
-        while (k < points && curve[k] > negligible_share * curve[eps_index]) ++k;
+        std::size_t k = index;
+        while (k < points && curve[k] > negligible_share * curve[index]) ++k;
         return curve.loss(k);
     }
 };
@@ -104,14 +98,16 @@ class UseBlock {
     std::size_t length_;
 };
 
-// The curve's value at point k after `rounds` more rounds without the record.
-inline double contracted_value(const LossCurve& curve, std::size_t k, double rounds, double image_diameter) {
-    const double log_gamma_minus_1 = log_gamma_minus_one(curve.loss(k));
+// The curve's value at eps after `rounds` more rounds without the record.
+inline double contracted_value(const LossCurve& curve, const JointGrid& grid, double rounds, double image_diameter) {
     const auto log_eta = [image_diameter](double eps) { return log_theta(eps, image_diameter); };
-    double log_e = std::log(curve[k]);
-    for (double i = 0.0; i < std::min(rounds, max_passes) && log_e > -690.0; i += 1.0)
-        log_e = log_contracted(log_gamma_minus_1, log_e, log_eta);
-    return std::exp(log_e) * up;
+    return grid.bound([&](std::size_t k) {
+        const double log_gamma_minus_1 = log_gamma_minus_one(curve.loss(k));
+        double log_e = std::log(curve.least(k));
+        for (double i = 0.0; i < std::min(rounds, max_passes) && log_e > -690.0; i += 1.0)
+            log_e = log_contracted(log_gamma_minus_1, log_e, log_eta);
+        return std::exp(log_e) * up;
+    });
 }
 
 // The least delta at eps for the last use, if it is paid at once or spread over more and more
@@ -122,7 +118,7 @@ inline double after_last_use(const LossCurve& before, const JointUses& u, const 
     for (double later = 0.0;; later = std::min(longest, 2.0 * later + 1.0)) {
         LossCurve curve = before;
         UseBlock(u, later, grid).run(curve, u.image_diameter);
-        const double delta = contracted_value(curve, grid.eps_index, u.after - later, u.image_diameter);
+        const double delta = contracted_value(curve, grid, u.after - later, u.image_diameter);
         if (delta > best) break;
         best = delta;
         if (later == longest) break;
@@ -144,8 +140,8 @@ inline LossCurve before_last_use(double later, double mu, const JointUses& u, co
         block.run(curve, u.image_diameter);
         curve.restrict_to(known.at_all_times);
         for (double i = later; i < std::min(u.between, max_curve_rounds); i += 1.0) curve.contract(u.image_diameter);
-        if (!known.alike && curve[grid.eps_index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
-        before = curve[grid.eps_index];
+        if (!known.alike && curve[grid.index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
+        before = curve[grid.index];
     }
     return curve;
 }
@@ -156,7 +152,7 @@ inline double joint_bound(double eps, double mu, const JointUses& u) {
     double best = 1.0;
     if (!joint_applies(u.sensitivity, u.image_diameter, widest)) return best;
     const bool spread = u.uses > 1.0 && u.between > 0.0 && u.between < longest_spread;
-    const JointGrid coarse(eps, u.sensitivity, widest.step * static_cast<double>(curve_points), coarse_points);
+    const JointGrid coarse(eps, u.sensitivity, widest.end, coarse_points);
     for (const double later : {0.0, u.between}) {
         if (later > 0.0 && !spread) continue;
         const double end = coarse.end_of(before_last_use(later, mu, u, coarse));
@@ -189,8 +185,8 @@ inline LossCurve joint_sampled_curve(double mu, const UseSchedule& s, const Join
         if (s.rate == 1.0) curve = seen;
         else if (s.rate >= 0.5) curve.restrict_to(seen.values());
         curve.restrict_to(known.at_all_times);
-        if (!known.alike && curve[grid.eps_index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
-        before = curve[grid.eps_index];
+        if (!known.alike && curve[grid.index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
+        before = curve[grid.index];
     }
     return curve;
 }
@@ -198,10 +194,10 @@ inline LossCurve joint_sampled_curve(double mu, const UseSchedule& s, const Join
 inline double joint_sampled_bound(double eps, double mu, const UseSchedule& s) {
     const LossGrid widest(eps, mu);
     if (!joint_applies(s.sensitivity, s.image_diameter, widest)) return 1.0;
-    const JointGrid coarse(eps, s.sensitivity, widest.step * static_cast<double>(curve_points), coarse_points);
+    const JointGrid coarse(eps, s.sensitivity, widest.end, coarse_points);
     const double end = coarse.end_of(joint_sampled_curve(mu, s, coarse));
     const JointGrid fine(eps, s.sensitivity, end, fine_points);
-    return joint_sampled_curve(mu, s, fine)[fine.eps_index];
+    return joint_sampled_curve(mu, s, fine).bound(fine);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -119,7 +119,7 @@ inline double gaussian_use(double use, double log_later, double eps) {
 }
 inline double gaussian_descent(double use, double log_later, double after) {
     const double delta = use * power(log_later, after);
-    return ((delta < smallest_positive) & (use > 0.0)) ? smallest_positive : delta;
+    return use > 0.0 ? positive_quantity(delta) : delta;
 }
 
 // Theorem 3. Laplace noise hides exactly what no loss exceeds.
@@ -128,7 +128,7 @@ inline double laplace_use(double use, double log_later, double eps) {
 }
 inline double laplace_descent(double use, double log_later, double after) {
     const double delta = use * power(log_later, after);
-    return ((delta < smallest_positive) & (use > 0.0) & (log_later > -infinity)) ? smallest_positive : delta;
+    return ((use > 0.0) & ((log_later > -infinity) | (after == 0.0))) ? positive_quantity(delta) : delta;
 }
 
 // Theorem 5.

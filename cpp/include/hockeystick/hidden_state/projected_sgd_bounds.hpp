@@ -158,7 +158,7 @@ inline Deltas last_iterate_laplace_bounds(const DescentCell& cell) {
         return log_eta_value == -infinity ? log_eta_value : upper_log(log_eta_value);
     };
     const auto delta_of = [](double log_delta) {
-        return log_delta == -infinity ? 0.0 : std::min(1.0, std::max(smallest_positive, std::exp(log_delta) * up));
+        return log_delta == -infinity ? 0.0 : std::min(1.0, std::exp(log_delta) * up + smallest_positive);
     };
     const double log_first = upper_or_zero(log_laplace_eta(eps, cell.sensitivity()));
     double log_e = log_first;

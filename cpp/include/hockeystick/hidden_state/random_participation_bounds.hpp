@@ -75,8 +75,10 @@ inline Deltas sampled_bounds(const SampledCell& cell) {
     }
     const UseSchedule schedule{cell.sensitivity, cell.image_diameter(), cell.rate, cell.rounds, 0.0, 0.0};
     deltas[Bound::split_noise] = std::min(shifted, positive_delta(split_noise_bound(eps, mu, schedule), eps));
-    deltas[Bound::joint] =
-        std::min(deltas[Bound::split_noise], positive_delta(joint_sampled_bound(eps, mu, schedule), eps));
+    // Use in every round is cyclic use, and has its bound.
+    const JointUses always{cell.sensitivity, cell.lipschitz, schedule.image_diameter, cell.rounds, 0.0, 0.0};
+    const double joint = cell.rate == 1.0 ? joint_bound(eps, mu, always) : joint_sampled_bound(eps, mu, schedule);
+    deltas[Bound::joint] = std::min(deltas[Bound::split_noise], positive_delta(joint, eps));
     return deltas;
 }
 

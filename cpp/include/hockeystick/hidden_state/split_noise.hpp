@@ -24,18 +24,14 @@ inline constexpr double contracting_shares[] = {0.15, 0.3, 0.45, 0.6, 0.75};  //
 // A grid of losses on which eps lies, up to where a Gaussian mechanism of parameter mu has next to
 // no mass. It does not exist where that is beyond max_curve_loss.
 struct LossGrid {
-    double step = 0.0;
-    std::size_t eps_index = 0;
+    double end;
+    EpsPlace at;
 
-    LossGrid(double eps, double mu) {
-        const double end = std::max(1.25 * eps, mu * (0.5 * mu + 8.0));
-        if (!(end < max_curve_loss)) return;
-        const double rough_step = end / static_cast<double>(curve_points);
-        if (!(rough_step > 1e-150)) return;
-        eps_index = static_cast<std::size_t>(std::ceil(eps / rough_step));
-        step = eps_index > 0 ? eps / static_cast<double>(eps_index) : rough_step;
+    LossGrid(double eps, double mu) : end(std::max(1.25 * eps, mu * (0.5 * mu + 8.0))) {
+        if (end < max_curve_loss && end > 1e-150 * static_cast<double>(curve_points))
+            at = EpsPlace(eps, end, curve_points);
     }
-    bool exists() const { return step > 0.0; }
+    bool exists() const { return at.points > 0; }
 };
 
 inline std::vector<double> gaussian_curve(const LossCurve& curve, double mu) {
@@ -57,7 +53,7 @@ struct UseSchedule {
 // The curve at eps after all these rounds, for one share; `mu` bounds the Gaussian-DP parameter at
 // every time.
 inline double split_noise_with(double share, double mu, const UseSchedule& s, const LossGrid& grid) {
-    LossCurve curve(grid.step, curve_points);
+    LossCurve curve(grid.at.step, grid.at.points);
     const std::vector<double> known = gaussian_curve(curve, mu);
     const double exposed = s.sensitivity / std::sqrt(1.0 - share) * up;
     const double contracting = s.image_diameter / std::sqrt(share) * up;
@@ -70,11 +66,11 @@ inline double split_noise_with(double share, double mu, const UseSchedule& s, co
         curve.contract(contracting);
         curve.compose(use);
         curve.restrict_to(known);
-        if (curve[grid.eps_index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
-        before = curve[grid.eps_index];
+        if (curve[grid.at.index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
+        before = curve[grid.at.index];
     }
     for (double i = 0.0; i < std::min(s.after, max_passes); i += 1.0) curve.contract(s.image_diameter);
-    return curve[grid.eps_index];
+    return curve.bound(grid.at);
 }
 
 inline double split_noise_bound(double eps, double mu, const UseSchedule& schedule) {

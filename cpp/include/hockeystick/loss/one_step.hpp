@@ -21,6 +21,7 @@
 
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/numeric/interval.hpp>
 
 namespace hockeystick::loss {
@@ -33,6 +34,7 @@ class OneStep {
     explicit OneStep(Loss loss) : loss_(std::move(loss)), errors_(loss_->errors()) {}
 
     Interval delta(double eps) const {
+        const FloatingEnvironment environment;
         const Interval infinite = infinite_mass();
         if (eps == infinity || eps >= highest().upper) return infinite;
         const double moved = move(eps);
@@ -41,12 +43,14 @@ class OneStep {
 
     // The upper end of delta alone, at half the cost.
     double delta_above(double eps) const {
+        const FloatingEnvironment environment;
         if (eps == infinity || eps >= highest().upper) return infinite_mass().upper;
         return raised(loss_->delta(eps - move(eps)));
     }
 
     // The smallest epsilon >= 0 at which delta(epsilon) <= delta.
     Interval epsilon(double delta) const {
+        const FloatingEnvironment environment;
         const Interval infinite = infinite_mass();
         if (delta < infinite.lower) return {infinity, infinity};
         const Interval largest = highest();
@@ -68,6 +72,7 @@ class OneStep {
 
     // The largest finite loss.
     Interval highest() const {
+        const FloatingEnvironment environment;
         const double at = loss_->highest();
         if (at == infinity) return {at, at};
         const double moved = errors_.relative * std::fabs(at) + (errors_.loss + errors_.highest);
@@ -76,6 +81,7 @@ class OneStep {
 
     // The mass of P at an infinite loss; exactly 0 where there is none.
     Interval infinite_mass() const {
+        const FloatingEnvironment environment;
         const double mass = loss_->p_infinite(), error = errors_.infinite * 2.0 * unit_roundoff * mass;
         return {mass - error, min(mass + error, 1.0)};
     }

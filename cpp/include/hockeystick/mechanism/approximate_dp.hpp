@@ -52,6 +52,7 @@ class ApproximateDP final : public Pair {
 
 // Any (epsilon, delta)-DP mechanism. (0, 0) leaks exactly nothing.
 inline PairPointer approximate_dp(double epsilon, double delta) {
+    const FloatingEnvironment environment;
     if (epsilon == 0.0 && delta == 0.0) return nothing();
     return made<ApproximateDP>(epsilon, delta);
 }
@@ -65,6 +66,7 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
 // The worse candidate is taken with probability e^{-epsilon/2}/2: it must come first, and be
 // accepted. So the losses are +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
 inline PairPointer permute_and_flip(double epsilon, End end) {
+    const FloatingEnvironment environment;
     require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
     if (end == End::upper) return Laplace::of_shift(epsilon);
     return approximate_dp(std::log1p(2.0 * std::expm1(0.5 * epsilon)) * down, 0.0);

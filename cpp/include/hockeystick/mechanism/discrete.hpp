@@ -197,6 +197,7 @@ inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {
 // `sensitivity` (Ghosh, Roughgarden and Sundararajan 2009). All outcomes k <= 0 have the same loss,
 // and so have all k >= sensitivity: each of these sets is one outcome of the pair.
 inline PairPointer discrete_laplace(double parameter, double sensitivity) {
+    const FloatingEnvironment environment;
     require(positive(parameter), "parameter", "be positive and finite", parameter);
     require(count(sensitivity) && sensitivity <= 2e4, "sensitivity", "be an integer in [1, 20000]", sensitivity);
     require(parameter * sensitivity <= 600.0, "parameter", "be at most 600/sensitivity", parameter);
@@ -210,6 +211,7 @@ inline PairPointer discrete_laplace(double parameter, double sensitivity) {
 // Answers with a uniform bucket with probability `noise_parameter`, and with the true one
 // otherwise. The pair is for replacing one true answer by another.
 inline PairPointer randomized_response(double noise_parameter, double num_buckets) {
+    const FloatingEnvironment environment;
     require_probability("noise_parameter", noise_parameter);
     require(count(num_buckets) && num_buckets >= 2.0, "num_buckets", "be an integer of at least 2", num_buckets);
     const double other = noise_parameter / num_buckets, true_one = (1.0 - noise_parameter) + other;

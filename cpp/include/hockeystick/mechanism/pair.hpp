@@ -16,6 +16,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <typeinfo>
@@ -29,6 +31,7 @@
 #include <hockeystick/loss/poisson_sampled.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
 #include <hockeystick/numeric/domain.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/numeric/require.hpp>
 
 namespace hockeystick::mechanism {
@@ -57,6 +60,12 @@ inline double product_of_rates(double one, double other, End end) {
     return std::nextafter(one * other, end == End::upper ? 1.0 : 0.0);
 }
 
+// The k-th rate above this one of those that divide each factor of 2 into four. The same grid for
+// all rates, so that upper ends at wide brackets do not fall where the rate rises.
+inline double larger_rate(double rate, int k) {
+    return max(std::exp2((std::floor(4.0 * std::log2(rate)) + k) / 4.0), rate);
+}
+
 // The reciprocal of a noise multiplier is the shift, which must be finite too.
 inline void require_noise_multiplier(double x) {
     require(positive(x), "noise_multiplier", "be positive and finite", x);
@@ -69,6 +78,20 @@ struct CumulantTools {
     const simd::Kernels* kernels;
     std::shared_ptr<FourierWorkspace> workspace;
 };
+
+// One more word of a digest: FNV-1a, with a shift that carries the high bits, where doubles differ,
+// into the low ones. Unlike std::hash it is the same in every process and on every platform.
+inline std::uint64_t digested(std::uint64_t digest, std::uint64_t word) {
+    const std::uint64_t mixed = (digest ^ word) * 0x100000001b3u;
+    return mixed ^ (mixed >> 32);
+}
+inline std::uint64_t digested(std::uint64_t digest, double x) {
+    x += 0.0;  // -0 is 0
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return digested(digest, bits);
+}
+inline constexpr std::uint64_t empty_digest = 0xcbf29ce484222325u;
 
 class Pair;
 using PairPointer = std::shared_ptr<const Pair>;
@@ -181,6 +204,11 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // (mechanism/poisson_sampled.hpp), which handles both cases.
     virtual PairPointer sampled(double /*rate*/, End) const { return nullptr; }
 
+    // A pair that leaks at least as much, and is easier to compose: the same on a Poisson sample of a
+    // larger rate, the k-th on a grid (`larger_rate`), if that is below one half. A sample is a
+    // sample of a larger one, and divergences are jointly convex. Null if the class knows none.
+    virtual PairPointer at_larger_rate(int /*k*/) const { return nullptr; }
+
     // The pair on a Poisson sample of 0 < rate < 1 where a record is replaced, if the class has a
     // closed form; else null.
     virtual PairPointer sampled_and_replaced(double /*rate*/, End) const { return nullptr; }
@@ -189,6 +217,17 @@ class Pair : public std::enable_shared_from_this<Pair> {
     virtual std::vector<double> parameters() const = 0;
     // The pair that is sampled, if this one samples another; else null.
     virtual PairPointer base() const { return nullptr; }
+
+    // Pairs of one law (`has_law_of`) have equal digests. They order the steps of a ledger, so that
+    // no digit of an answer depends on the order of composition.
+    virtual std::uint64_t law_digest() const {
+        std::uint64_t digest = empty_digest;
+        for (const char* letter = typeid(*this).name(); *letter; ++letter)
+            digest = digested(digest, static_cast<std::uint64_t>(*letter));
+        for (const double parameter : parameters()) digest = digested(digest, parameter);
+        const PairPointer sampled = base();
+        return sampled ? digested(digest, sampled->law_digest()) : digest;
+    }
 
     // Equal pairs have equal hashes.
     std::size_t hash() const {
@@ -238,6 +277,7 @@ inline double Pair::log_integral(double order, double rate, Direction direction,
 // A new pair of the class. Not inline, so that a program may leave it, and with it all functions of
 // the class, to the compiled library (accounting/compiled.hpp).
 template <class Mechanism, class... Arguments> PairPointer made(Arguments... arguments) {
+    const FloatingEnvironment environment;
     return std::make_shared<Mechanism>(std::move(arguments)...);
 }
 

@@ -63,6 +63,10 @@ class PoissonSampled final : public Pair {
         const double both = product_of_rates(rate_, rate, end);
         return both > 0.0 ? base_->sampled_and_replaced(both, end) : nothing();
     }
+    PairPointer at_larger_rate(int k) const override {
+        const double larger = larger_rate(rate_, k);
+        return larger < 0.5 ? PairPointer(std::make_shared<PoissonSampled>(base_, larger)) : nullptr;
+    }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
     double rate() const { return rate_; }
@@ -80,6 +84,7 @@ class PoissonSampled final : public Pair {
 // A pair on a Poisson sample of 0 <= rate <= 1, where a record is added or removed. If `pair` is
 // sampled already, the product of both rates is rounded towards `end`.
 inline PairPointer poisson_sampled(const PairPointer& pair, double rate, End end = End::upper) {
+    const FloatingEnvironment environment;
     require_probability("sampling_rate", rate);
     if (rate == 0.0 || !pair->leaks()) return nothing();
     if (rate == 1.0) return pair;

@@ -40,6 +40,10 @@ class ReplacedGaussian final : public Pair {
     }
     bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return 2.0 * shift_; }
+    PairPointer at_larger_rate(int k) const override {
+        const double larger = larger_rate(rate_, k);
+        return larger < 0.5 ? PairPointer(std::make_shared<ReplacedGaussian>(shift_, larger)) : nullptr;
+    }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 
   private:

@@ -25,11 +25,12 @@ inline bool count(double x) { return (x >= 1.0) & (x <= 0x1p53) & ((x >= 0x1p52)
 // result from underflowing where the quotient does not.
 inline double deviations(double length, double a, double b) { return length / (a < b ? a : b) / (a < b ? b : a); }
 
-// A delta that is positive in exact arithmetic. Where it underflows it must not be reported as 0,
-// which would claim pure differential privacy.
-inline double positive_delta(double value, double eps) {
-    return ((eps < infinity) & (value < smallest_positive)) ? smallest_positive : value;
-}
+// A quantity that is positive in exact arithmetic, rounded up where it is subnormal, so that it is
+// never 0, which would claim perfect privacy. NaN passes.
+inline double positive_quantity(double value) { return value < smallest_normal ? value + smallest_positive : value; }
+
+// The same for a delta, which is 0 at an infinite eps.
+inline double positive_delta(double value, double eps) { return eps < infinity ? positive_quantity(value) : value; }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric

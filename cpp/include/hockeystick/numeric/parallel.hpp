@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include <hockeystick/version.hpp>
+#include <hockeystick/numeric/floating_environment.hpp>
 
 namespace hockeystick::numeric {
 
@@ -29,6 +29,7 @@ class TaskQueue {
     // One worker: claims and runs tasks until none is left, somebody fails, or all are told to
     // stop.
     template <class Body> void work(const Body& body) {
+        const FloatingEnvironment environment;  // a new thread's is its creator's, or that of the platform
         try {
             for (std::size_t task = next_++; task < tasks_ && !stop_; task = next_++) body(task, stop_);
         } catch (...) {

@@ -61,6 +61,10 @@ inline constexpr double hull_slope_error = 0x1p-42;
 // would claim perfect privacy.
 inline constexpr double smallest_positive = 0x1p-1074;
 
+// Below, the relative margins above are none. A product rounded to nearest errs by half of
+// smallest_positive there, a second one by as much again, if its other factor is at most 1.
+inline constexpr double smallest_normal = 0x1p-1022;
+
 // The error of theta and of every other one-step delta, in units of 1 + |log delta|: five times the
 // 2e-14 that divergence/hockey_stick.hpp promises, because a formula of loss/ adds a few
 // exponentials and products of its own.

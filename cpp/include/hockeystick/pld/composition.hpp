@@ -62,7 +62,8 @@ struct PldBracket {
 // One direction of a composition of independent steps.
 class Composition {
   public:
-    Composition(std::vector<Step> steps, const PldSettings& settings)
+    Composition(std::vector<Step> steps, const PldSettings& settings,
+                const FloatingEnvironment& /*while it is made*/ = {})
         : settings_(settings), steps_(settings.interval > 0.0 ? std::move(steps) : merge_gaussians(steps)),
           limits_(steps_, settings.max_bytes, settings.max_work) {
         for (const Step& step : steps_) {
@@ -78,6 +79,7 @@ class Composition {
     }
 
     PldBracket delta(double eps) const {
+        const FloatingEnvironment environment;
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
         if (eps == infinity || eps > highest_ + highest_error_ + 1e-300 || log_finite_ == -infinity)
@@ -91,6 +93,7 @@ class Composition {
 
     // Of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
     PldBracket epsilon(double delta) const {
+        const FloatingEnvironment environment;
         const double infinite = -std::expm1(log_finite_);
         if (steps_.empty()) return {0.0, 0.0};
         if (delta < infinite * (1.0 - infinite_error_)) return {infinity, infinity};

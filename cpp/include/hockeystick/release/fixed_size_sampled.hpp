@@ -40,9 +40,11 @@ inline PairPointer drawn(const PairPointer& pair, double rate, bool replace, End
 
 inline PairPointer without_replacement(const Steps& steps, const Batch& batch, bool replace, End end,
                                        const Merge& merge) {
-    for (const CountedPair& step : steps)
+    for (const CountedPair& step : steps) {
+        if (!step.pair->symmetric() && end == End::lower) return nothing();  // tables below what dominates need not be
         if (!step.pair->symmetric())
             throw std::invalid_argument("its mechanism must have the same pair in either order, under replacement");
+    }
     PairPointer pair = closed_form(steps, end);
     if (!pair) pair = std::make_shared<Discrete>(merge_discrete(steps, Direction::remove, end, merge), steps);
     if (batch.batch_size == batch.dataset_size) {
@@ -57,6 +59,7 @@ inline PairPointer with_replacement(const Steps& steps, const Batch& batch, bool
     const PairPointer pair = closed_form(steps, end);
     const auto* laplace = dynamic_cast<const Laplace*>(pair.get());
     const bool gaussian = pair && pair->is_gaussian();
+    if (!gaussian && !laplace && end == End::lower) return nothing();  // permute-and-flip: upper ends alone
     if (!gaussian && !laplace)
         throw std::invalid_argument("with replacement only noise is supported whose sum for several records is known");
     const double shift = gaussian ? pair->gaussian_noise().shift : laplace->shift();

@@ -2,7 +2,9 @@
 // record in its place does, from what is known of a record that is removed.
 //
 // Upper end. One of t steps: the curve of allocation/replaced_sums.hpp at some epsilons, between
-// which chords bound it (release/privacy_profile.hpp). k of t: blocks, as for a record removed.
+// which chords bound it (release/privacy_profile.hpp). As divergences are jointly convex, that is
+// at most the curve of a release without allocation, if this is known. k of t: blocks, as for a
+// record removed.
 // Lower end. That of a replacement that contributes nothing. Gaussian noise on opposite
 // contributions has the sum of all outputs, N(k r/sqrt t, 1) and N(-k r/sqrt t, 1).
 // Proofs: docs/core/allocation.md. Cost: a few seconds for each size of a block.
@@ -19,9 +21,34 @@ inline constexpr double replaced_points = 160.0;
 inline constexpr double least_replaced_delta = 1e-30;  // below, all that is left counts as revealed
 inline constexpr double last_replaced_epsilon = 600.0;
 
+// Upper ends of the curve of one release, where a record is replaced: of either direction. None is
+// known of several pairs.
+class OwnCurve {
+  public:
+    explicit OwnCurve(const Steps& own) {
+        if (own.size() != 1 || own[0].count != 1.0) return;
+        for (const Direction direction : {Direction::remove, Direction::add})
+            curves_.emplace_back(own[0].pair->loss(direction));
+    }
+    bool known() const { return !curves_.empty(); }
+    double delta(double eps) const {
+        double largest = known() ? 0.0 : 1.0;
+        for (const loss::OneStep& curve : curves_) largest = max(largest, curve.delta_above(eps));
+        return largest;
+    }
+    double largest_loss() const {
+        double largest = known() ? 0.0 : infinity;
+        for (const loss::OneStep& curve : curves_) largest = max(largest, curve.highest().upper);
+        return largest;
+    }
+
+  private:
+    std::vector<loss::OneStep> curves_;
+};
+
 // The pair that dominates one of several releases of steps which have these pairs for removing and
-// adding a record.
-inline PairPointer replaced_release(const Steps& steps, std::int64_t num_steps, const Merge& merge,
+// adding a record, and `own` for replacing one.
+inline PairPointer replaced_release(const Steps& steps, const Steps& own, std::int64_t num_steps, const Merge& merge,
                                     const std::atomic<bool>* stop = nullptr) {
     const auto ratios = [&](Direction direction) {
         return allocation::step_ratios(release_outcomes(steps, direction, End::upper, merge),
@@ -30,11 +57,14 @@ inline PairPointer replaced_release(const Steps& steps, std::int64_t num_steps, 
     const allocation::OppositeRatios step =
         allocation::opposite_ratios(ratios(Direction::remove), ratios(Direction::add));
     WorkBudget budget(stop);
-    const auto delta = [&](double eps) { return allocation::replaced_delta(step, num_steps, eps, budget); };
-    const double least = max(least_replaced_delta, 2.0 * step.infinite);
+    const OwnCurve alone(own);
+    const auto delta = [&](double eps) {
+        return min(allocation::replaced_delta(step, num_steps, eps, budget), alone.delta(eps));
+    };
+    const double least = alone.known() ? least_replaced_delta : max(least_replaced_delta, 2.0 * step.infinite);
     double last = 1e-3;
     while (last < last_replaced_epsilon && delta(last) > least) last *= 2.0;
-    last = min(last, last_replaced_epsilon);
+    last = min(min(last, last_replaced_epsilon), max(alone.largest_loss(), 1e-3));
     Profile profile;
     for (double i = 0.0; i <= replaced_points; ++i) {
         profile.epsilons.push_back(last * (i / replaced_points) * (i / replaced_points));
@@ -46,15 +76,16 @@ inline PairPointer replaced_release(const Steps& steps, std::int64_t num_steps, 
 }
 
 // `replaced_release`, which a caller may remember.
-using ReplaceRelease = std::function<PairPointer(const Steps&, std::int64_t)>;
+using ReplaceRelease = std::function<PairPointer(const Steps&, const Steps& own, std::int64_t)>;
 
-inline Steps replaced_upper(const Steps& steps, const Allocation& epoch, const ReplaceRelease& replaced) {
+inline Steps replaced_upper(const Steps& steps, const Steps& own, const Allocation& epoch,
+                            const ReplaceRelease& replaced) {
     require(!steps.empty(), "steps", "hold at least one", 0.0);
     require_epoch(epoch);
     const PairPointer whole = closed_form(steps, End::upper);
     if (whole && !whole->leaks()) return {{whole, 1.0}};
     return blocks(static_cast<std::int64_t>(epoch.num_steps), static_cast<std::int64_t>(epoch.num_selected),
-                  [&](std::int64_t length) { return replaced(steps, length); });
+                  [&](std::int64_t length) { return replaced(steps, own, length); });
 }
 
 inline Steps replaced_lower(const Steps& steps, const Allocation& epoch, const Allocators& allocate) {
@@ -64,12 +95,13 @@ inline Steps replaced_lower(const Steps& steps, const Allocation& epoch, const A
     return {{Gaussian::of_shift(rounded_to(shift / std::sqrt(epoch.num_steps), End::lower)), 1.0}};
 }
 
-// An epoch, from the pairs for removing a record of one release; nothing is remembered.
-inline Steps allocated_or_replaced(const Steps& steps, const Allocation& epoch, bool replace, End end) {
-    if (!replace) return allocated_steps(steps, epoch, end, allocators_now());
+// An epoch where a record is replaced, from the pairs of one release for removing one and, for upper
+// ends, `own` for replacing one; nothing is remembered.
+inline Steps replaced_epoch(const Steps& steps, const Steps& own, const Allocation& epoch, End end) {
     if (end == End::lower) return replaced_lower(steps, epoch, allocators_now());
-    return replaced_upper(
-        steps, epoch, [](const Steps& all, std::int64_t length) { return replaced_release(all, length, merge_now); });
+    return replaced_upper(steps, own, epoch, [](const Steps& all, const Steps& alone, std::int64_t length) {
+        return replaced_release(all, alone, length, merge_now);
+    });
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -58,6 +58,11 @@ class SmoothComposition final : public Pair {
         const auto* same = dynamic_cast<const SmoothComposition*>(&other);
         return same && equal(steps_, same->steps_);
     }
+    std::uint64_t law_digest() const override {
+        std::uint64_t digest = empty_digest;
+        for (const CountedPair& step : steps_) digest = digested(digested(digest, step.pair->law_digest()), step.count);
+        return digest;
+    }
     bool symmetric() const override {
         return std::all_of(steps_.begin(), steps_.end(),
                            [](const CountedPair& step) { return step.pair->symmetric(); });

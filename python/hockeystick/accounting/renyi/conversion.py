@@ -19,7 +19,7 @@ import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
 from hockeystick._numeric.renyi_conversion import least_delta, least_epsilon
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
 from hockeystick.mechanisms.orders import ORDERS
 
 Key = frozenset[tuple[Mechanism, int]]
@@ -40,7 +40,7 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
 def split_failure(ledger: Mapping[Mechanism, int]) -> tuple[float, dict[Mechanism, int]]:
     """Return the probability that a step of a ledger fails, rounded up, and the ledger of steps that do not."""
     logs, holding = [0.0], dict[Mechanism, int]()
-    for mechanism, count in ledger.items():
+    for mechanism, count in plain(ledger).items():
         failure, rest = mechanism._failing()
         logs.append(count * math.log1p(-failure) if failure < 1.0 else -math.inf)
         holding[rest] = holding.get(rest, 0) + count

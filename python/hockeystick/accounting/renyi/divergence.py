@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from functools import singledispatch
 
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import FUNCTIONS
-from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
+from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
+from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
+
+SMALLEST = 1e-290  # the least divergence that is told from 0
 
 
 @singledispatch
@@ -26,9 +29,10 @@ def known_divergence(mechanism: RenyiMechanism, order: float, adjacency: Adjacen
 def require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
     """Raise ValueError if nothing certified is known of a mechanism under this adjacency."""
     if mechanism._has_pair:
-        mechanism._pairs(adjacency)
+        mechanism._holding()._pairs(adjacency)
     else:
-        require_bound(mechanism, adjacency)
+        for release, _ in mechanism._plain():
+            require_bound(release, adjacency)
 
 
 def first_without_bound(ledger: Mapping[Mechanism, int]) -> Mechanism | None:
@@ -40,13 +44,25 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     unknown = first_without_bound(ledger)
     if unknown is not None:
-        msg = f"rdp has no bound for {unknown!r}, which is only estimated"
+        msg = f"rdp has no bound for {shown(unknown)}, which is only estimated"
         raise ValueError(msg)
-    return max(
-        math.fsum(count * _of_step(mechanism, adjacency, order, forward=forward) for mechanism, count in ledger.items())
+    if any(mechanism._loses() > 0.0 for mechanism in ledger):
+        return math.inf
+    found = max(
+        math.fsum(
+            count * _of_step(mechanism, adjacency, order, forward=forward) for mechanism, count in plain(ledger).items()
+        )
         * (1 + FUNCTIONS)
         for forward in (True, False)
     )
+    # Where terms were subnormal, roundings are no longer relative; SMALLEST is above all that they take.
+    return found if found >= SMALLEST or all(_leaks_nothing(m, adjacency) for m in ledger) else SMALLEST
+
+
+def _leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+    if isinstance(mechanism, ZeroConcentratedDP):
+        return mechanism.rho == mechanism.xi == mechanism.delta == 0.0
+    return mechanism._has_pair and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
 
 
 def _of_step(mechanism: Mechanism, adjacency: Adjacency, order: float, *, forward: bool) -> float:

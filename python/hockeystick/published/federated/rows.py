@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, choice
+from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 
 __all__ = ["PAPER", "table_row"]
@@ -21,6 +22,6 @@ def table_row(
     steps = STRICT.count("local_steps", local_steps)
     open_rows = ("cyclic", "continuous")
     if (constant is not None) != (choice("schedule", schedule, SCHEDULES) in open_rows):
-        msg = f"constant must be given for the schedules {open_rows} and only there, not {constant!r} for schedule={schedule!r}"
+        msg = f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"
         raise ValueError(msg)
     return t, steps, np.asarray(1.0) if constant is None else STRICT.positive("constant", constant)

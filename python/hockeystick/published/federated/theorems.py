@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result, choice
+from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, FederationGrid, Schedule
 from hockeystick.published.warning import warn_unsound
 
@@ -23,7 +24,7 @@ FALSE = {  # schedule -> what is wrong
 
 def _no_diameter(diameter: ArrayLike | None) -> None:
     if diameter is not None:
-        msg = f"diameter must be None, not {diameter!r}: the printed theorem has no bounded domain"
+        msg = f"diameter must be None, not {shown(diameter)}: the printed theorem has no bounded domain"
         raise ValueError(msg)
 
 
@@ -106,7 +107,7 @@ def fedavg_gdp(
     constant: ArrayLike | None = None
     for name, value, owner in (("c", c, "cyclic"), ("z", z, "continuous")):
         if (value is not None) != (schedule == owner):
-            msg = f"{name} must be given for schedule={owner!r} and only there, not {value!r} for schedule={schedule!r}"
+            msg = f"{name} must be given for schedule={shown(owner)} and only there, not {shown(value)} for schedule={shown(schedule)}"
             raise ValueError(msg)
         constant = constant if value is None else grid.positive(name, value)
     if schedule in FALSE:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.loss import Loss
@@ -105,6 +106,9 @@ class Algorithm:
         if isinstance(clients, WithReplacement):
             msg = "clients must take part at most once in a round, not by draws with replacement"
             raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
+        if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
+            msg = f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"
+            raise ValueError(msg)
         samplers = each_silo("records", records, problem)
         kind, size, rate = clients._numbers("clients", problem.num_silos)
         batches = [
@@ -120,6 +124,9 @@ class Algorithm:
             "record_samplers": np.array([batch[0] for batch in batches]),
             "record_sizes": np.array([batch[1] for batch in batches]),
             "record_rates": np.array([batch[2] for batch in batches]),
+            "record_divisors": np.array(
+                [sampler._divisor(count) for sampler, count in zip(samplers, problem.sizes or (), strict=True)]
+            ),
             "clip_norm": self.clip_norm,
             "noise_scales": np.array(self._noises(problem)),
             "learning_rate": self.learning_rate,
@@ -208,7 +215,7 @@ class Algorithm:
         accounts = []
         samplers = each_silo("records", records, problem)
         for sampler, count, noise in zip(samplers, problem.sizes or (), self._noises(problem), strict=True):
-            mechanism = Gaussian(noise * sampler._expected(count) / self.clip_norm)
+            mechanism = Gaussian(noise * sampler._divisor(count) / self.clip_norm)
             try:
                 adjacency, step, uses = sampler._account(mechanism, count)
             except ValueError as error:
@@ -251,7 +258,7 @@ def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
 def check_sampler(name: str, value: Any, kinds: Sequence[type] = (Participation,)) -> None:
     """Check that a value is a sampler of one of these kinds."""
     if not isinstance(value, tuple(kinds)):
-        msg = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {value!r}"
+        msg = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {shown(value)}"
         raise TypeError(msg)
 
 

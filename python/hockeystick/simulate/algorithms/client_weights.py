@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hockeystick._checks import Array, choice, positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.simulate.algorithms.algorithm import each_silo
 from hockeystick.simulate.problem.problem import Problem
@@ -22,7 +23,7 @@ def checked_weights(value: ClientWeights) -> ClientWeights:
     if isinstance(value, str):
         return choice("client_weights", value, ("equal", "records"))
     if not isinstance(value, tuple):
-        msg = f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {value!r}"
+        msg = f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {shown(value)}"
         raise TypeError(msg)
     return tuple(positive_scalar(f"client_weights[{i}]", weight) for i, weight in enumerate(value))
 

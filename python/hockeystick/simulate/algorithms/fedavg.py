@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import data_sensitivity, fedavg_gdp, model_sensitivity, step_sizes
@@ -100,7 +101,7 @@ class NoisyFedAvg(Algorithm):
         if self.client_weights != "equal" and not (isinstance(self.clients, EveryRound) and self.dropout == 0):
             msg = (
                 "client_weights must be 'equal' unless all clients take part in every round, not "
-                f"{self.client_weights!r} with clients={self.clients!r} and dropout={self.dropout}"
+                f"{shown(self.client_weights)} with clients={shown(self.clients)} and dropout={self.dropout}"
             )
             raise ValueError(msg)
 
@@ -167,7 +168,7 @@ class NoisyFedAvg(Algorithm):
     def _check_equal(self, num_clients: int) -> None:
         if num_clients != 1 and self.client_weights != "equal":
             msg = (
-                f"num_clients must be 1 where client_weights={self.client_weights!r}, not {num_clients}: a client moves the "
+                f"num_clients must be 1 where client_weights={shown(self.client_weights)}, not {num_clients}: a client moves the "
                 "mean by its weight times data_sensitivity(rounds, 1)"
             )
             raise ValueError(msg)

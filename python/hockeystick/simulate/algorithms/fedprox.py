@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import non_negative_scalar, positive_scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated import fedprox_gdp
 from hockeystick.simulate.algorithms.algorithm import ALL
@@ -58,7 +59,7 @@ class NoisyFedProx(NoisyFedAvg):
         if self.tolerance > 0 and (self.schedule != "constant" or self.records != ALL):
             msg = (
                 "tolerance must be 0 unless schedule is 'constant' and records are all: the proximal problem is of all "
-                f"records, not {self.tolerance} with {self.schedule!r} and {self.records!r}"
+                f"records, not {self.tolerance} with {shown(self.schedule)} and {shown(self.records)}"
             )
             raise ValueError(msg)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from hockeystick._checks import positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
-from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
-from hockeystick.simulate.running.participation import Participation, Poisson
+from hockeystick.simulate.running.participation import Participation
 from hockeystick.simulate.running.rule import UpdateRule
 from hockeystick.training import adaptive_clipping_noise
 
@@ -47,15 +47,16 @@ class AdaptiveClippingSGD(Algorithm):
 
     Notes
     -----
-    A round has m expected records. With :math:`b_i = 1` where a gradient's norm is at most C, else 0, it releases
+    A round has m records, or as many are expected. With :math:`b_i = 1` where a gradient's norm is at most C, else 0, it releases
 
     .. math:: \frac 1 m \Big(\sum_i g_i \min(1, C/\|g_i\|) + N(0, (C z_\Delta)^2 I)\Big), \qquad
         b = \frac 1 2 + \frac 1 m \Big(\sum_i (b_i - \tfrac 1 2) + N(0, \sigma_b^2)\Big),
 
     steps by the first, and multiplies C by ``exp(-clip_rate (b - quantile))``. :math:`z_\Delta` is `training.adaptive_clipping_noise`
     of the noise multiplier z and :math:`\sigma_b`, the count_noise; the page on mechanisms proves that both together are one Gaussian of
-    multiplier z, sampled or not. The guarantee is for a record that is replaced, with every sampler: m, which divides the noise too, is that of the
-    records that there are, and a record whose gradient is 0 is counted. A clip norm below 1e-138 ends its run like a model that is not finite.
+    multiplier z, sampled or not. The guarantee is for a record that is replaced: m, which divides the noise too, is that of the
+    records that there are, and a record whose gradient is 0 is counted. With ``Poisson(..., expected_batch_size=m)`` it is for one that is added
+    or removed. A clip norm below 1e-138 ends its run like a model that is not finite.
 
     References
     ----------
@@ -96,8 +97,8 @@ class AdaptiveClippingSGD(Algorithm):
         if problem.num_silos > 1:
             msg = f"a clip norm is learnt for one silo, not {problem.num_silos}; see Problem.pooled"
             raise ValueError(msg)
-        expected = self.records._expected(problem.num_records)
-        scale = adaptive_clipping_noise(self.noise_multiplier, self.count_noise) / expected * UP
+        divisor = self.records._divisor(problem.num_records)
+        scale = adaptive_clipping_noise(self.noise_multiplier, self.count_noise) / divisor * UP
         noise = scale * self.clip_norm
         if not sys.float_info.min <= min(self.clip_norm, scale, noise) <= noise < math.inf:
             msg = f"clip_norm must leave the noise among the normal doubles, not {self.clip_norm}: it is multiplied by {scale}"
@@ -124,8 +125,5 @@ class AdaptiveClippingSGD(Algorithm):
             account = self.records._account(step, problem.num_records)
         except ValueError as error:
             raise NoGuaranteeError(str(error)) from None
-        if isinstance(self.records, Poisson):
-            # A record less would change the divisor, and with it the noise, and one whose gradient is 0 is still counted.
-            account = "replace", PoissonSampled(step, self.records.sampling_rate), lambda rounds: rounds
         seen = "every round's noisy mean and count, and so all models and clip norms"
         return by_composition([account], seen, "Accountant; training.adaptive_clipping_noise splits a round's noise")

@@ -51,7 +51,7 @@ class ProjectedNoisySGD(Algorithm):
     -----
     `guarantee` is that of the record that loses most: by composition, if all models may be seen; for a random stop within one pass, that
     of the only model released. With ``index=`` it is that of one record, by its number from 1, if the last model alone is seen:
-    `last_iterate.best`, which is never above Theorems 3 and 4.
+    `last_iterate.best` with ``quick=True``, which is never above Theorems 3 and 4.
 
     Examples
     --------
@@ -167,6 +167,7 @@ class ProjectedNoisySGD(Algorithm):
             smoothness=problem.smoothness,
             strong_convexity=problem.strong_convexity,
             diameter=2.0 * self.radius,
+            quick=True,  # some dozens of eps for each number of later rounds
             **kind,
         )
         smaller: Array = np.minimum(bound.delta, any_loss)

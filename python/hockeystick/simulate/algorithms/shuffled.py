@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.isrl import vector_sum_epsilon
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
@@ -98,7 +99,7 @@ def guarantee_of_sums(problem: Problem, protocol: BinomialNoise, records: Record
 def check_protocol(protocol: Any, noise_std: Any) -> None:
     """Check that a protocol is one, and that there is no other noise."""
     if not isinstance(protocol, BinomialNoise):
-        msg = f"protocol must be BinomialNoise, not {protocol!r}"
+        msg = f"protocol must be BinomialNoise, not {shown(protocol)}"
         raise TypeError(msg)
     if noise_std != 0.0:
         msg = f"noise_std must be 0 with a protocol, which has its own noise, not {noise_std}"

@@ -11,6 +11,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import Array, at_most, boolean_scalar, count_scalar, positive_scalar, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
 from hockeystick.mechanisms import Gaussian
@@ -69,7 +70,7 @@ class TrustedAggregator(Algorithm):
         for name in ("step_factors", "noise_factors"):
             factors = getattr(self, name)
             if not isinstance(factors, tuple):
-                msg = f"{name} must be a tuple of numbers, one for each round, not {factors!r}"
+                msg = f"{name} must be a tuple of numbers, one for each round, not {shown(factors)}"
                 raise TypeError(msg)
             self._set(name, tuple(positive_scalar(f"{name}[{t}]", x) for t, x in enumerate(factors)))
         self._set("random_stop", boolean_scalar("random_stop", self.random_stop))

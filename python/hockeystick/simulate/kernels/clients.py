@@ -129,13 +129,10 @@ def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out)
 
 @inlined
 def draw_batch(data, rule, client, index, run, seed, work):
-    """Draw batch number `index` of a client into `work.chosen`; return its size, and what sums of gradients are divided by.
-
-    Poisson batches divide by the expected size.
-    """
+    """Draw batch number `index` of a client into `work.chosen`; return its size."""
     population = data.offsets[client + 1] - data.offsets[client]
     kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
-    count = samplers.draw(
+    return samplers.draw(
         work.stream,
         seed,
         streams.RECORDS,
@@ -149,25 +146,25 @@ def draw_batch(data, rule, client, index, run, seed, work):
         work.order,
         work.chosen,
     )
-    return count, rate * population if kind == samplers.POISSON else float(count)
 
 
 @inlined
 def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     """Write the mean of the clipped gradients of batch number `index`."""
-    count, expected = draw_batch(data, rule, client, index, run, seed, work)
+    count = draw_batch(data, rule, client, index, run, seed, work)
+    weight = 1.0 / rule.record_divisors[client]
     clip_norm = math.inf if rule.clip_batch else rule.clip_norm
     chosen = work.chosen[:count]
     for j in range(out.size):
         out[j] = 0.0
     if batches.is_linear(data.kind) and rule.protocol_levels == 0:
-        batches.add_linear(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.factors, out)
+        batches.add_linear(data, w, client, work.chosen, count, weight, clip_norm, work.factors, out)
     elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
-        batches.add_softmax(data, w, client, work.chosen, count, 1.0 / expected, clip_norm, work.errors, out)
+        batches.add_softmax(data, w, client, work.chosen, count, weight, clip_norm, work.errors, out)
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
-        _add_any(data, rule, w, data.offsets[client], client, chosen, 1.0 / expected, clip_norm, work, out)
+        _add_any(data, rule, w, data.offsets[client], client, chosen, weight, clip_norm, work, out)
     if rule.clip_batch:
         clip(out, rule.clip_norm)
 

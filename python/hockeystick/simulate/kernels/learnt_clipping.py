@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hockeystick.simulate.kernels import clients, inlined, kernel, losses, normals, samplers, server, streams
+from hockeystick.simulate.kernels import clients, inlined, kernel, losses, normals, server, streams
 from hockeystick.simulate.kernels.views import borrow, borrow_data, borrow_rule
 from hockeystick.simulate.running.rule import LEAST_CLIP_NORM, MODEL
 
@@ -17,15 +17,11 @@ SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
 def _release(data, rule, w, clip_norm, rnd, run, seed, work, noise, mean):
     """Write the noisy mean of a batch's clipped gradients, and return the noisy share of those of norm at most `clip_norm`.
 
-    Both are parts of one Gaussian release, whose noise is one vector. As in `clients.batch_gradient`, Poisson batches divide by the
-    expected size; as in `clients.clip`, a gradient whose norm overflows becomes 0, and counts as clipped.
+    Both are parts of one Gaussian release, whose noise is one vector. As in `clients.clip`, a gradient whose norm overflows becomes
+    0, and counts as clipped.
     """
-    population, kind = data.labels.size, rule.record_samplers[0]
-    size, rate = rule.record_sizes[0], rule.record_rates[0]
-    count = samplers.draw(
-        work.stream, seed, streams.RECORDS, run, 0, rnd, kind, size, rate, population, work.order, work.chosen
-    )
-    expected = rate * population if kind == samplers.POISSON else float(count)
+    count = clients.draw_batch(data, rule, 0, rnd, run, seed, work)
+    divisor = rule.record_divisors[0]
     for j in range(mean.size):
         mean[j] = noise[j] = 0.0
     noise[mean.size] = 0.0
@@ -37,11 +33,11 @@ def _release(data, rule, w, clip_norm, rnd, run, seed, work, noise, mean):
         else:
             below -= 0.5
             clients.clip(work.record, clip_norm)
-        losses.add(1.0 / expected, work.record, mean)
+        losses.add(1.0 / divisor, work.record, mean)
     streams.start(work.stream, seed, streams.NOISE, run, rnd, 0, 0)
     normals.add_normals(work.stream, 1.0, noise)
     losses.add(clip_norm * rule.noise_scales[0], noise[: mean.size], mean)
-    return 0.5 + (below + rule.count_noise * noise[mean.size]) / expected
+    return 0.5 + (below + rule.count_noise * noise[mean.size]) / divisor
 
 
 @kernel

@@ -38,12 +38,12 @@ def fits(data: Data, rule: UpdateRule) -> bool:
 @inlined
 def _gradients(data, rule, w, other, client, index, work, other_work):
     """Write both runs' mean clipped gradients of batch number `index`, which no random number decides."""
-    count, expected = clients.draw_batch(data, rule, client, index, 0, 0, work)
+    count = clients.draw_batch(data, rule, client, index, 0, 0, work)
     clip_norm = math.inf if rule.clip_batch else rule.clip_norm
     out, other_out = work.gradient, other_work.gradient
     for j in range(out.size):
         out[j] = other_out[j] = 0.0
-    weight, a, b = 1.0 / expected, work.factors, other_work.factors
+    weight, a, b = 1.0 / rule.record_divisors[client], work.factors, other_work.factors
     batches.add_linear_of_two(data, w, other, client, work.chosen, count, weight, clip_norm, a, b, out, other_out)
     if rule.clip_batch:
         clients.clip(out, rule.clip_norm)

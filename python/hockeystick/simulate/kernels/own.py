@@ -19,6 +19,7 @@ from numba import cfunc, njit, types
 from numba.core.registry import CPUDispatcher
 from numba.np.numpy_support import carray
 
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.kernels import intrinsic
 
 __all__ = ["call", "call_gradient", "call_predict", "call_value", "compiled", "envelope"]
@@ -66,7 +67,7 @@ def compiled(name: str, function: Callable[..., Any], *, labelled: bool = True) 
     elif inspect.isfunction(function):
         dispatcher = njit(error_model="numpy", boundscheck=True, nogil=True)(function)
     else:
-        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {function!r}"
+        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}"
         raise TypeError(msg)
     try:
         dispatcher.compile(RECORD if labelled else RECORD[:2])
@@ -177,7 +178,7 @@ def compiled_scalar(name: str, function: Callable[..., Any]) -> Any:
     if isinstance(function, CPUDispatcher):
         return function
     if not inspect.isfunction(function):
-        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {function!r}"
+        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}"
         raise TypeError(msg)
     return njit(error_model="numpy", boundscheck=True)(function)
 

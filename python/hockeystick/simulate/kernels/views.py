@@ -70,6 +70,7 @@ def borrow_rule(rule):
         borrow(rule.record_samplers),
         borrow(rule.record_sizes),
         borrow(rule.record_rates),
+        borrow(rule.record_divisors),
         rule.clip_norm,
         rule.clip_batch,
         rule.noise,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real, scalar
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, LossName, Problem
 
 __all__ = ["dirichlet_silos", "load", "synthetic"]
@@ -235,7 +236,7 @@ def load(
 def _settings(name: str, labels: Array, hidden: int) -> dict[str, Any]:
     loss = {"diabetes": "least_squares", "breast_cancer": "logistic"}.get(name, "softmax")
     if hidden and loss == "least_squares":
-        msg = f"hidden must be 0 for {name!r}: the network is for classes, not {hidden}"
+        msg = f"hidden must be 0 for {shown(name)}: the network is for classes, not {hidden}"
         raise ValueError(msg)
     loss = "network" if hidden else loss
     classes = int(labels.max()) + 1 if loss in ("softmax", "network") else None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array, real
+from hockeystick._checks.shown import listed, shown
 from hockeystick.simulate.problem.problem import LossName, Problem
 
 __all__ = ["read"]
@@ -74,7 +75,7 @@ def read(
     if silo in table:
         which = _silos(table[silo])
         if which.shape != features.shape[:1]:
-            msg = f"Length of {silo!r} ({which.size}) must match number of records ({len(features)})"
+            msg = f"Length of {shown(silo)} ({which.size}) must match number of records ({len(features)})"
             raise ValueError(msg)
         order = np.argsort(which, kind="stable")
         features, labels = features[order], None if labels is None else labels[order]
@@ -144,10 +145,10 @@ def _require_name(argument: str, name: str, default: str, table: Mapping[str, An
         return
     alike = [other for other in table if other.strip().casefold() == name.strip().casefold()]
     if alike:
-        msg = f"{argument} must be a column as it is spelt, not {name!r}, where there is {alike[0]!r}: say {argument}={alike[0]!r}"
+        msg = f"{argument} must be a column as it is spelt, not {shown(name)}, where there is {shown(alike[0])}: say {argument}={shown(alike[0])}"
         raise ValueError(msg)
     if name != default:
-        msg = f"{argument} must be one of {', '.join(map(repr, table))}, not {name!r}"
+        msg = f"{argument} must be one of {listed(map(repr, table))}, not {shown(name)}"
         raise ValueError(msg)
 
 
@@ -175,7 +176,7 @@ def _silos(column: Any) -> NDArray[np.intp]:
     names = [str(text).strip() for text in column]
     missing = [record for record, name in enumerate(names) if name.casefold() in ("", "nan")]
     if missing:
-        msg = f"silo[{missing[0]}] must be a number or a name, not {names[missing[0]]!r}"
+        msg = f"silo[{missing[0]}] must be a number or a name, not {shown(names[missing[0]])}"
         raise ValueError(msg)
     places = {name: place for place, name in enumerate(_in_order(set(names)))}
     return np.array([places[name] for name in names], np.intp)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real, scalar
+from hockeystick._checks.shown import shown
 
 __all__ = ["Loss", "remade"]
 
@@ -97,7 +98,7 @@ class Loss:
             start = np.array(real("initial", self.initial))
             dimension = start.size if self.dimension is None else count_scalar("dimension", self.dimension)
             if start.shape != (dimension,) or start.size == 0 or not np.isfinite(start).all():
-                msg = f"initial must be a vector of {dimension} finite numbers, not {self.initial!r}"
+                msg = f"initial must be a vector of {dimension} finite numbers, not {shown(self.initial)}"
                 raise ValueError(msg)
             start.flags.writeable = False
             object.__setattr__(self, "initial", start)

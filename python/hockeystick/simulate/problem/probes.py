@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick._checks import Array
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.code import told
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _refute(seen: list[tuple[Array, Array]], record: int, constants: dict[str, f
 
 
 def _raise(name: str, claim: object, what: str, found: float) -> None:
-    msg = f"{name}={claim!r} is refuted: {what} {found:.6g}"
+    msg = f"{name}={shown(claim)} is refuted: {what} {found:.6g}"
     raise ValueError(msg)
 
 

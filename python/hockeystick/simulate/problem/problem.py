@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, vector
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.loss import Loss, remade, starting_model
 from hockeystick.simulate.problem.probes import answers, check_loss
 from hockeystick.simulate.problem.records import count_classes, finite, labels_of, offsets_of, row_norms
@@ -99,7 +100,7 @@ class Problem:
         features = finite("features", self.features, 2)
         labels = labels_of(self.labels, len(features))
         if self.labels is None and self.loss in ("least_squares", "absolute", *CLASSIFIERS):
-            msg = f"labels must be given for loss={self.loss!r}"
+            msg = f"labels must be given for loss={shown(self.loss)}"
             raise ValueError(msg)
         offsets = offsets_of(self.sizes, len(features))
         outputs = self._outputs(labels)
@@ -112,7 +113,7 @@ class Problem:
                 msg = f"feature_bound must be at least the norm of every record's features, {norms.max()}, not {bound}"
                 raise ValueError(msg)
         elif self.loss in SMOOTHED:
-            msg = f"feature_bound must be given for loss={self.loss!r}, whose smoothing depends on it"
+            msg = f"feature_bound must be given for loss={shown(self.loss)}, whose smoothing depends on it"
             raise ValueError(msg)
         if self.loss in SMOOTHED:
             curvature /= bound**2
@@ -142,7 +143,7 @@ class Problem:
             return np.ones(silos)
         shares = vector("weights", pmf("weights", self.weights))
         if shares.size != silos or shares.min() == 0.0:
-            msg = f"weights must be positive, one for each of {silos} silos, not {self.weights!r}"
+            msg = f"weights must be positive, one for each of {silos} silos, not {shown(self.weights)}"
             raise ValueError(msg)
         return shares * silos
 
@@ -278,7 +279,7 @@ class Problem:
             If silos have weights.
         """
         if self.weights is not None:
-            msg = f"weights must not be given for records that are pooled in one silo, not {self.weights!r}"
+            msg = f"weights must not be given for records that are pooled in one silo, not {shown(self.weights)}"
             raise ValueError(msg)
         return self._with(self.data.features, self.data.labels, None)
 

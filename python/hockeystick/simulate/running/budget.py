@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, scalar
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
@@ -16,7 +17,7 @@ def affordable_rounds(
 ) -> int:
     """Return how many of the planned rounds the budget allows, by the guarantee of what is released."""
     if not isinstance(budget, tuple) or len(budget) != 2:
-        msg = f"budget must be a tuple (epsilon, delta), not {budget!r}"
+        msg = f"budget must be a tuple (epsilon, delta), not {shown(budget)}"
         raise TypeError(msg)
     epsilon = scalar("budget[0]", budget[0], *NON_NEGATIVE_OR_INFINITE)
     delta = scalar("budget[1]", budget[1], *DELTA)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
 from hockeystick._files import unfinished, write_whole
 from hockeystick.simulate.algorithms.algorithm import Algorithm
@@ -61,7 +62,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], about: dict[str, str]) -> None:
         if not isinstance(path, (str, os.PathLike)):
-            msg = f"checkpoint must be a path, not {path!r}"
+            msg = f"checkpoint must be a path, not {shown(path)}"
             raise TypeError(msg)
         self.path, self.about = Path(path).resolve(), about
         self.next = time.monotonic() + SECONDS

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from hockeystick._checks import count_scalar, scalar
 from hockeystick._numeric.search import last_whole
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.mechanisms import Dominating
 from hockeystick.mechanisms.base import Adjacency
+from hockeystick.mechanisms.premises import Premises
 from hockeystick.simulate.running.participation import Account
 
 __all__ = ["Guarantee", "NoGuaranteeError"]
@@ -40,6 +42,11 @@ class Guarantee:
     _epsilon: Callable[[int, float], float] = field(repr=False)
     _accounts: Sequence[Account] = field(default=(), repr=False)
     parts: tuple[Guarantee, ...] = field(default=(), repr=False)
+
+    @property
+    def premises(self) -> Premises:
+        """What the bound rests on; that a training attains it is not claimed."""
+        return Premises(self.adjacency, released=(self.released,), attained=False, sources=(self.source,))
 
     def epsilon(self, rounds: int, delta: float) -> float:
         """Return the certified upper end of epsilon at `delta` after some rounds; 0 after none.
@@ -97,10 +104,17 @@ class Guarantee:
         Returns
         -------
         Accountant or None
-            With its ledger.
+            With its ledger, which knows the premises.
         """
         ledgers = _ledgers(self._accounts, count_scalar("rounds", rounds, 0))
-        return max(ledgers, key=lambda ledger: float(ledger.epsilon(delta)), default=None)
+        worst = max(ledgers, key=lambda ledger: float(ledger.epsilon(delta)), default=None)
+        if worst is None:
+            return None
+        known = Accountant(worst.adjacency)
+        for step, count in worst.ledger.items():
+            assumes = (f"the bound is that of {self.source}", *step.premises(worst.adjacency).assumptions)
+            known.compose(Dominating(step, assumes=assumes, released=self.released, adjacency=worst.adjacency), count)
+        return known
 
     def affordable(self, rounds: int, epsilon: float, delta: float) -> int:
         """Return after how many rounds, of at most `rounds`, a budget stops a run: before the first that would exceed it.

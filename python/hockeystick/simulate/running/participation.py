@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import count_scalar, scalar
+from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
@@ -42,8 +42,16 @@ class Participation:
         """Return the expected number drawn."""
         return float(getattr(self, "size", population)) * float(getattr(self, "sampling_rate", 1.0))
 
+    def _divisor(self, population: int) -> float:
+        """Return what a batch's sum of gradients is divided by."""
+        return self._expected(population)
+
     def _account(self, mechanism: Gaussian, population: int) -> Account:
-        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds."""
+        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds.
+
+        The mechanism's noise is in units of what one member can change, divisor and all: where the divisor counts the members,
+        one that is added or removed would rescale all others, so that the adjacency is "replace".
+        """
         raise NotImplementedError
 
     def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
@@ -114,19 +122,41 @@ class Poisson(Participation):
     ----------
     sampling_rate : float
         Probability of each, in (0, 1].
+    expected_batch_size : float, optional
+        Of records: what a batch's sum of gradients is divided by, positive and finite. It is public, and must not be computed from
+        the number of records. By default sums are divided by `sampling_rate` times the records that there are.
+
+    Notes
+    -----
+    With `expected_batch_size` the guarantee is for a record that is added or removed. Without it a record less would change the divisor, and with it
+    what all other records contribute: the guarantee is then for a record that is replaced.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.Poisson(0.1, expected_batch_size=6)
+    Poisson(sampling_rate=0.1, expected_batch_size=6.0)
     """
 
     sampling_rate: float
+    expected_batch_size: float | None = None
     _kind: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check the argument."""
+        """Check the arguments."""
         rate = scalar("sampling_rate", self.sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
         object.__setattr__(self, "sampling_rate", rate)
+        if self.expected_batch_size is not None:
+            size = positive_scalar("expected_batch_size", self.expected_batch_size)
+            object.__setattr__(self, "expected_batch_size", size)
+
+    def _divisor(self, population: int) -> float:
+        return self._expected(population) if self.expected_batch_size is None else self.expected_batch_size
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         del population
-        return "add_or_remove", PoissonSampled(mechanism, self.sampling_rate), lambda rounds: rounds
+        adjacency: Adjacency = "replace" if self.expected_batch_size is None else "add_or_remove"
+        return adjacency, PoissonSampled(mechanism, self.sampling_rate), lambda rounds: rounds
 
     def _use(self, population: int, draws: int) -> float:
         del population

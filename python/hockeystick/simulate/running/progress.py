@@ -6,6 +6,8 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 
+from hockeystick._checks.shown import shown
+
 SECONDS = 3.0  # after which a bar that was not asked for is drawn
 
 
@@ -13,7 +15,7 @@ SECONDS = 3.0  # after which a bar that was not asked for is drawn
 def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Callable[[int], object]]:
     """Give a callback for finished rounds that draws a bar: always, never, or, if None, on a terminal after some seconds."""
     if progress is not None and not isinstance(progress, bool):
-        msg = f"progress must be True, False or None, not {progress!r}"
+        msg = f"progress must be True, False or None, not {shown(progress)}"
         raise TypeError(msg)
     if progress is False:
         yield lambda _: None

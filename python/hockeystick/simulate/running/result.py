@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
+from hockeystick._checks.shown import shown
 from hockeystick._files import unfinished, write_whole
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
@@ -109,7 +110,7 @@ class Result:
             If the loss has no classes, or the problem's models have another dimension.
         """
         if not self.problem.classifies:
-            msg = f"accuracy is for classes, not for loss={self.problem.loss!r}"
+            msg = f"accuracy is for classes, not for loss={shown(self.problem.loss)}"
             raise ValueError(msg)
         return self._evaluate(problem)[1]
 
@@ -118,7 +119,7 @@ class Result:
 
         other = problem or self.problem
         if (other.loss, other.dimension) != (self.problem.loss, self.problem.dimension):
-            msg = f"problem must have the loss {self.problem.loss!r} and the dimension {self.problem.dimension}, not {other.loss!r}, {other.dimension}"
+            msg = f"problem must have the loss {shown(self.problem.loss)} and the dimension {self.problem.dimension}, not {shown(other.loss)}, {other.dimension}"
             raise ValueError(msg)
         flat = self.models.reshape(-1, self.problem.dimension)
         loss, correct = evaluate(other.data, flat, classes=self.problem.classifies)

@@ -55,6 +55,7 @@ class UpdateRule(NamedTuple):
     record_samplers: NDArray[np.int64]  # (silos,)
     record_sizes: NDArray[np.int64]  # (silos,)
     record_rates: NDArray[np.float64]  # (silos,)
+    record_divisors: NDArray[np.float64]  # (silos,), of a batch's sum of gradients
     clip_norm: float
     clip_batch: bool  # clip the batch's mean gradient, not each record's
     noise: int

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import choice, count_scalar, seed_scalar, thread_count
+from hockeystick._checks.doors import level
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.budget import affordable_rounds
@@ -148,10 +150,10 @@ def run(
 
 def _check_kinds(algorithm: Algorithm, problem: Problem) -> None:
     if not isinstance(algorithm, Algorithm):
-        msg = f"algorithm must be one of the simulator's algorithms, not {algorithm!r}"
+        msg = f"algorithm must be one of the simulator's algorithms, not {shown(algorithm)}"
         raise TypeError(msg)
     if not isinstance(problem, Problem):
-        msg = f"problem must be a Problem, not {problem!r}"
+        msg = f"problem must be a Problem, not {shown(problem)}"
         raise TypeError(msg)
 
 
@@ -219,11 +221,11 @@ def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool
     lost = failed > 0
     if lost.any():
         msg = f"{lost.sum()} of {lost.size} runs became non-finite, the first in round {failed[lost].min()}"
-        warnings.warn(msg, RuntimeWarning, stacklevel=3)
+        warnings.warn(msg, RuntimeWarning, stacklevel=level(3))
     if interrupted:
         rest = "; the same call goes on from there" if resumes else ""
         msg = f"interrupted after {recording.completed} of {rounds} rounds{rest}"
-        warnings.warn(msg, RuntimeWarning, stacklevel=3)
+        warnings.warn(msg, RuntimeWarning, stacklevel=level(3))
 
 
 def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[np.int64]:

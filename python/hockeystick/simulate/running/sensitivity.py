@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import Array, count_scalar, seed_scalar, thread_count
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.progress import bar
@@ -108,7 +109,7 @@ def sensitivity(
     seed = seed_scalar("seed", seed)
     num_runs = count_scalar("num_runs", num_runs)
     if (adjacent.loss, adjacent.dimension, adjacent.sizes) != (problem.loss, problem.dimension, problem.sizes):
-        msg = f"adjacent must have the loss, dimension and sizes of problem, not {adjacent!r}"
+        msg = f"adjacent must have the loss, dimension and sizes of problem, not {shown(adjacent)}"
         raise ValueError(msg)
     start = check_initial(initial, problem)
     recorded = record_rounds("sensitivities", rounds, count_scalar("record_every", record_every), 3 * num_runs)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, real
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.problem import Problem
 
 __all__ = ["Start", "check_initial", "starting_models"]
@@ -40,6 +41,6 @@ def starting_models(initial: Start, problem: Problem, seed: int, first_run: int,
 def _finite(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     model = real(name, value)
     if model.shape != shape or not np.isfinite(model).all():
-        msg = f"{name} must be finite and of shape {shape}, not {model!r}"
+        msg = f"{name} must be finite and of shape {shape}, not {shown(model)}"
         raise ValueError(msg)
     return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias, get_args
 
+from hockeystick._checks.shown import shown
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 
 __all__ = ["VIEWS", "View", "smallest_of", "view_from"]
@@ -48,7 +49,7 @@ def view_from(view: View, proven: Mapping[View, Callable[[], Guarantee]]) -> Gua
         return smallest_of(WORDS[view], found)
     if refusal:
         raise refusal
-    msg = f"nothing is certified for released={view!r}, only for {' and '.join(map(repr, proven))}"
+    msg = f"nothing is certified for released={shown(view)}, only for {' and '.join(map(repr, proven))}"
     raise NoGuaranteeError(msg)
 
 

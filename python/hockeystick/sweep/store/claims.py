@@ -19,14 +19,16 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.errors import OtherRunError, OutputError
+from hockeystick.sweep.plan.axes import shorten
 from hockeystick.sweep.store.folder import Folder
 from hockeystick.sweep.store.names import CLAIM
 
 PATIENCE_SECONDS = 20.0  # a run that is alive keeps its claim for a few requests to the store
 POLL_SECONDS = 0.05
+CONFLICT_SECONDS = 2.0  # a store that refused an upload beside another one shows that one by then
 
 
 @contextlib.contextmanager
@@ -53,3 +55,19 @@ def _wait_for_others(folder: Folder, ours: str) -> None:
             )
             raise OutputError(message)
         time.sleep(POLL_SECONDS)
+
+
+def blame_another_run(folder: Folder, is_ours: Callable[[], bool | None], error: OSError) -> None:
+    """Raise OtherRunError if a run of the same plan is or was at work where a request has failed: it may have removed a file, or written it first.
+
+    `is_ours` says whether the manifest is that of this plan, None if there is none.
+    """
+    deadline = time.monotonic() + CONFLICT_SECONDS
+    while (ours := is_ours()) is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if ours:
+        message = (
+            f"another run of the same plan writes to {folder}, and came in between ({shorten(str(error))}); "
+            "wait until it has ended, and start this command again: it resumes"
+        )
+        raise OtherRunError(message) from error

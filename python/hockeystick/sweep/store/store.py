@@ -17,15 +17,16 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._core import __version__
-from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.errors import OtherRunError, OutputError
 from hockeystick.sweep.plan.axes import Axis, shorten
 from hockeystick.sweep.plan.plan import Plan
 from hockeystick.sweep.plan.shares import Share
-from hockeystick.sweep.store.claims import claimed
+from hockeystick.sweep.store.claims import blame_another_run, claimed
 from hockeystick.sweep.store.folder import Folder, open_folder
 from hockeystick.sweep.store.ledger import Ledger, Written
 from hockeystick.sweep.store.names import FORMER_MANIFEST, MANIFEST, is_skipped, is_temporary
 from hockeystick.sweep.store.parquet_part import PYARROW_VERSION, Counts, Part, decode
+from hockeystick.sweep.store.space import check_space
 from hockeystick.sweep.trainings.environment import environment
 
 FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
@@ -104,11 +105,15 @@ def open_store(
     """
     store = Store(open_folder(out), plan, identity or manifest(plan), share)
     with _as_output_error(store.folder):
-        _check_space(store)
+        check_space(store.folder, store.plan, store.num_cells, store.stored_bytes())
         store.folder.create()
     with store.folder.locked() as locked:
         with _as_output_error(store.folder):
-            _prepare(store, locked=locked)
+            try:
+                _prepare(store, locked=locked)
+            except OSError as error:
+                blame_another_run(store.folder, lambda: _is_ours(store), error)
+                raise
         yield store
         with _as_output_error(store.folder):
             _check_manifest(store)  # somebody may have cleared the place and begun another sweep there
@@ -218,6 +223,12 @@ def _write_manifest(store: Store) -> None:
     store.folder.write_new(MANIFEST, (json.dumps(store.described(), indent=2) + "\n").encode())
 
 
+def _is_ours(store: Store) -> bool | None:
+    """Say whether the manifest is that of this plan, None if there is none."""
+    found = stored_manifest(store.folder)
+    return None if found is None else not changes(found, store.described())
+
+
 def _check_manifest(store: Store) -> None:
     """Refuse a folder whose manifest is not that of this run."""
     found = stored_manifest(store.folder)
@@ -270,29 +281,12 @@ def _held(manifest: Mapping[str, Any]) -> str:
     return f"for share {shorten(manifest['share'])}" if "share" in manifest else "for the whole plan"
 
 
-def _check_space(store: Store) -> None:
-    """Refuse what cannot fit. Inputs repeat and compress to little; computed doubles do not."""
-    free = store.folder.free_bytes()
-    if free is None:
-        return
-    needed = store.num_cells * bytes_per_cell(store.plan) - store.stored_bytes()
-    if needed > free:
-        message = (
-            f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
-            f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
-        )
-        raise OutputError(message)
-
-
-def bytes_per_cell(plan: Plan) -> int:
-    """Return about how many bytes of a part a cell takes."""
-    return 8 * len(plan.outputs) + 4
-
-
 @contextlib.contextmanager
 def _as_output_error(folder: Folder) -> Iterator[None]:
     try:
         yield
+    except OtherRunError:
+        raise
     except OSError as error:
         message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
         raise OutputError(message) from error

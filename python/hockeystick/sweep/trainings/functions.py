@@ -84,7 +84,7 @@ def sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **se
     Returns
     -------
     float64
-        An estimate for one pair of problems: the first record's features are turned around, and its label is another. No bound.
+        An estimate for one pair of problems: the first record's features are turned around, and its label is kept. No bound.
     """
     return _each(lambda cell, threads: float(distances(cell, threads).total.mean()), num_threads, on_error, settings)
 

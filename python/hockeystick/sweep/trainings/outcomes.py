@@ -122,7 +122,16 @@ def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distanc
 
 
 def adjacent(problem: Problem) -> Problem:
-    """Return the problem with its first record replaced: features negated, and another label if it has one."""
-    label = float(problem.data.labels[0])
-    other = (label + 1) % max(problem.data.outputs, 2) if problem.classifies else -label
-    return problem.replace_record(0, -problem.data.features[0], other)
+    """Return the problem with the features of its first record negated; refuse one whose gradients that leaves as they are.
+
+    The label is kept: the gradient of a logistic, hinge, absolute or squared loss stays as it is if both are turned around.
+    """
+    features, label = problem.data.features[0], float(problem.data.labels[0])
+    even = (
+        problem.loss in ("least_squares", "absolute") and label == 0.0
+    )  # the loss is an even function of the features
+    if even or not features.any():
+        which = "label" if features.any() else "features"
+        msg = f"the first record must change if its features are turned around: its {which} must not be 0 with record_loss = {problem.loss!r}"
+        raise ValueError(msg)
+    return problem.replace_record(0, -features, label)

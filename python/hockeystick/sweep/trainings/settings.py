@@ -39,9 +39,18 @@ _OF_DATA: dict[str, Kind] = {
     "heterogeneity": float,
     "num_classes": int,
 }
-# Of each sampler that an algorithm has: the settings that are its size and its rate.
-_SAMPLED = {"records": ("batch_size", "batch_rate"), "clients": ("clients_per_round", "client_rate")}
-_SAMPLERS: dict[str, Kind] = {"batch_size": int, "batch_rate": float, "clients_per_round": int, "client_rate": float}
+# Of each sampler that an algorithm has: the settings that are its fields.
+_SAMPLED = {
+    "records": {"size": "batch_size", "sampling_rate": "batch_rate", "expected_batch_size": "expected_batch_size"},
+    "clients": {"size": "clients_per_round", "sampling_rate": "client_rate"},
+}
+_SAMPLERS: dict[str, Kind] = {
+    "batch_size": int,
+    "batch_rate": float,
+    "expected_batch_size": float,
+    "clients_per_round": int,
+    "client_rate": float,
+}
 _OF_RUNS: dict[str, Kind] = {"rounds": int, "seed": int, "num_runs": int}
 OF_EPSILON: dict[str, Kind] = {"delta": float, "released": VIEWS}  # what is asked about a training: no setting of it
 REQUIRED = ("algorithm", "data", "num_silos", "rounds", "seed")
@@ -96,6 +105,9 @@ def training(settings: Mapping[str, Value]) -> Training:
         Records in a batch, at least 1.
     batch_rate : float
         Probability of a record to be in a Poisson batch, in (0, 1].
+    expected_batch_size : float
+        What the sum over a Poisson batch is divided by, positive; batch_rate times the records that there are if not given. With it a
+        record is added or removed, without it one is replaced.
     clients : str
         The sampler of the clients of a round, named likewise.
     clients_per_round : int
@@ -214,20 +226,23 @@ def _algorithm(given: Mapping[str, Any]) -> tuple[simulate.Algorithm, frozenset[
 def _sampler(
     field: str, given: Mapping[str, Any], what: str, *, required: bool
 ) -> tuple[simulate.Participation | None, list[str]]:
-    """Return a sampler, or None for the algorithm's own, and which settings beside its name it has."""
-    size, rate = _SAMPLED[field]
+    """Return a sampler, or None for the algorithm's own, and the settings that are its fields."""
+    keys = _SAMPLED[field]
+    size, rate = keys["size"], keys["sampling_rate"]
     word = given.get(field, "FixedSize" if size in given else "Poisson" if rate in given else None)
     if word is None:
         return (_needed(what, size, given) if required else None), []
-    keys = {"size": size, "sampling_rate": rate}
-    wanted = {argument.name: keys[argument.name] for argument in dataclasses.fields(samplers()[word])}
-    arguments = {name: _needed(f"{field} = {word!r}", key, given) for name, key in wanted.items()}
-    return samplers()[word](**arguments), [*wanted.values()]
+    own = [argument for argument in dataclasses.fields(samplers()[word]) if argument.name in keys]
+    for argument in own:
+        if _is_required(argument):
+            _needed(f"{field} = {word!r}", keys[argument.name], given)
+    arguments = {argument.name: given[keys[argument.name]] for argument in own if keys[argument.name] in given}
+    return samplers()[word](**arguments), [keys[argument.name] for argument in own]
 
 
 @functools.cache
 def samplers() -> dict[str, type[Any]]:
-    """Return the samplers that a plan may name: those that have at most a size and a rate."""
+    """Return the samplers that a plan may name: those whose fields are settings."""
     known = {name: getattr(simulate, name) for name in simulate.__all__}
     kinds_of = {
         name: cls for name, cls in known.items() if isinstance(cls, type) and issubclass(cls, simulate.Participation)
@@ -236,7 +251,7 @@ def samplers() -> dict[str, type[Any]]:
     return {
         name: cls
         for name, cls in kinds_of.items()
-        if {field.name for field in dataclasses.fields(cls)} <= {"size", "sampling_rate"}
+        if {field.name for field in dataclasses.fields(cls)} <= {*_SAMPLED["records"]}
     }
 
 

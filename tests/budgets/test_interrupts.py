@@ -1,0 +1,202 @@
+"""Ctrl-C at every bytecode of a change: it is made or it is not, nothing stays locked, and the same call works again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.interop import flower, opacus
+
+PACKAGE = str(Path(hs.__file__).parent)
+STEP, OTHER = hs.Gaussian(30.0), hs.Gaussian(40.0)
+EVENT = flower.GaussianPrivacyEvent(1.0, 10, 1000)
+CONFIG = flower.PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson", 2.0)
+
+
+def interrupted(call, opcode):
+    """Return the KeyboardInterrupt that was raised before this bytecode of the library's, counted from 0; None if the call has fewer."""
+    left = opcode
+
+    def trace(frame, event, _):
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(PACKAGE) and "contextlib" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left == -1:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt as error:
+        return error
+    finally:
+        sys.settrace(before)
+    return None
+
+
+def ledger_of(accountant):
+    """Return everything that an accountant, a filter or an odometer has recorded."""
+    return accountant.state_dict(), dict(accountant.ledger), len(accountant), repr(accountant)
+
+
+def alternating():
+    """Return an accountant whose next step ends a repetition."""
+    return hs.Accountant().compose(STEP).compose(OTHER).compose(STEP).compose(OTHER)
+
+
+def individual():
+    """Return a filter of two records."""
+    return hs.IndividualFilter(hs.GaussianFilter(1.0), 2)
+
+
+def spend(one):
+    """Spend a step."""
+    one.spend(STEP)
+
+
+PLAN = hs.Accountant().compose(STEP, 5).compose(OTHER, 5)
+CASES = {
+    "Accountant": (alternating, lambda one: one.compose(STEP), ledger_of),
+    "several steps": (alternating, lambda one: one._compose_together([(STEP, 2), (OTHER, 3)]), ledger_of),
+    "GaussianFilter": (lambda: hs.GaussianFilter(1.0).spend(OTHER), spend, ledger_of),
+    "RenyiFilter": (lambda: hs.RenyiFilter(1.0, order=8).spend(STEP), spend, ledger_of),
+    "ZeroConcentratedFilter": (lambda: hs.ZeroConcentratedFilter(1.0).spend(OTHER), spend, ledger_of),
+    "PlannedFilter": (lambda: hs.PlannedFilter(PLAN), spend, ledger_of),
+    "RenyiOdometer": (lambda: hs.RenyiOdometer(delta=1e-5, orders=[2.0]).spend(STEP), spend, ledger_of),
+    "ZeroConcentratedOdometer": (lambda: hs.ZeroConcentratedOdometer(delta=1e-5).spend(OTHER), spend, ledger_of),
+    "IndividualFilter": (individual, lambda one: one.admit([1.0, 0.5], 3.0), lambda one: one.spent.tolist()),
+    "Flower": (
+        lambda: flower.Accountant(CONFIG),
+        lambda one: one.compose(EVENT),
+        lambda one: (one.state_dict(), one.num_releases),
+    ),
+    "Opacus": (
+        opacus.HockeyStickAccountant,
+        lambda one: one.step(noise_multiplier=1.0, sample_rate=0.1),
+        lambda one: (one.history, len(one)),
+    ),
+}
+
+
+def check_every_bytecode(make, change, look, stride=1):
+    """Interrupt a change before each of its bytecodes, keep the exception, and go on in another thread."""
+    states, one = [], make()
+    for _ in range(3):  # before the change, after it, and after another
+        states.append(look(one))
+        change(one)
+    kept = []
+    with ThreadPoolExecutor(1) as other:
+        for opcode in range(0, 10**6, stride):
+            one = make()
+            error = interrupted(functools.partial(change, one), opcode)
+            if error is None:
+                break
+            kept.append(error)  # its frames live on, and with them whatever they hold
+            found = other.submit(look, one).result(10)
+            assert found in states[:2], opcode
+            other.submit(change, one).result(10)
+            assert look(one) == states[states.index(found) + 1], opcode
+            change(one)
+            kept[:] = kept[-3:]
+    assert opcode > 20
+    assert look(one) == states[1]
+
+
+LONG = {
+    "Flower": 11,
+    "ZeroConcentratedFilter": 5,
+}  # one of so many bytecodes is tried where there are thousands, all of them if slow
+
+
+@pytest.mark.parametrize(
+    ("case", "stride"),
+    [*((case, LONG.get(case, 1)) for case in CASES), *(pytest.param(case, 1, marks=pytest.mark.slow) for case in LONG)],
+)
+def test_every_bytecode(case, stride):
+    """What is asked and changed in another thread afterwards is all of the old state or all of the new one."""
+    check_every_bytecode(*CASES[case], stride)
+
+
+def test_an_interrupted_change_locks_nobody():
+    """While the exception of an interrupted change is kept, other ledgers of the process go on in other threads."""
+    budget, kept = hs.GaussianFilter(1.0), []
+    with ThreadPoolExecutor(1) as other:
+        for opcode in range(400):
+            kept.append(interrupted(lambda: budget.spend(STEP), opcode))
+            other.submit(lambda: hs.Accountant().compose(STEP).epsilon(1e-5)).result(10)
+    assert any(kept)
+    assert len(budget) + budget.remaining(STEP) == hs.GaussianFilter(1.0).remaining(STEP)
+
+
+BUDGET = {"budget": hs.RenyiFilter(5.0, order=8)}  # which compares at once
+
+
+def client_ledgers(path):
+    """Return ledgers of three clients, charged once."""
+    ledgers = hs.ClientLedgers(path, **BUDGET, create=True)
+    ledgers.enrol(["a", "b", "c"])
+    ledgers.charge(1, STEP)
+    return ledgers
+
+
+def charged(ledgers):
+    """Return what ledgers of clients have in memory and in the file."""
+    clients = ledgers.eligible(STEP)
+    logs = [[(each.number, each.mechanism, each.took_part) for each in ledgers.log(client)] for client in clients]
+    return clients, len(ledgers), ledgers.last_round, ledgers.remaining(STEP, "b"), ledgers.num_ledgers, logs
+
+
+CHANGES = {
+    "charge": lambda ledgers: ledgers.charge(ledgers.last_round + 1, STEP, clients=["a", "b"]),
+    "charge with participants": lambda ledgers: ledgers.charge(7, hs.PoissonSampled(STEP, 0.5), participants=["a"]),
+    "enrol": lambda ledgers: ledgers.enrol([f"client {len(ledgers)}"]),
+}
+
+
+@pytest.mark.parametrize("stride", [101, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_bytecode_of_ledgers(change, stride):
+    """Ledgers of clients need not be opened again, whatever was interrupted."""
+    check_every_bytecode(lambda: client_ledgers(":memory:"), CHANGES[change], charged, stride)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_bytecode_of_files(change, tmp_path):
+    """Nor need those in a file; opened again it has the same."""
+    made = []
+
+    def make():
+        made.append(client_ledgers(tmp_path / f"{len(made)}.sqlite"))
+        return made[-1]
+
+    check_every_bytecode(make, CHANGES[change], charged, 29)
+    found = charged(made[-1])
+    made[-1].close()
+    assert charged(hs.ClientLedgers(tmp_path / f"{len(made) - 1}.sqlite", **BUDGET)) == found
+
+
+def test_interrupts_of_a_loop_lose_no_charge(tmp_path):
+    """Interrupts at random bytecodes of a hundred charges: the file has as many as there are in memory, and opened again too."""
+    path, rng = tmp_path / "budget.sqlite", np.random.default_rng(1)
+    ledgers, kept, last = client_ledgers(path), [], 0
+    room = ledgers.remaining(STEP, "a") + 1
+    for number in range(2, 100):
+        kept.append(interrupted(lambda n=number: ledgers.charge(n, STEP), int(rng.integers(3000))))
+        assert ledgers.last_round in {number, last} or number == 2
+        last = ledgers.last_round
+        assert len(ledgers.log("a")) + ledgers.remaining(STEP, "a") == room
+    count = len(ledgers.log("a"))
+    ledgers.close()
+    assert len(hs.ClientLedgers(path, **BUDGET).log("a")) == count

@@ -1,0 +1,122 @@
+"""The smallest of all bounds: no function named `best` is above another that covers its process, and delta falls in epsilon."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick import federated, last_iterate
+
+TIE = 1 + 1e-9  # up to which `delta` is the smallest of `bounds`
+# A curve is followed on a grid that ends where it is negligible, which is elsewhere for another epsilon.
+GRIDS = 1 + 1e-3
+
+NOISE_UNITS = st.builds(
+    lambda gap, diameter, slope: {
+        "learning_rate": 1.0,
+        "noise_std": 1.0,
+        "lipschitz": gap / 2,
+        "smoothness": slope,
+        "strong_convexity": min(slope, 0.2),
+        "diameter": diameter,
+    },
+    st.floats(0.1, 3.0),
+    st.floats(0.3, 9.0),
+    st.sampled_from([0.0, 0.3, 1.2, 2.4]),
+)
+EPSILONS = st.one_of(st.just(0.0), st.floats(1e-12, 1e-2), st.floats(0.01, 0.2), st.floats(0.2, 6.0))
+
+
+@given(eps=EPSILONS, process=NOISE_UNITS, rounds=st.integers(1, 12), later=st.integers(0, 11))
+def test_one_use_has_one_list(eps: float, process: dict[str, Any], rounds: int, later: int) -> None:
+    """A record used once: `best`, and `best_cyclic` with a period that lets it be used no second time, agree bound by bound."""
+    later = min(later, rounds - 1)
+    index = rounds - later
+    one = last_iterate.best(eps, index=index, num_records=rounds, **process)
+    for period in (later + 1, rounds, 10**6):
+        other = last_iterate.best_cyclic(eps, index=index, period=max(period, later + 1), rounds=rounds, **process)
+        assert other == one
+    for fewer in ({"quick": True}, {}):
+        sharper = last_iterate.best(eps, index=index, num_records=rounds, ball_dimension=3, **process)
+        assert sharper.delta <= last_iterate.best(eps, index=index, num_records=rounds, **process, **fewer).delta * TIE
+    assert one.delta <= last_iterate.best(eps, index=index, num_records=rounds, quick=True, **process).delta * TIE
+
+
+def test_the_bound_that_was_left_out() -> None:
+    """Two later rounds, gap 1 and diameter 3: "joint" is 7 % below all others, and `best` has it."""
+    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.5, "smoothness": 0.0, "diameter": 1.5}
+    best = last_iterate.best(1.0, index=1, num_records=3, **process)
+    cyclic = last_iterate.best_cyclic(1.0, index=1, period=3, rounds=3, **process)
+    assert best.delta == cyclic.delta < 0.0145
+    assert (best.method, cyclic.method) == ("joint", "joint")
+    assert last_iterate.best(1.0, index=1, num_records=3, quick=True, **process).delta > 0.0155
+
+
+@given(eps=EPSILONS, process=NOISE_UNITS, rounds=st.integers(1, 10))
+def test_use_in_every_round_has_one_bound(eps: float, process: dict[str, Any], rounds: int) -> None:
+    """A record drawn with probability 1 is that of `best_cyclic` with period 1; fewer uses, or a stop at random, are no more."""
+    always = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **process).delta
+    sampled = last_iterate.best_sampled(eps, sampling_rate=1.0, rounds=rounds, **process)
+    assert sampled.delta <= always * TIE
+    assert always <= sampled.delta * TIE
+    stopped = last_iterate.best_random_stop(eps, num_records=rounds, **process).delta
+    assert stopped <= last_iterate.best(eps, index=rounds, num_records=rounds, **process).delta * TIE
+
+
+def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a trusted aggregator's arguments, three users a round, with the same lengths."""
+    given = {name: process[name] for name in ("learning_rate", "lipschitz", "smoothness")}
+    lengths = {"noise_std": 1.0, "radius": process["diameter"] / 2}
+    loss = "convex" if process["smoothness"] <= 2 else "nonconvex"
+    return given | lengths | {"loss": loss, "num_users": 12, "batch_size": 3} | more
+
+
+FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
+    "best": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, **p).delta,
+    "best on a ball": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, ball_dimension=2, **p).delta,
+    "best on an interval": lambda eps, p, n: (
+        last_iterate.best(eps, index=1, num_records=n, one_dimensional=True, **p).delta
+    ),
+    "best, cyclic": lambda eps, p, n: last_iterate.best_cyclic(eps, index=1, period=1 + n % 3, rounds=2 * n, **p).delta,
+    "best, sampled": lambda eps, p, n: last_iterate.best_sampled(eps, sampling_rate=0.3, rounds=n, **p).delta,
+    "best, random stop": lambda eps, p, n: last_iterate.best_random_stop(eps, num_records=n, **p).delta,
+    "federated": lambda eps, p, n: federated.best(eps, **users(p, num_users=3 * n)).delta,
+    "federated, sampled": lambda eps, p, n: federated.best_sampled(eps, **users(p, rounds=n)).delta,
+    "Theorem 4": lambda eps, p, n: last_iterate.pnsgd_gaussian(
+        eps, index=1, num_records=n, **(p | {"smoothness": 0.5})
+    ),
+    "Theorem 5": lambda eps, p, n: last_iterate.pnsgd_gaussian_random_stop(
+        eps, num_records=n, **(p | {"smoothness": 0.5})
+    ),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(some=EPSILONS, other=EPSILONS, process=NOISE_UNITS, rounds=st.integers(1, 12))
+def test_delta_falls_in_epsilon(family: str, some: float, other: float, process: dict[str, Any], rounds: int) -> None:
+    """A larger epsilon has no larger delta, but for what grids of losses differ by; at 0 and next to it, too."""
+    small, large = sorted((some, other))
+    weak, strong = (float(FAMILIES[family](eps, process, rounds)) for eps in (small, large))
+    assert strong <= weak * GRIDS
+
+
+@pytest.mark.parametrize("rate", [None, 0.5, 1.0])
+def test_an_epsilon_below_the_first_loss_keeps_the_grid(rate: float | None) -> None:
+    """Twenty rounds in a wide domain: around an epsilon of one step of the grid delta falls, and at a tiny one it is that of 0."""
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 5.0}
+
+    def delta(eps: float) -> float:
+        if rate is None:
+            found = last_iterate.best_cyclic(eps, index=1, period=1, rounds=20, **process)
+        else:
+            found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=20, **process)
+        return float(found.delta)
+
+    deltas = [delta(eps) for eps in (0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1)]
+    assert all(larger <= smaller * GRIDS for smaller, larger in itertools.pairwise(deltas))
+    assert deltas[1] == pytest.approx(deltas[0], rel=1e-8)

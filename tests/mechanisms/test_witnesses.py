@@ -1,0 +1,308 @@
+"""Every public mechanism: its lower end is at most what two data sets that are written down here leak, or 0.
+
+A mechanism that dominates an algorithm is not attained by it unless someone shows data. A new mechanism needs a witness here, or no lower end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import runpy
+from functools import reduce, singledispatch
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom, laplace, skellam
+
+import hockeystick as hs
+from hockeystick import selection
+from hockeystick.mechanisms.base import ADJACENCIES
+
+EXAMPLES = runpy.run_path(str(Path(__file__).with_name("test_specification.py")))["EXAMPLES"]
+SMALL = {
+    hs.RandomAllocation: [
+        hs.RandomAllocation(noise, t, k) for noise in (hs.Gaussian(2.0), hs.Laplace(3.0)) for t, k in ((2, 1), (3, 2))
+    ]
+}
+EPSILONS = (0.0, 0.2, 0.5, 1.0, 2.0)
+EDGES = np.linspace(-12.0, 12.0, 3001)
+COARSE = 1 + 5e-3  # outcomes are merged into cells, which lowers a divergence
+ROUNDED = 1e-9
+
+
+def divergence(p, q, eps):
+    """Return the larger hockey-stick divergence of both orders."""
+    return max(float(np.maximum(a - math.exp(eps) * b, 0.0).sum()) for a, b in ((p, q), (q, p)))
+
+
+def exponential(epsilon, scores):
+    """Return the law over two candidates."""
+    weights = np.exp(0.5 * epsilon * np.array(scores))
+    return weights / weights.sum()
+
+
+def permute_and_flip(epsilon, scores):
+    """Return the law over two candidates."""
+    accept = [math.exp(0.5 * epsilon * (score - max(scores))) for score in scores]
+    first = 0.5 * accept[0] + 0.5 * (1.0 - accept[1]) * accept[0]
+    return np.array([first, 1.0 - first])
+
+
+INTEGERS = np.arange(-400, 401)
+
+
+class Laws(NamedTuple):
+    """Laws of an output: of data without the record, with one that contributes 1, and with one that contributes -1."""
+
+    zero: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+
+
+def of_noise(law):
+    """Return the laws of a sum with noise, whose law at a shift this is."""
+    return Laws(law(0.0), law(1.0), law(-1.0))
+
+
+def sampled(laws, rate):
+    """Return the laws of a Poisson sample."""
+    return Laws(laws.zero, *((1 - rate) * laws.zero + rate * law for law in (laws.plus, laws.minus)))
+
+
+def geometric_like(shift, log_weight):
+    """Return the law of noise on the integers, moved."""
+    weights = np.exp(log_weight(np.abs(INTEGERS - shift)))
+    return weights / weights.sum()
+
+
+@singledispatch
+def witness(mechanism, adjacency):
+    """Return the laws of two adjacent data sets, or None where no lower end is claimed."""
+    del mechanism, adjacency
+
+
+def of_sum(laws, adjacency):
+    """Return the pair of a record that contributes all it can."""
+    return (laws.plus, laws.minus) if adjacency == "replace" else (laws.plus, laws.zero)
+
+
+NOISES = {
+    hs.Gaussian: lambda m: lambda s: np.diff(ndtr(EDGES - s / m.noise_multiplier)),
+    hs.Laplace: lambda m: lambda s: np.diff(laplace.cdf(EDGES * m.noise_multiplier, s, m.noise_multiplier)),
+    hs.TruncatedLaplace: lambda m: (
+        lambda s: (
+            np.diff(np.clip(laplace.cdf(np.clip(EDGES * 2.5 - s, -m.reach, m.reach), 0, m.noise_multiplier), 0, 1))
+            / (laplace.cdf(m.reach, 0, m.noise_multiplier) - laplace.cdf(-m.reach, 0, m.noise_multiplier))
+        )
+    ),
+    hs.DiscreteGaussian: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * k / (2 * m.sigma**2)),
+    hs.DiscreteLaplace: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * m.parameter),
+}
+
+
+def merged(law):
+    """Return fewer outcomes, for products of laws."""
+    return np.add.reduceat(law, np.arange(0, len(law), 20))
+
+
+def of_vector(mechanism, adjacency, law):
+    """Return the pair of one coordinate of a vector of integers that moves as far as its norm allows."""
+    moved = math.isqrt(int((2.0 if adjacency == "replace" else 1.0) ** 2 * mechanism.sensitivity**2))
+    return np.roll(law, moved), law
+
+
+@witness.register
+def _(mechanism: hs.DiscreteGaussianVector, adjacency):
+    """Two coordinates move as far as the norm allows: (9, 3) for one of 9.5."""
+    law = geometric_like(0, lambda k: -k * k / (2 * mechanism.sigma**2))
+    first, second = of_vector(mechanism, adjacency, law)
+    square = int((2.0 if adjacency == "replace" else 1.0) ** 2 * mechanism.sensitivity**2)
+    other = np.roll(law, math.isqrt(square - math.isqrt(square) ** 2))
+    return (
+        (first, second) if mechanism.dimension == 1 else (np.outer(first, other).ravel(), np.outer(second, law).ravel())
+    )
+
+
+@witness.register
+def _(mechanism: hs.Skellam, adjacency):
+    return of_vector(mechanism, adjacency, skellam.pmf(INTEGERS, mechanism.variance / 2, mechanism.variance / 2))
+
+
+@witness.register
+def _(mechanism: hs.DistributedDiscreteGaussian, adjacency):
+    one = geometric_like(0, lambda k: -k * k / (2 * mechanism.sigma**2))[350:451]
+    return of_vector(
+        mechanism,
+        adjacency,
+        reduce(lambda a, b: np.convolve(a, b)[50:-50], [one] * mechanism.clients, np.eye(801)[400]),
+    )
+
+
+def laws_of(mechanism):
+    """Return the laws of noise on a sum, or of a Poisson sample of one."""
+    if isinstance(mechanism, hs.PoissonSampled):
+        return sampled(laws_of(mechanism.mechanism), mechanism.sampling_rate)
+    return of_noise(NOISES[type(mechanism)](mechanism))
+
+
+for kind in NOISES:
+    witness.register(kind, lambda m, adjacency: of_sum(laws_of(m), adjacency))
+
+
+@witness.register
+def _(mechanism: hs.PoissonSampled, adjacency):
+    if isinstance(mechanism.mechanism, hs.Discrete):
+        p, q = np.array(mechanism.mechanism.p), np.array(mechanism.mechanism.q)
+        return (1 - mechanism.sampling_rate) * q + mechanism.sampling_rate * p, q
+    return of_sum(laws_of(mechanism), adjacency)
+
+
+@witness.register
+def _(mechanism: hs.FixedSizeSampled, adjacency):
+    """All other records contribute -1, so that a drawn one that contributes 1 moves the sum by 2 a copy."""
+    del adjacency
+    n, size = mechanism.dataset_size, mechanism.batch_size
+    draws = binom.pmf(np.arange(size + 1), size, 1 / n) if mechanism.replacement else [1 - size / n, size / n]
+    law = NOISES[hs.Gaussian](mechanism.mechanism)
+    return sum(share * law(2.0 * copies) for copies, share in enumerate(draws)), law(0.0)
+
+
+@witness.register
+def _(mechanism: hs.TruncatedPoissonSampled, adjacency):
+    """All other records contribute nothing: a Poisson sample of the rate at which the record is kept."""
+    k, rate = np.arange(mechanism.dataset_size), mechanism.sampling_rate
+    others = binom.pmf(k, mechanism.dataset_size - 1, rate)
+    kept = float(rate * np.minimum(1.0, mechanism.max_batch_size / (k + 1)) @ others)
+    return of_sum(sampled(laws_of(mechanism.mechanism), kept), adjacency)
+
+
+@witness.register
+def _(mechanism: hs.MixtureOfGaussians, adjacency):
+    del adjacency
+    law = NOISES[hs.Gaussian](mechanism)
+    return sum(p * law(s) for s, p in zip(mechanism.sensitivities, mechanism.probabilities, strict=True)), law(0.0)
+
+
+@witness.register
+def _(mechanism: hs.RandomAllocation, adjacency):
+    """Of a few steps: all places of the record, in so many dimensions."""
+    one = [merged(law) for law in laws_of(mechanism.mechanism)]
+    places = list(itertools.combinations(range(mechanism.num_steps), mechanism.num_selected))
+    whole = [
+        sum(
+            reduce(np.multiply.outer, [law if t in at else one[0] for t in range(mechanism.num_steps)]) for at in places
+        )
+        for law in one
+    ]
+    return of_sum(Laws(*(law.ravel() / len(places) for law in whole)), adjacency)
+
+
+@witness.register
+def _(mechanism: hs.Composed, adjacency):
+    pairs = [witness(step, adjacency) for step, count in mechanism.steps for _ in range(count)]
+    coarse = [[merged(law) for law in pair] for pair in pairs]
+    return tuple(reduce(np.multiply.outer, laws).ravel() for laws in zip(*coarse, strict=True))
+
+
+@witness.register
+def _(mechanism: hs.RandomizedResponse, adjacency):
+    del adjacency
+    noise, buckets = mechanism.noise_parameter, mechanism.num_buckets
+    p = np.full(buckets, noise / buckets) + (1 - noise) * (np.arange(buckets) == 0)
+    return p, np.roll(p, 1)
+
+
+@witness.register(hs.ExponentialMechanism)
+@witness.register(hs.PermuteAndFlip)
+def _(mechanism, adjacency):
+    del adjacency
+    law = exponential if isinstance(mechanism, hs.ExponentialMechanism) else permute_and_flip
+    return law(mechanism.epsilon, [0.5, -0.5]), law(mechanism.epsilon, [-0.5, 0.5])
+
+
+@witness.register(selection.GaussianNoisyMaximum)
+@witness.register(selection.LaplaceNoisyMaximum)
+def _(mechanism, adjacency):
+    """Two candidates whose scores, half apart each, change places."""
+    del adjacency
+    x = 1.0 / mechanism.noise_multiplier
+    wins = ndtr(x / math.sqrt(2)) if hasattr(mechanism, "num_candidates") else 1 - 0.5 * math.exp(-x) * (1 + x / 2)
+    return np.array([wins, 1 - wins]), np.array([1 - wins, wins])
+
+
+@witness.register
+def _(mechanism: hs.Dominating, adjacency):
+    return None if mechanism.attained is None else witness(mechanism.attained, adjacency)
+
+
+@witness.register
+def _(mechanism: hs.Staircase, adjacency):
+    """Sensitivity 1: the density falls by e^-epsilon with each whole number, at `inner` of the way (Geng and Viswanath 2014)."""
+    del adjacency
+    cells = np.arange(-40.0, 40.0, 0.001) + 0.0005
+
+    def law(shift):
+        x = np.abs(cells - shift)
+        steps = np.floor(x) + (x - np.floor(x) >= mechanism.inner)
+        weights = np.exp(-mechanism.epsilon * steps)
+        return weights / weights.sum()
+
+    return of_sum(of_noise(law), "add_or_remove")
+
+
+@witness.register
+def _(mechanism: hs.ApproximateDP, adjacency):
+    """Randomised response that shows everything with probability delta (Kairouz, Oh and Viswanath 2015)."""
+    del adjacency
+    kept = (1 - mechanism.delta) / (1 + math.exp(mechanism.epsilon))
+    law = np.array([mechanism.delta, kept * math.exp(mechanism.epsilon), kept, 0.0])
+    return law, law[::-1]
+
+
+@witness.register
+def _(mechanism: hs.Discrete, adjacency):
+    del adjacency
+    return np.array(mechanism.p), np.array(mechanism.q)
+
+
+@witness.register
+def _(mechanism: hs.DiscretePairs, adjacency):
+    """Give the outcomes of both pairs, so that either order leaks as much as its own."""
+    pairs = (mechanism.remove, mechanism.add)
+    return max((witness(pair, adjacency) for pair in pairs), key=lambda pair: divergence(*pair, 0.0))
+
+
+@witness.register(hs.PrivacyProfile)
+@witness.register(hs.TradeOff)
+def _(mechanism, adjacency):
+    """Allow all: these are the caller's own numbers, and the lower end is that of an algorithm which leaks all that they allow."""
+    del mechanism, adjacency
+    return np.array([1.0, 0.0]), np.array([0.0, 1.0])
+
+
+CASES = [
+    pytest.param(example, adjacency, id=f"{type(example).__name__}-{adjacency}-{n}")
+    for kind, examples in (EXAMPLES | SMALL).items()
+    for n, example in enumerate(examples)
+    for adjacency in ADJACENCIES
+]
+
+
+@pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
+def test_lower_end_has_a_witness(mechanism, adjacency):
+    """One step, and two where outcomes are few: the lower end is at most what the witness leaks; without one it is 0."""
+    try:
+        ledgers = [hs.Accountant(adjacency).compose(mechanism, count) for count in (1, 2)]
+    except ValueError:
+        return  # not supported under this adjacency
+    pair = witness(mechanism, adjacency)
+    pairs = [pair] if pair is None or len(pair[0]) > 900 else [pair, tuple(np.outer(law, law).ravel() for law in pair)]
+    coarse = 1.03 if isinstance(mechanism, (hs.RandomAllocation, hs.Composed)) else COARSE  # products of wider cells
+    for ledger, laws in zip(ledgers, pairs, strict=False):
+        for eps in EPSILONS:
+            lower = ledger.delta_bracket(eps).lower
+            assert lower <= (0.0 if laws is None else divergence(*laws, eps) * coarse + ROUNDED)
+        assert pair is not None or not ledger.premises.attained
