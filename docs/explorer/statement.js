@@ -10,6 +10,7 @@ import { SENTENCES } from "./texts.js";
 
 const WEAK = 20; // as in Python: epsilons above it promise next to nothing
 const KINDS = { poisson: "add_or_remove", shuffled: undefined, fixed: "replace" }; // of a training, and their adjacencies
+const special = (kind) => (kind === "shuffled" ? [say("keeps_its_batch")] : []); // what adjacent means there
 const [WRONG, HALF, FEW] = [0.01, 0.5, 1e-6]; // chances of being wrong, or right, without the output
 
 const say = (name, values = {}) => fill(SENTENCES[name], values);
@@ -41,7 +42,8 @@ export function* statement(hs, values, training) {
 /** @returns {[string, Array<[string, string[]]>]} the sentence to quote, and the parts with their headings */
 function trainingParts(hs, values, training, attacked) {
   const kind = values.mechanism;
-  const [batches, change] = [SENTENCES.batches[kind], SENTENCES.change[kind]];
+  const batches = SENTENCES.batches[kind];
+  const adjacent = SENTENCES.assumed_adjacency[KINDS[kind] ?? "add_or_remove"];
   // The lower end of shuffled batches is, as in Python's statement, that of batches of one size.
   const ends = asking(hs, { ...values, sizes: "equal" }, (equal) => equal.epsilon(values.delta));
   const delta = pythonFloat(values.delta);
@@ -50,16 +52,23 @@ function trainingParts(hs, values, training, attacked) {
     ["epsilon", [interval(hs, ends, delta, kind !== "shuffled")]],
     ["otherwise", otherwise(hs, values, training)],
     ["released", [say("released_training")]],
-    ["unit", [say("unit", { unit: "one record", change })]],
+    ["unit", [say("unit", { unit: "one record", change: changeOf(kind) })]],
     ["mechanisms", [dpsgd(values, training)]],
     ["attack", attacked],
     ["user_level", [say("user_level_elsewhere")]],
-    ["check", [kind === "shuffled" ? batches : say("nobody_sees", { batches }), ...sayAll("check", training)]],
+    ["check", [adjacent, ...special(kind), kind === "shuffled" ? batches : say("nobody_sees", { batches }), ...sayAll("check", training)]],
     ["not_covered", [...sayAll("not_covered"), ...cautions]],
     ["made_by", [say("made_by_page", { version: hs.version })]],
     ["again", [command(values, training)]],
   ];
-  return [headline(hs, say("subject_training"), ends.upper, delta, change, say("if_batches", { batches }), cautions), parts];
+  const condition = say("if_batches", { batches });
+  return [headline(hs, say("subject_training"), ends.upper, delta, changeOf(kind), condition, cautions), parts];
+}
+
+/** How adjacent data sets of a training differ. */
+function changeOf(kind) {
+  const verb = `${SENTENCES.adjacency[KINDS[kind] ?? "add_or_remove"]} one record`;
+  return [verb, ...special(kind).map((meaning) => `(${meaning})`)].join(" ");
 }
 
 function accountantParts(hs, values, training, attacked, question) {
@@ -118,8 +127,7 @@ function otherwise(hs, values, training) {
     const shown = { low: hs.formatLower(lower ?? 0, ".4g"), high: hs.formatUpper(upper, ".4g") };
     const ofAKind = name === "shuffled" && !training.equal;
     const words = ofAKind ? "ends_of_a_kind" : upper <= lower * 1.001 ? "ends_close" : "ends";
-    const [batches, change] = [SENTENCES.batches[name], SENTENCES.change[name]];
-    return say("otherwise", { ends: say(words, shown), batches, change });
+    return say("otherwise", { ends: say(words, shown), batches: SENTENCES.batches[name], change: changeOf(name) });
   });
 }
 

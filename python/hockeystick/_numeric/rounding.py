@@ -7,6 +7,10 @@ log-gamma functions by a few units.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
 UNIT = 2.0**-52  # from 1 to the next double: one operation, rounded either way
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 
@@ -19,3 +23,10 @@ LONG_SUM = 2.0**-46  # a sum of logarithms over orders or powers, whose largest 
 PENALTY = 2.0**-45  # what epsilon is above a Renyi divergence, where a few logarithms cancel: 128 units
 GAUSSIAN_TAIL = 2.0**-43  # the logarithm of a Gaussian tail, or a penalty that is solved for: 512 units
 MASS = 2.0**-40  # a mass e^-x with x up to 700, whose rounding counts x times
+
+
+def failure_of(steps: Iterable[tuple[int, float]]) -> float:
+    """Return a union bound: the sum of counts times probabilities, at most 1, the next double above it if it is none itself."""
+    exact = min(Fraction(1), sum((count * Fraction(failure) for count, failure in steps), Fraction(0)))
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import hockeystick._core as core
-from hockeystick._numeric.rounding import UP
+from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, plain, status_of
 from hockeystick.mechanisms.premises import Premises, joined
@@ -33,7 +33,7 @@ class Composition:
         for mechanism, count in ledger.items():
             self.holding[mechanism._holding()] = self.holding.get(mechanism._holding(), 0) + count
         # The probability that something does, on either data set: it adds to every delta.
-        self.failure = min(1.0, sum(count * mechanism._loses() for mechanism, count in ledger.items()) * UP)
+        self.failure = failure_of((count, mechanism._added_failure()) for mechanism, count in ledger.items())
         self.status = status_of(ledger)
         self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)

@@ -100,7 +100,7 @@ def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
     """Say whether a step certainly does not depend on the records."""
     return (
         mechanism._has_pair
-        and mechanism._loses() == 0.0
+        and mechanism._added_failure() == 0.0
         and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
     )
 

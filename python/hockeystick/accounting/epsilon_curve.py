@@ -53,7 +53,7 @@ def _one_by_one(
 ) -> Array:
     """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
     engines.require_certified(Composition({mechanism: 1 for mechanism, _ in runs}, adjacency))
-    if not all(mechanism._has_pair and mechanism._loses() == 0.0 for mechanism, _ in runs):
+    if not all(mechanism._has_pair and mechanism._added_failure() == 0.0 for mechanism, _ in runs):
         return _by_renyi(runs, adjacency, engine, delta)
     growing = core.Accountant()
     curve = []

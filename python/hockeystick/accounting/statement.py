@@ -23,7 +23,6 @@ from hockeystick.mechanisms.premises import ONE_RECORD, Premises
 
 if TYPE_CHECKING:
     from hockeystick.accounting.bracket import Bracket
-    from hockeystick.mechanisms.base import Adjacency
 
 GROUPS = (2, 10)  # records of one person
 CHANCES = np.array([0.01, 0.5, 1e-6])  # of being wrong, or right, without the output
@@ -41,6 +40,11 @@ class Guaranteed(NamedTuple):
     user_level: tuple[Part, ...] = ()
     again: tuple[str, ...] = ()
     records: int | None = None  # if it is known how many there are
+    subject: str = SENTENCES["subject"]
+    condition: str = ""  # of the sentence to quote
+    of_a_kind: Bracket | None = None  # the ends of all trainings of a kind, to be shown for those of this one
+    otherwise: tuple[str, ...] = ()  # epsilon under other conditions
+    more: dict[str, Any] = {}  # noqa: RUF012 (nothing changes it) - of the entry of a registry
 
 
 def guaranteed(accountant: Questions, delta: float, records: int | None = None) -> Guaranteed:
@@ -73,52 +77,55 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
     premises = known.premises if unit is None else replace(known.premises, unit=unit)
     unit, change = premises.unit or ONE_RECORD, premises.change()
     released = released or "; ".join(premises.released) or SENTENCES["released_accountant"]
-    cautions = delta_too_large(delta, known.records)
+    cautions = _delta_too_large(delta, known.records)
     code = (Part(HEADINGS["again"], known.again, code=True),) if known.again else ()
+    otherwise = (Part(HEADINGS["otherwise"], known.otherwise),) if known.otherwise else ()
     parts = (
-        Part(HEADINGS["epsilon"], (interval(known.bracket, delta),)),
+        Part(HEADINGS["epsilon"], (_interval(known, delta),)),
+        *otherwise,
         Part(HEADINGS["released"], (released,)),
         Part(HEADINGS["unit"], (say("unit", unit=unit, change=change),)),
         Part(HEADINGS["mechanisms"], known.mechanisms or ("none",)),
-        Part(HEADINGS["attack"], attack(known.curve)),
+        Part(HEADINGS["attack"], _attack(known.curve)),
         *known.user_level,
         Part(HEADINGS["check"], premises.to_check()),
         Part(HEADINGS["not_covered"], (*say_all("not_covered"), *cautions)),
         Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=known.bracket.method),)),
         *code,
     )
-    sentence = headline(say("subject"), known.bracket.upper, delta, change, cautions=cautions)
-    return written(Statement(sentence, parts, entry(premises.adjacency, known.bracket, delta, unit, parts)), form)
+    sentence = _headline(known, delta, change, cautions)
+    return written(Statement(sentence, parts, _entry(known, delta, unit, parts)), form)
 
 
-def delta_too_large(delta: float, records: int | None) -> tuple[str, ...]:
+def _delta_too_large(delta: float, records: int | None) -> tuple[str, ...]:
     """Return what to say where a delta allows to publish one of so many records."""
     if records is None or not is_large(delta, records):
         return ()
     return (say("delta_too_large", delta=repr(delta), records=records),)
 
 
-def headline(
-    subject: str, epsilon: float, delta: float, change: str, *, condition: str = "", cautions: tuple[str, ...] = ()
-) -> str:
-    """Return the sentence to quote, after the cautions; a condition follows the change before the stop."""
+def _headline(known: Guaranteed, delta: float, change: str, cautions: tuple[str, ...]) -> str:
+    """Return the sentence to quote, after the cautions; its condition follows the change before the stop."""
     before = "".join(say("headline_delta", caution=caution) for caution in cautions)
-    where = {"subject": subject, "delta": repr(delta), "change": change, "condition": condition}
+    epsilon = known.bracket.upper
+    where = {"subject": known.subject, "delta": repr(delta), "change": change, "condition": known.condition}
     if math.isinf(epsilon):
         return before + say("headline_infinite", **where)
     weak = "" if epsilon <= WEAK else say("headline_weak", weak=f"{WEAK:g}")
     return before + say("headline", epsilon=format_upper(epsilon, ".4g"), **where) + weak
 
 
-def interval(bracket: Bracket, delta: float, *, attained: bool = True) -> str:
-    """Return both ends in words; `attained` if they are of one algorithm, not of all of a kind."""
-    if attained and bracket.lower == 0.0 < bracket.upper:
+def _interval(known: Guaranteed, delta: float) -> str:
+    """Return both ends in words."""
+    bracket = known.of_a_kind or known.bracket
+    if known.of_a_kind is None and bracket.lower == 0.0 < bracket.upper:
         return say("interval_only_above", delta=repr(delta), high=format_upper(bracket.upper, ".6g"))
     low, high = format_lower(bracket.lower, ".6g"), format_upper(bracket.upper, ".6g")
-    return say("interval" if attained else "interval_of_a_kind", delta=repr(delta), low=low, high=high)
+    words = "interval" if known.of_a_kind is None else "interval_of_a_kind"
+    return say(words, delta=repr(delta), low=low, high=high)
 
 
-def attack(curve: Curve) -> tuple[str, ...]:
+def _attack(curve: Curve) -> tuple[str, ...]:
     """Return what delta and epsilon mean for tests of membership, and for guesses at a record's content."""
     hit, guess, rare = true_positive_rates(curve, CHANCES)
     wrong, half, few = CHANCES
@@ -157,10 +164,9 @@ def again(accountant: Questions, delta: float) -> tuple[str, ...]:
     return ("from hockeystick import *", *names, f"print({made}{steps}.statement({delta!r}))")
 
 
-def entry(
-    adjacency: Adjacency, bracket: Bracket, delta: float, unit: str, parts: tuple[Part, ...], **more: Any
-) -> dict[str, Any]:
+def _entry(known: Guaranteed, delta: float, unit: str, parts: tuple[Part, ...]) -> dict[str, Any]:
     """Return the statement as an entry of a registry of deployments."""
+    bracket = known.bracket
     said = {part.heading: list(part.lines) for part in parts}
     return {
         "schema": SCHEMA,
@@ -168,7 +174,7 @@ def entry(
         "dp_flavor": {
             "name": "approximate differential privacy",
             "unit_of_privacy": unit,
-            "adjacency": adjacency,
+            "adjacency": known.premises.adjacency,
             "epsilon": bracket.upper,
             "epsilon_lower_end": bracket.lower,
             "delta": delta,
@@ -178,6 +184,6 @@ def entry(
         "implementation": {"mechanisms": said[HEADINGS["mechanisms"]], "not_covered": said[HEADINGS["not_covered"]]},
         "user_level": said.get(HEADINGS["user_level"]),
         "attack": said[HEADINGS["attack"]],
-        **more,
+        **known.more,
         "software": {"name": "hockeystick", "version": __version__, "again": said.get(HEADINGS["again"])},
     }

@@ -159,7 +159,7 @@ def zcdp_rho(accountant: Accountant) -> float:
     if not isinstance(accountant, Accountant):
         msg = f"accountant must be an Accountant, not {shown(accountant)}"
         raise TypeError(msg)
-    failing = next((step for step in accountant.ledger if step._loses() > 0.0), None)
+    failing = next((step for step in accountant.ledger if step._added_failure() > 0.0), None)
     if failing is not None:
         msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(failing)}"
         raise ValueError(msg)
@@ -180,7 +180,7 @@ def concentrated_cost(mechanism: Mechanism, adjacency: Adjacency) -> ZeroConcent
     An (epsilon, delta)-DP step is pure epsilon-DP but for a failure of probability delta: Kairouz, Oh and Viswanath 2015, and Bun and
     Steinke 2016, Lemma 8.8.
     """
-    failure, holding = mechanism._failing()
+    failure, holding = mechanism._mixed_failure()
     if isinstance(holding, ZeroConcentratedDP):
         return ZeroConcentratedDP(holding.rho, holding.xi, failure)
     if failure == 1.0 or (failure > 0.0 and not holding._has_pair):

@@ -63,7 +63,7 @@ class Mechanism:
         del upper  # most pairs are exact
         return [(self._pair(adjacency), 1.0)]
 
-    def _failing(self) -> tuple[float, Mechanism]:
+    def _mixed_failure(self) -> tuple[float, Mechanism]:
         """Return the probability f with which nothing is promised, and what is: the laws of the output are mixtures (1 - f) P' + f P''."""
         return 0.0, self
 
@@ -92,7 +92,7 @@ class Mechanism:
         own = Premises(
             adjacency,
             attained=self._attains(adjacency),
-            failure=self._failing()[0],
+            failure=self._mixed_failure()[0],
             assumptions=tuple(self.assumptions()),
             status=self.status,
         )
@@ -114,7 +114,7 @@ class Mechanism:
         """Return what one step releases, for a statement, which has its premises in other places."""
         return repr(self)
 
-    def _loses(self) -> float:
+    def _added_failure(self) -> float:
         """Return the probability with which what is accounted for may not stand for one step; it adds to every delta."""
         return 0.0
 

@@ -80,7 +80,7 @@ class ApproximateDP(Mechanism):
         """Return what must be true of the step, in words."""
         return ["the guarantee of ApproximateDP holds for this adjacency"]
 
-    def _failing(self) -> tuple[float, ApproximateDP]:
+    def _mixed_failure(self) -> tuple[float, ApproximateDP]:
         return self.delta, ApproximateDP(self.epsilon, 0.0)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:

@@ -140,7 +140,7 @@ class Dominating(Mechanism):
     def _shown(self) -> str:
         return repr(self.mechanism) if _alike(self.attained, self.mechanism) else f"at most {self.mechanism!r}"
 
-    def _loses(self) -> float:
+    def _added_failure(self) -> float:
         return self.failure
 
     def _holding(self) -> Mechanism:

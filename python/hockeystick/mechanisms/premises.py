@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from hockeystick._numeric.printing import format_upper
+from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import SENTENCES, say
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
@@ -52,7 +53,7 @@ class Premises:
 
     def times(self, count: int) -> Premises:
         """Return the premises of so many such steps."""
-        return replace(self, failure=min(1.0, count * self.failure))
+        return replace(self, failure=failure_of([(count, self.failure)]))
 
     def change(self) -> str:
         """Return in words how adjacent data sets differ."""
@@ -80,7 +81,7 @@ def joined(adjacency: Adjacency, parts: Iterable[Premises]) -> Premises:
         union("special"),
         union("released"),
         all(part.attained for part in parts),
-        min(1.0, sum(part.failure for part in parts)),
+        failure_of((1, part.failure) for part in parts),
         union("assumptions"),
         union("sources"),
         "certified" if all(part.status == "certified" for part in parts) else "estimate",

@@ -86,7 +86,7 @@ class ZeroConcentratedDP(RenyiMechanism):
         """Return what must be true of the step, in words."""
         return ["the numbers of ZeroConcentratedDP are upper bounds for this adjacency"]
 
-    def _failing(self) -> tuple[float, ZeroConcentratedDP]:
+    def _mixed_failure(self) -> tuple[float, ZeroConcentratedDP]:
         return self.delta, ZeroConcentratedDP(self.rho, self.xi)
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:

@@ -9,6 +9,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
+from hockeystick.mechanisms.premises import Adjacency
 from hockeystick.mechanisms.random_allocation import MOST_STEPS
 
 __all__ = ["KNOWN", "SAMPLINGS", "Batches", "Sampling"]
@@ -74,15 +75,19 @@ class Batches:
         """How often a record is used at most in shuffled batches: a pass that has begun counts whole."""
         return -(-self.steps // self.num_batches)
 
+    @staticmethod
+    def adjacency(sampling: str) -> Adjacency:
+        """Return which data sets are adjacent."""
+        return "replace" if sampling == "fixed" else "add_or_remove"
+
     def accountant(self, sampling: str) -> Accountant:
         """Return what the steps leak; of shuffled batches an upper bound, the order of the records being shown."""
-        step = Gaussian(self.noise_multiplier)
+        step, ledger = Gaussian(self.noise_multiplier), Accountant(self.adjacency(sampling))
         if sampling == "poisson":
-            return Accountant().compose(PoissonSampled(step, self.rate), self.steps)
+            return ledger.compose(PoissonSampled(step, self.rate), self.steps)
         if sampling == "fixed":
-            fixed = FixedSizeSampled(step, self.records, self._size, replacement=False)
-            return Accountant("replace").compose(fixed, self.steps)
-        return Accountant().compose(step, self.passes)
+            return ledger.compose(FixedSizeSampled(step, self.records, self._size, replacement=False), self.steps)
+        return ledger.compose(step, self.passes)
 
     def epsilon(self, sampling: str, delta: float, *, equal: bool = False) -> Bracket:
         """Return the ends of epsilon at a delta below 1; with `equal`, the lower one of shuffled batches as if all had one size."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hockeystick._checks import boolean_scalar, choice, count_scalar, implausible, positive_scalar, scalar
-from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick._statements import FORMATS, HEADINGS, SENTENCES, Format, Part, Statement, say, say_all, written
+from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
 from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.statement import attack, delta_too_large, entry, headline, interval, user_level
-from hockeystick.mechanisms.base import Adjacency
+from hockeystick.accounting.statement import Guaranteed, stated, user_level
+from hockeystick.mechanisms.premises import Premises
 from hockeystick.training.batches import SAMPLINGS, Batches, Sampling
 from hockeystick.training.dpsgd_parameters import steps_of
 
 __all__ = ["privacy_statement"]
 
-CHANGE: dict[str, str] = SENTENCES["change"]
 WORDS: dict[str, str] = SENTENCES["batches"]
 
 
@@ -38,6 +37,16 @@ class Training:
         if kind == "poisson" and (known.sampling_rate is not None or known.drop_last):
             return say("poisson_of_rate", rate=repr(known.rate))
         return WORDS[kind]
+
+    def premises(self, kind: str) -> Premises:
+        """Return what epsilon rests on if batches are made so."""
+        batches = self.words(kind) if kind == "shuffled" else say("nobody_sees", batches=self.words(kind))
+        return Premises(
+            self.batches.adjacency(kind),
+            special=(say("keeps_its_batch"),) if kind == "shuffled" else (),
+            released=(say("released_training"),),
+            assumptions=(batches, *say_all("check", records=self.batches.records)),
+        )
 
 
 def privacy_statement(
@@ -130,7 +139,7 @@ def privacy_statement(
     batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
     training = Training(batches, clip_norm, delta)
     implausible.warn(implausible.large_delta(delta, records))
-    return written(_statement(training, sampling), format)
+    return stated(_guaranteed(training, sampling), delta, format)
 
 
 def _batch_size(given: int, records: int) -> int:
@@ -150,42 +159,33 @@ def _steps(epochs: float | None, steps: int | None, records: int, batch_size: in
     raise ValueError(msg)
 
 
-def _statement(training: Training, sampling: Sampling) -> Statement:
+def _guaranteed(training: Training, sampling: Sampling) -> Guaranteed:
+    """Return what the statement says, for the sampling that was named or that which leaks most."""
     brackets = training.brackets()
-    accountants = {name: training.batches.accountant(name) for name in brackets}
     kind = max(brackets, key=lambda name: brackets[name].upper) if sampling == "unknown" else sampling
-    bracket, accountant = brackets[kind], accountants[kind]
-    adjacency: Adjacency = accountant.adjacency
-    cautions = delta_too_large(training.delta, training.batches.records)
-    otherwise = _otherwise(training, brackets, kind)
-    parts = (
-        Part(HEADINGS["epsilon"], (interval(bracket, training.delta, attained=kind != "shuffled"),)),
-        *([Part(HEADINGS["otherwise"], tuple(otherwise))] if otherwise else []),
-        Part(HEADINGS["released"], (say("released_training"),)),
-        Part(HEADINGS["unit"], (say("unit", unit="one record", change=CHANGE[kind]),)),
-        Part(HEADINGS["mechanisms"], (_mechanism(training),)),
-        Part(HEADINGS["attack"], attack(accountant._curve())),
-        *user_level(accountant, training.delta),
-        Part(HEADINGS["check"], _assumptions(training, kind)),
-        Part(HEADINGS["not_covered"], (*say_all("not_covered"), *cautions)),
-        Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=bracket.method),)),
-        Part(HEADINGS["again"], (_command(training, sampling),), code=True),
-    )  # fmt: skip
-    condition = say("if_unknown") if sampling == "unknown" else say("if_batches", batches=training.words(kind))
-    sentence = headline(
-        say("subject_training"), bracket.upper, training.delta, CHANGE[kind], condition=condition, cautions=cautions
+    accountant, proven = training.batches.accountant(kind), training.batches.epsilon(kind, training.delta)
+    return Guaranteed(
+        proven,
+        training.premises(kind),
+        (_mechanism(training),),
+        accountant._curve(),
+        user_level(accountant, training.delta),
+        (_command(training, sampling),),
+        training.batches.records,
+        subject=say("subject_training"),
+        condition=say("if_unknown") if sampling == "unknown" else say("if_batches", batches=training.words(kind)),
+        of_a_kind=brackets[kind] if kind == "shuffled" else None,
+        otherwise=_otherwise(training, brackets, kind),
+        more={"sampling": sampling, "by_sampling": {name: _entry(training, name) for name in brackets}},
     )
-    proven = {name: training.batches.epsilon(name, training.delta) for name in brackets}
-    others = {
-        name: {"epsilon": other.upper, "epsilon_lower_end": other.lower, "adjacency": accountants[name].adjacency}
-        for name, other in proven.items()
-    }
-    return Statement(
-        sentence, parts, entry(adjacency, proven[kind], training.delta, "one record", parts, sampling=sampling, by_sampling=others)
-    )  # fmt: skip
 
 
-def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> list[str]:
+def _entry(training: Training, kind: str) -> dict[str, Any]:
+    bracket, adjacency = training.batches.epsilon(kind, training.delta), training.premises(kind).adjacency
+    return {"epsilon": bracket.upper, "epsilon_lower_end": bracket.lower, "adjacency": adjacency}
+
+
+def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> tuple[str, ...]:
     """Return epsilon for the other ways to make batches."""
     lines = []
     for name, bracket in brackets.items():
@@ -196,8 +196,9 @@ def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> l
             if name == "shuffled" and not training.batches.equal and not training.batches.drop_last:
                 words = "ends_of_a_kind"
             ends = say(words, low=low, high=high)
-            lines.append(say("otherwise", ends=ends, batches=training.words(name), change=CHANGE[name]))
-    return lines
+            change = training.premises(name).change()
+            lines.append(say("otherwise", ends=ends, batches=training.words(name), change=change))
+    return tuple(lines)
 
 
 def _mechanism(training: Training) -> str:
@@ -215,11 +216,6 @@ def _mechanism(training: Training) -> str:
         noise_multiplier=repr(known.noise_multiplier),
         norm=say("clip_norm") if clip_norm is None else say("clip_norm_known", norm=repr(clip_norm)),
     )
-
-
-def _assumptions(training: Training, kind: str) -> tuple[str, ...]:
-    batches = training.words(kind) if kind == "shuffled" else say("nobody_sees", batches=training.words(kind))
-    return (batches, *say_all("check", records=training.batches.records))
 
 
 def _command(training: Training, sampling: Sampling) -> str:

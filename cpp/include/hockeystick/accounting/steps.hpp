@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <map>
 
 #include <hockeystick/mechanism/gaussian.hpp>
@@ -49,14 +48,13 @@ class StepList {
 // towards `end`.
 inline Steps with_one_gaussian(Steps steps, End end) {
     const auto is_gaussian = [](const CountedPair& step) { return step.pair->is_gaussian(); };
-    const auto gaussians = std::count_if(steps.begin(), steps.end(), is_gaussian);
-    if (gaussians == 0) return steps;
-    Steps result;
     const auto first = std::find_if(steps.begin(), steps.end(), is_gaussian);
-    if (gaussians == 1 && first->count == 1.0) result.push_back(*first);  // no merging, so no rounding
-    else result.push_back({Gaussian::of_shift(rounded_to(gaussian_shift(steps), end)), 1.0});
-    std::remove_copy_if(steps.begin(), steps.end(), std::back_inserter(result), is_gaussian);
-    return result;
+    if (first == steps.end()) return steps;
+    const bool alone = first->count == 1.0 && std::none_of(first + 1, steps.end(), is_gaussian);
+    if (!alone) *first = {Gaussian::of_shift(rounded_to(gaussian_shift(steps), end)), 1.0};  // else nothing is rounded
+    steps.erase(std::remove_if(first + 1, steps.end(), is_gaussian), steps.end());
+    std::rotate(steps.begin(), first, first + 1);
+    return steps;
 }
 
 // Two compositions that enclose the true one: `above` leaks at least as much, `below` at most as

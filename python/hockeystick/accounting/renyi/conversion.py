@@ -41,7 +41,7 @@ def split_failure(ledger: Mapping[Mechanism, int]) -> tuple[float, dict[Mechanis
     """Return the probability that a step of a ledger fails, rounded up, and the ledger of steps that do not."""
     logs, holding = [0.0], dict[Mechanism, int]()
     for mechanism, count in plain(ledger).items():
-        failure, rest = mechanism._failing()
+        failure, rest = mechanism._mixed_failure()
         logs.append(count * math.log1p(-failure) if failure < 1.0 else -math.inf)
         holding[rest] = holding.get(rest, 0) + count
     return min(1.0, -math.expm1(math.fsum(logs)) * (1.0 + LONG_SUM)), holding

@@ -46,7 +46,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     if unknown is not None:
         msg = f"rdp has no bound for {shown(unknown)}, which is only estimated"
         raise ValueError(msg)
-    if any(mechanism._loses() > 0.0 for mechanism in ledger):
+    if any(mechanism._added_failure() > 0.0 for mechanism in ledger):
         return math.inf
     found = max(
         math.fsum(
