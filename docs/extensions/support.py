@@ -72,7 +72,8 @@ def examples() -> Iterator[mechanisms.Mechanism]:
     found = [example(kind) for room in (mechanisms, selection) for kind in vars(room).values() if _is_mechanism(kind)]
     plain = [instance for instance in found if not hasattr(instance, "mechanism")]
     yield from plain
-    yield from (instance for instance in found if isinstance(instance, mechanisms.PrivateSelection))
+    wrappers = (mechanisms.PrivateSelection, mechanisms.Dominating)
+    yield from (instance for instance in found if isinstance(instance, wrappers))
     for instance in found:
         if isinstance(instance, SAMPLERS):
             yield from (accepted for inner in plain if (accepted := _running(instance, inner)))

@@ -101,6 +101,7 @@ class Engine {
   private:
     static constexpr double rough = 1.0;          // a relative width that any bracket meets
     static constexpr int most_larger_rates = 32;  // a factor of 256
+    static constexpr double much_work = 5e8;      // points visited: half a second
     static constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
 
     std::vector<Answer> answers_of_all(const StepsBetween& steps, const Question& question, const Options& options) {
@@ -193,9 +194,10 @@ class Engine {
     }
 
     // Lowers a wide bracket's upper end to that of the same steps at larger sampling rates, whose
-    // jumps are less rare.
+    // jumps are less rare. Where that is much work, ever fewer rates are tried.
     void cap_by_larger_rates(Answer& best, const Steps& steps, Direction direction, const Question& question) {
-        for (int k = 1; k <= most_larger_rates; ++k) {
+        const double before = work_;
+        for (int k = 1; k <= most_larger_rates; k += work_ - before < much_work ? 1 : k) {
             Steps larger;
             bool any = false;
             for (const CountedPair& step : steps) {
