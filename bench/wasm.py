@@ -30,7 +30,7 @@ class Bracket(ctypes.Structure):
 
 def native() -> float:
     """Return the best round's microseconds of one question to the C library, under the instruction set of this process."""
-    path = next((Path(hs.get_include()).parent / "lib").glob("libhockeystick_c.*"))
+    path = next((Path(hs.get_include()).parent / "lib").glob("libhockeystick_c.*[0-9]*"))
     epsilon = ctypes.CDLL(str(path)).hs_dpsgd_epsilon
     epsilon.argtypes = [ctypes.c_double] * 4 + [ctypes.POINTER(Bracket)]
     out, best = Bracket(), float("inf")

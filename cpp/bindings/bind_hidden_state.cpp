@@ -47,7 +47,7 @@ grid::Double last_iterate_bounds(const std::vector<grid::Double>& arguments, std
     const grid::BoundsArray out(arguments, grid::shape_of(shape_argument(arguments)));
     grid::for_each_task(arguments, out.cell_shape(), threads, hidden::cells_per_block,
                         [&](grid::Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>&) {
-                            hidden::DescentCell cells[hidden::cells_per_block];
+                            hidden::DescentCell cells[hidden::cells_per_block] = {};
                             hidden::Deltas deltas[hidden::cells_per_block];
                             for (std::size_t i = begin; i < end; ++i, walk.next()) cells[i - begin] = descent(walk);
                             hidden::last_iterate_bounds(cells, end - begin, run_rounds, deltas);

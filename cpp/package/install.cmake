@@ -15,8 +15,13 @@ if(TARGET hockeystick_c)
     if(NOT WIN32)  # so that what is linked also starts, wherever the library lies
         set(pkg_config_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lhockeystick_c")
     endif()
+    if(HOCKEYSTICK_PYTHON AND UNIX AND NOT APPLE)  # a wheel has no symbolic links; a linker reads this file for one
+        set(namelink NAMELINK_SKIP)
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/namelink/libhockeystick_c.so "INPUT(libhockeystick_c.so.${abi})\n")
+        install(FILES ${CMAKE_CURRENT_BINARY_DIR}/namelink/libhockeystick_c.so DESTINATION ${root}lib)
+    endif()
     install(TARGETS hockeystick_c EXPORT hockeystick
-        LIBRARY DESTINATION ${root}lib ARCHIVE DESTINATION ${root}lib RUNTIME DESTINATION ${root}bin)
+        LIBRARY DESTINATION ${root}lib ${namelink} ARCHIVE DESTINATION ${root}lib RUNTIME DESTINATION ${root}bin)
 endif()
 if(TARGET hockeystick_compiled)
     install(TARGETS hockeystick_compiled EXPORT hockeystick ARCHIVE DESTINATION ${root}lib)

@@ -8,9 +8,9 @@ add_library(hockeystick_c SHARED
 add_library(hockeystick::hockeystick_c ALIAS hockeystick_c)
 target_include_directories(hockeystick_c INTERFACE
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cpp/include> $<INSTALL_INTERFACE:${root}include>)
-target_compile_options(hockeystick_c PRIVATE ${warnings})
+target_compile_options(hockeystick_c PRIVATE ${warnings} ${engine_flags})
 target_link_libraries(hockeystick_c PRIVATE hockeystick hockeystick_kernels)
-set_target_properties(hockeystick_c PROPERTIES SOVERSION ${abi} VISIBILITY_INLINES_HIDDEN ON)
+set_target_properties(hockeystick_c PROPERTIES SOVERSION ${abi} VISIBILITY_INLINES_HIDDEN ON UNITY_BUILD ON)
 if(NOT HOCKEYSTICK_PYTHON)  # a wheel holds copies where a system has symbolic links: one is enough
     set_target_properties(hockeystick_c PROPERTIES VERSION ${PROJECT_VERSION})
 endif()

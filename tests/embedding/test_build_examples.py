@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PROJECTS = ROOT / "examples" / "embedding"
 PACKAGE = Path(hs.get_include()).parent
 POCKETFFT = PACKAGE / "include" / "hockeystick" / "pocketfft"
-LIBRARIES = [*PACKAGE.glob("lib/libhockeystick_c.*")]
+LIBRARIES = [*PACKAGE.glob("lib/libhockeystick_c.*[0-9]*")]
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ import hockeystick as hs
 import processes
 
 FOLDER = Path(hs.get_include()).parent
-LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*"), *FOLDER.glob("bin/hockeystick_c.dll")]
+LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 double, size = ctypes.c_double, ctypes.c_size_t
 array = np.ctypeslib.ndpointer(np.float64, flags="C")
 

@@ -14,7 +14,7 @@ import hockeystick as hs
 from hockeystick import federated, last_iterate
 
 FOLDER = Path(hs.get_include()).parent
-LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*"), *FOLDER.glob("bin/hockeystick_c.dll")]
+LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
 double = ctypes.c_double
 SCHEDULES = ("constant", "cyclic", "stagewise", "continuous")  # in the order of their codes

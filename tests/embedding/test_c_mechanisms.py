@@ -15,7 +15,7 @@ from hockeystick import _core, mechanisms
 from hockeystick.mechanisms.profiled import ProfiledMechanism
 
 FOLDER = Path(hs.get_include()).parent
-LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*"), *FOLDER.glob("bin/hockeystick_c.dll")]
+LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
 ADJACENCIES = ("add_or_remove", "replace")
 GAUSSIAN, LAPLACE = hs.Gaussian(2.0), hs.Laplace(3.0)

@@ -23,7 +23,7 @@ import processes
 
 pytestmark = pytest.mark.slow
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-LIBRARIES = sorted(Path(hs.get_include()).parent.glob("lib/libhockeystick_c.*"))
+LIBRARIES = sorted(Path(hs.get_include()).parent.glob("lib/libhockeystick_c.*[0-9]*"))
 
 # kind -> (Python, C, C++), each of the numbers of one step; Poisson sampling is a kind of its own.
 DOORS = {

@@ -1,0 +1,159 @@
+"""Weigh what stands before a user's first number: python bench/weight.py [--suite] [--check] [--json FILE].
+
+The build and the suite are counted in processor seconds of all their processes, which do not depend on what else the machine
+does as much as a clock does, and divided by those of compiling one file that never changes (`YARDSTICK`), so that figures of
+different machines compare. Times of imports and calls are divided by NumPy's import and by the core's own call. `--check`
+ends with 1 if a ratio is more than 15 % above its figure in `FIGURES`; a change that lowers one lowers the figure.
+
+Needs a checkout, pip, a C++17 compiler, and an installed hockeystick for imports and calls. `--suite` adds both stages of the
+tests, with this Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = 1.15
+IMPORTS = 20
+FIGURES: dict[str, float] = {}
+YARDSTICK = """
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+std::map<std::string, std::vector<double>> table(const std::string& text) {
+    const std::regex word("([a-z]+)=([0-9.]+)");
+    std::map<std::string, std::vector<double>> found;
+    for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) {
+        std::istringstream number((*at)[2]);
+        double value = 0.0;
+        number >> value;
+        found[(*at)[1]].push_back(value);
+    }
+    for (auto& each : found) std::sort(each.second.begin(), each.second.end(), std::greater<>());
+    return found;
+}
+"""
+CALLS = {
+    "gdp_delta": ("hs.gdp_delta(1.0, 0.5)", "core.gdp_delta([1.0, 0.5], 1)"),
+    "dpsgd_epsilon": (
+        "hs.dpsgd_epsilon(1e-5, noise_multiplier=1.1, sampling_rate=0.01, steps=1000)",
+        "core.dpsgd_epsilon([1.1, 0.01, 1000.0, 1e-5], 1)",
+    ),
+}
+
+
+def processor_seconds(*command: object, cwd: Path | None = None, **more: str) -> float:
+    """Run a command and return the processor time of it and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=os.environ | more, check=True, stdout=subprocess.DEVNULL
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def yardstick(folder: Path) -> float:
+    """Return the least processor time of five compilations of the file that never changes."""
+    source = folder / "yardstick.cpp"
+    source.write_text(YARDSTICK, encoding="utf-8")
+    compiler = os.environ.get("CXX") or shutil.which("c++") or "c++"
+    command = (compiler, "-std=c++17", "-O2", "-c", source, "-o", folder / "yardstick.o")
+    return min(processor_seconds(*command) for _ in range(5))
+
+
+def build(folder: Path) -> tuple[float, float, float]:
+    """Return the processor time of building a wheel of what is committed, its megabytes, and those installed with bytecode."""
+    clone, wheels, installed = folder / "clone", folder / "wheels", folder / "installed"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    seconds = processor_seconds(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", wheels, clone)
+    wheel = next(wheels.glob("*.whl"))
+    zipfile.ZipFile(wheel).extractall(installed)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", installed], check=True)
+    files = (path for path in installed.rglob("*") if path.is_file())
+    return seconds, wheel.stat().st_size / 1e6, sum(path.stat().st_size for path in files) / 1e6
+
+
+def import_seconds(module: str, folder: Path) -> float:
+    """Return the median processor time of a Python that imports a module and ends."""
+    return statistics.median(
+        processor_seconds(sys.executable, "-c", f"import {module}", cwd=folder) for _ in range(IMPORTS)
+    )
+
+
+def call_seconds(statement: str, folder: Path) -> float:
+    """Return the least time of a warm call."""
+    setup = "import hockeystick as hs; import hockeystick._core as core"
+    code = f"import timeit; print(min(timeit.repeat({statement!r}, {setup!r}, number=2000, repeat=7)) / 2000)"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True)
+    return float(printed.stdout)
+
+
+def suite() -> dict[str, float]:
+    """Return the processor time of both stages of the tests."""
+    pytest = (sys.executable, "-m", "pytest", "-q", "-n", "logical", "--dist", "worksteal")
+    return {
+        "first stage": processor_seconds(*pytest, cwd=ROOT),
+        "slow stage": processor_seconds(*pytest, "-m", "slow", cwd=ROOT),
+    }
+
+
+def weigh(with_suite: bool) -> list[tuple[str, float, str, float]]:
+    """Return rows: what, how much, of which unit, and its ratio to what it is held against."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        unit = yardstick(folder)
+        seconds, wheel, installed = build(folder)
+        rows = [
+            ("yardstick", unit, "s", 1.0),
+            ("build of the wheel", seconds, "s", seconds / unit),
+            ("wheel", wheel, "MB", wheel),
+            ("installed, with bytecode", installed, "MB", installed),
+        ]
+        python, numpy, ours = (import_seconds(module, folder) for module in ("sys", "numpy", "hockeystick"))
+        rows.append(("import beyond NumPy", 1e3 * (ours - numpy), "ms", (ours - numpy) / (numpy - python)))
+        for name, (facade, core) in CALLS.items():
+            around, inside = call_seconds(facade, folder), call_seconds(core, folder)
+            rows.append((f"around the core, {name}", 1e6 * (around - inside), "us", (around - inside) / inside))
+    if with_suite:
+        rows += [(stage, seconds, "s", seconds / unit) for stage, seconds in suite().items()]
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--suite", action="store_true", help="the tests too, which takes long")
+    parser.add_argument("--check", action="store_true", help="end with 1 if a ratio is above its figure")
+    parser.add_argument("--json", type=Path, help="write the rows there")
+    options = parser.parse_args()
+    rows = weigh(options.suite)
+    heavier = []
+    for name, amount, unit, ratio in rows:
+        figure = FIGURES.get(name)
+        held = f"  figure {figure:g}" if figure else ""
+        sys.stdout.write(f"{name:32} {amount:10.3g} {unit:3} ratio {ratio:8.3g}{held}\n")
+        if figure and ratio > ALLOWED * figure:
+            heavier.append(name)
+    if options.json:
+        options.json.write_text(json.dumps({name: [amount, unit, ratio] for name, amount, unit, ratio in rows}))
+    if heavier:
+        sys.stdout.write(f"heavier than their figures: {', '.join(heavier)}\n")
+    return int(options.check and bool(heavier))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
