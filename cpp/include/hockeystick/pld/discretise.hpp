@@ -188,9 +188,13 @@ inline double grid_offset(const PrivacyLoss& loss, double h) {
     return anchor - std::round(anchor / h) * h;
 }
 
-// Both measures of a loss, on the points of step h that cover [low, high].
+// Both measures of a loss, on the points of step h that cover [low, high]. Points are counted by
+// whole doubles: losses beyond the last one that can be are beyond the grid, as all others are that
+// it leaves out.
 inline GridLoss discretise(const PrivacyLoss& loss, double h, double low, double high, WorkBudget& budget) {
     if (!(low <= high)) low = high = 0.0;  // no loss is finite: all grids are as good
+    const double farthest = 0x1p52 * h;
+    low = min(max(low, -farthest), farthest), high = min(max(high, -farthest), farthest);
     GridLoss result;
     result.offset = grid_offset(loss, h);
     const auto first = static_cast<std::int64_t>(std::ceil((low - result.offset) / h - 1e-6)) - 1;
