@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +21,7 @@ Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
 DOORS = {str(Path(__file__).with_name(name)) for name in ("peers_words.py", "doors.py")}
-SAID: dict[str, Any] = json.loads(files(__package__).joinpath("doubts.json").read_text(encoding="utf-8"))
+SAID: dict[str, Any] = json.loads(Path(__file__).with_name("doubts.json").read_text(encoding="utf-8"))
 NO_PRIVACY: float = SAID["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
 # Trainings have multipliers of 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds.
 LARGE_MULTIPLIER: float = SAID["large_multiplier_above"]
@@ -62,6 +61,8 @@ class ImplausibleSettingWarning(UserWarning):
     >>> print(epsilon, caught[0].category.__name__)
     0.0 ImplausibleSettingWarning
     """
+
+    __module__ = __name__.partition(".")[0]  # where users find it
 
 
 def warn(*doubts: Doubt, skip: int = 0) -> None:
