@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -13,83 +12,7 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
         error.msg += ". Did you forget to compile hockeystick? Run `pip install .` in its source tree."
     raise
 
-from hockeystick._checks import peers_words
-from hockeystick._checks.implausible import ImplausibleSettingWarning
-from hockeystick._config import get_cmake_dir, get_include, show_config
-from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
-from hockeystick._hidden_states.finite_kernels import contraction_coefficient, nonlinear_contraction
-from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.calibration import calibrate
-from hockeystick.accounting.dpsgd import (
-    dpsgd_delta,
-    dpsgd_epsilon,
-    dpsgd_noise_multiplier,
-    dpsgd_sampling_rate,
-    dpsgd_steps,
-)
-from hockeystick.accounting.explanation import Explanation
-from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
-from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
-from hockeystick.accounting.pld import PrivacyLossDistribution
-from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
-from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
-from hockeystick.budgets.client_ledgers import ClientLedgers
-from hockeystick.budgets.client_queries import ClientCharge
-from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
-from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
-from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
-from hockeystick.budgets.individual_filter import IndividualFilter
-from hockeystick.budgets.odometer import RenyiOdometer
-from hockeystick.budgets.planned_filter import PlannedFilter
-from hockeystick.kernels import (
-    gaussian_epsilon,
-    laplace_theta,
-    log_q,
-    log_theta,
-    q,
-    q_inv,
-    theta,
-    theta_inverse,
-)
-from hockeystick.mechanisms import (
-    ApproximateDP,
-    Composed,
-    Discrete,
-    DiscreteGaussian,
-    DiscreteGaussianVector,
-    DiscreteLaplace,
-    DiscretePairs,
-    DistributedDiscreteGaussian,
-    Dominating,
-    ExponentialMechanism,
-    FixedSizeSampled,
-    Gaussian,
-    Laplace,
-    MixtureOfGaussians,
-    PermuteAndFlip,
-    PoissonSampled,
-    PrivacyProfile,
-    PrivateSelection,
-    RandomAllocation,
-    RandomizedResponse,
-    RenyiDP,
-    Shuffled,
-    Skellam,
-    Staircase,
-    TradeOff,
-    TruncatedLaplace,
-    TruncatedPoissonSampled,
-    ZeroConcentratedDP,
-)
-from hockeystick.mechanisms.premises import Premises
-from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
-from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
-from hockeystick.training.participation import draw_batches, draw_participants
-from hockeystick.training.privacy_statement import privacy_statement
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not run
     from hockeystick import (
         audit,
         correlated_noise,
@@ -109,6 +32,16 @@ if TYPE_CHECKING:
     from hockeystick import report as report
     from hockeystick import simulate as simulate
     from hockeystick import sweep as sweep
+    from hockeystick._checks.implausible import ImplausibleSettingWarning
+    from hockeystick._config import *
+    from hockeystick._hidden_states import *
+    from hockeystick._numeric import *
+    from hockeystick.accounting import *
+    from hockeystick.budgets import *
+    from hockeystick.kernels import *
+    from hockeystick.mechanisms import *
+    from hockeystick.mechanisms.premises import Premises
+    from hockeystick.training import *
 
 __all__ = [
     "Accountant",
@@ -211,16 +144,6 @@ __all__ = [
     "zcdp_rho",
 ]
 
-# Pickles, tracebacks and pages name them by this module, wherever they are defined.
-for _public in map(globals().get, __all__):
-    if isinstance(_public, type):
-        peers_words.translate_class(_public, methods=_public is Accountant)
-        _public.__module__ = __name__
-    elif isinstance(_public, FunctionType):
-        globals()[_public.__name__] = _public = peers_words.translated(_public, _public.__name__)
-        _public.__module__ = __name__
-
-# Loaded when first asked for: together they take longer than all the rest.
 _SUBMODULES = frozenset(
     {
         "audit",
@@ -243,13 +166,33 @@ _SUBMODULES = frozenset(
     }
 )
 
+# Where the names above are defined, the lowest first: a room imports those below it anyway.
+_ROOMS = (
+    "_config",
+    "kernels",
+    "_checks",
+    "_numeric",
+    "mechanisms",
+    "mechanisms.premises",
+    "accounting",
+    "training",
+    "_hidden_states",
+    "budgets",
+)
+
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that there is
 
     def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
+        """Load what a name needs when it is first asked for: all at once takes longer than NumPy."""
+        if name in _SUBMODULES or name in _ROOMS:
             return importlib.import_module(f"hockeystick.{name}")
-        raise AttributeError(peers_words.unknown_name("module 'hockeystick'", name, __dir__()))
+        if name in __all__:
+            rooms = (importlib.import_module(f"hockeystick.{room}") for room in _ROOMS)
+            found = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
+            return found
+        unknown_name = importlib.import_module("hockeystick._checks.peers_words").unknown_name
+        raise AttributeError(unknown_name("module 'hockeystick'", name, __dir__()))
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,9 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import thread_count
+from hockeystick._checks.peers_words import publish
+
+__all__ = ["get_cmake_dir", "get_include", "show_config"]
 
 
 def show_config() -> dict[str, str | int]:
@@ -71,3 +74,6 @@ def get_cmake_dir() -> str:
     True
     """
     return str(Path(core.__file__).parent / "lib" / "cmake" / "hockeystick")
+
+
+publish(__name__)

@@ -160,7 +160,7 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 def test_value_objects(mechanism):
     """A mechanism equals its pickle, its copy and what its repr rebuilds, and cannot be changed."""
-    rebuilt = eval(repr(mechanism), vars(hs))
+    rebuilt = eval(repr(mechanism), vars(hs.mechanisms))
     for other in (pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism), rebuilt):
         assert other == mechanism
         assert hash(other) == hash(mechanism)

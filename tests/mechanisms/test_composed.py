@@ -173,7 +173,7 @@ def test_counts_and_copies(mechanism, adjacency):
     for _ in range(5):
         one_by_one.compose(mechanism)
     state = json.loads(json.dumps(at_once.state_dict()))
-    copies = [pickle.loads(pickle.dumps(mechanism)), eval(repr(mechanism), vars(hs))]
+    copies = [pickle.loads(pickle.dumps(mechanism)), eval(repr(mechanism), vars(hs.mechanisms))]
     assert all(copy == mechanism and hash(copy) == hash(mechanism) for copy in copies)
     epsilon = at_once.epsilon(1e-6)
     assert epsilon > hs.Accountant(adjacency).compose(mechanism, 4).epsilon(1e-6)

@@ -197,7 +197,7 @@ def test_kept_as_numbers(adjacency):
     accountant = hs.Accountant(adjacency).compose(profile, 3)
     before = accountant.delta(1.0)
     assert pickle.loads(pickle.dumps(profile)) == profile
-    assert eval(repr(profile), vars(hs)) == profile
+    assert eval(repr(profile), vars(hs.mechanisms)) == profile
     loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict())))
     assert loaded.ledger == accountant.ledger
     assert loaded.delta(1.0) == before

@@ -230,7 +230,7 @@ def test_kept_as_numbers():
     ]
     for kind in kinds:
         assert pickle.loads(pickle.dumps(kind)) == kind
-        assert eval(repr(kind), vars(hs)) == kind
+        assert eval(repr(kind), vars(hs.mechanisms)) == kind
         for adjacency in ("add_or_remove",) if "Poisson" in repr(kind) else ("add_or_remove", "replace"):
             accountant = composed((kind, 4), adjacency=adjacency)
             loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict(), allow_nan=False)))

@@ -120,7 +120,7 @@ def test_value(mechanism):
     for again in (
         pickle.loads(pickle.dumps(mechanism)),
         copy.deepcopy(mechanism),
-        eval(repr(mechanism), vars(hs) | vars(selection)),
+        eval(repr(mechanism), vars(hs.mechanisms) | vars(selection)),
     ):
         assert again == mechanism
         assert hash(again) == hash(mechanism)

@@ -55,7 +55,7 @@ def answers(ledger):
     steps, delta, eps = ledger
     accountant = hs.Accountant()
     for mechanism, count in steps:
-        accountant.compose(eval(mechanism, vars(hs)), count)
+        accountant.compose(eval(mechanism, vars(hs.mechanisms)), count)
     return *accountant.epsilon_bracket(delta)[:2], *accountant.delta_bracket(eps)[:2]
 
 

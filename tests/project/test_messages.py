@@ -179,7 +179,7 @@ def test_refusals_of_clients_are_short():
 )
 def test_mechanisms_are_shown_whole(mechanism):
     """A repr of a mechanism makes it again, at whatever length; in a ledger's it may be cut."""
-    assert eval(repr(mechanism), vars(hs) | {"inf": np.inf}) == mechanism
+    assert eval(repr(mechanism), vars(hs.mechanisms) | {"inf": np.inf}) == mechanism
     accountant = hs.Accountant().compose(mechanism, 3)
     assert repr(accountant).startswith(f"<Accountant: 3 x {type(mechanism).__name__}(")
     assert len(repr(accountant)) <= LONGEST_REPR

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hockeystick._checks import implausible
 from hockeystick._checks.arrays import Array, Doubles, Result, broadcast, distribution, real, same_length, vector
 from hockeystick._checks.grid import STRICT, Grid, LateGrid, NumpyGrid, pmf
+from hockeystick._checks.implausible import ImplausibleSettingWarning
 from hockeystick._checks.refusals import Refusal, collected
 from hockeystick._checks.scalars import (
     DELTA,
@@ -39,6 +40,7 @@ __all__ = [
     "Domain",
     "Doubles",
     "Grid",
+    "ImplausibleSettingWarning",
     "LateGrid",
     "NumpyGrid",
     "OnError",

@@ -85,7 +85,7 @@ def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
 
 def broadcast(*arrays: Array) -> list[Array]:
     """Return the arrays broadcast against each other."""
-    if all(array.shape == arrays[0].shape for array in arrays):
+    if len({array.shape for array in arrays}) == 1:
         return list(arrays)
     try:
         return list(np.broadcast_arrays(*arrays))

@@ -1,7 +1,6 @@
 """Words that other programs have for our arguments and names, and the errors that translate them.
 
-All of it stands here: the door of the package lets its public functions and classes be `translated`, and asks `unknown_name`
-where a name is missing.
+All of it stands here: rooms `publish` what users find at the top, and where a name is missing, `unknown_name` is asked.
 """
 
 from __future__ import annotations
@@ -9,7 +8,9 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from hockeystick._checks import doors
@@ -76,6 +77,23 @@ def translate_class(owner: type, *, methods: bool = False) -> None:
         return translated(call, f"{owner.__name__}.{name}") if methods else doors.kept(call)
 
     doors.keep_class(owner, door)
+
+
+def publish(room: str, *, methods: str = "") -> None:
+    """Put doors before those names of a room that users find at the top, and name them by it: in pickles, tracebacks and pages.
+
+    The methods of one class may say, too, which argument was meant.
+    """
+    top, namespace = sys.modules[__name__.partition(".")[0]], vars(sys.modules[room])
+    for name in set(namespace["__all__"]) & set(vars(top)["__all__"]):
+        found = namespace[name]
+        if isinstance(found, type):
+            translate_class(found, methods=name == methods)
+        elif isinstance(found, FunctionType):
+            found = namespace[name] = translated(found, name)
+        else:
+            continue
+        found.__module__ = top.__name__
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:

@@ -1,3 +1,17 @@
 """What the bounds for a last model share: contractions, random participation, and the smallest of several bounds."""
 
 from __future__ import annotations
+
+from hockeystick._checks.peers_words import publish
+from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
+from hockeystick._hidden_states.finite_kernels import contraction_coefficient, nonlinear_contraction
+
+__all__ = [
+    "ShiftedInterpolation",
+    "contraction_coefficient",
+    "contraction_sum",
+    "nonlinear_contraction",
+    "shifted_interpolation",
+]
+
+publish(__name__)

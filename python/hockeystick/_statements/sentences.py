@@ -6,10 +6,10 @@ Braces name what is filled in, as in ``str.format``; numbers arrive as text, rou
 from __future__ import annotations
 
 import json
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-SENTENCES: dict[str, Any] = json.loads(files(__package__).joinpath("sentences.json").read_text(encoding="utf-8"))
+SENTENCES: dict[str, Any] = json.loads(Path(__file__).with_name("sentences.json").read_text(encoding="utf-8"))
 HEADINGS: dict[str, str] = SENTENCES["headings"]
 
 

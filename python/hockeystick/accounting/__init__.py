@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick._checks.peers_words import publish
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.calibration import calibrate
@@ -14,6 +15,7 @@ from hockeystick.accounting.dpsgd import (
 )
 from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
+from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
@@ -34,6 +36,8 @@ __all__ = [
     "gdp_epsilon",
     "gdp_rdp",
     "gdp_trade_off",
+    "group_accountant",
+    "group_epsilon",
     "shuffled_batches_delta",
     "shuffled_batches_epsilon",
     "zcdp_delta",
@@ -44,3 +48,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+publish(__name__, methods="Accountant")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick._checks.peers_words import publish
 from hockeystick.budgets.client_ledgers import ClientLedgers
 from hockeystick.budgets.client_queries import ClientCharge
 from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
@@ -27,3 +28,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+publish(__name__)

@@ -37,7 +37,7 @@ class FederationGrid(Grid):
     ) -> tuple[Array, ...]:
         """Check them in their order."""
         return (
-            self.count("rounds", rounds, most_rounds),
+            self.count_up_to("rounds", rounds, most_rounds),
             self.count("local_steps", local_steps),
             self.count("num_clients", num_clients),
             self.positive("clip_norm", clip_norm),

@@ -106,7 +106,7 @@ def sampled_mean_variance(vectors: ArrayLike, sample_size: ArrayLike) -> Result:
     if points.ndim != 2 or points.size == 0:
         msg = f"vectors must have the shape (number, dimension), not {points.shape}"
         raise ValueError(msg)
-    size = STRICT.count("sample_size", sample_size, points.shape[0])
+    size = STRICT.count_up_to("sample_size", sample_size, points.shape[0])
     spread = ((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()
     return (spread * (points.shape[0] - size) / (max(points.shape[0] - 1, 1) * size))[()]
 

@@ -6,6 +6,7 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 
 from __future__ import annotations
 
+from hockeystick._checks.peers_words import publish
 from hockeystick.mechanisms.added_noise import DistributedDiscreteGaussian, Skellam
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.composed import Composed
@@ -61,3 +62,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+publish(__name__)

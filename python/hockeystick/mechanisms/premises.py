@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from hockeystick._checks.peers_words import publish
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import SENTENCES, say
+
+__all__ = ["Premises"]
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 Status: TypeAlias = Literal["certified", "estimate"]
@@ -86,3 +89,6 @@ def joined(adjacency: Adjacency, parts: Iterable[Premises]) -> Premises:
         union("sources"),
         "certified" if all(part.status == "certified" for part in parts) else "estimate",
     )
+
+
+publish(__name__)

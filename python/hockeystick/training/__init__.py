@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick._checks.peers_words import publish
 from hockeystick.training.adaptive_clipping import adaptive_clipping_noise
 from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
 from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
@@ -30,3 +31,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+publish(__name__)
