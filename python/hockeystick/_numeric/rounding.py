@@ -27,6 +27,6 @@ MASS = 2.0**-40  # a mass e^-x with x up to 700, whose rounding counts x times
 
 def failure_of(steps: Iterable[tuple[int, float]]) -> float:
     """Return a union bound: the sum of counts times probabilities, at most 1, the next double above it if it is none itself."""
-    exact = min(Fraction(1), sum((count * Fraction(failure) for count, failure in steps), Fraction(0)))
+    exact = min(Fraction(1), sum((count * Fraction(failure) for count, failure in steps if failure), Fraction(0)))
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -31,7 +31,8 @@ class Composition:
         self.ledger = dict(ledger)
         self.holding: dict[Mechanism, int] = {}  # what is accounted for where nothing fails
         for mechanism, count in ledger.items():
-            self.holding[mechanism._holding()] = self.holding.get(mechanism._holding(), 0) + count
+            holding = mechanism._holding()
+            self.holding[holding] = self.holding.get(holding, 0) + count
         # The probability that something does, on either data set: it adds to every delta.
         self.failure = failure_of((count, mechanism._added_failure()) for mechanism, count in ledger.items())
         self.status = status_of(ledger)
