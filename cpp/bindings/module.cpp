@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, bare) {
     m.doc() = "Compiled core of hockeystick; use the functions of the package instead.";
     m.attr("__version__") = HOCKEYSTICK_VERSION;
     m.attr("instruction_set") = active::chosen_at_import().isa;
+    m.def("instruction_sets", hockeystick::batch::available);
     m.def("use_instruction_set", active::use_instruction_set, py::arg("name"));
     register_ufuncs(m);
     bind_environment(bare);

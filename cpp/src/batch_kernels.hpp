@@ -54,4 +54,7 @@ const Kernels& named(const std::string& name, const char* argument);
 // names; throws as `named` does.
 const Kernels& choose();
 
+// The names of those that this build has and this machine runs, the best last.
+std::string available();
+
 }  // namespace hockeystick::batch

@@ -34,17 +34,25 @@ bool runs_v4() {
            __builtin_cpu_supports("avx512vl");
 }
 
+// A level that the build left out has no kernels.
 struct Candidate {
     const char* name;
     const Kernels* kernels;
     bool (*runs)();
 };
 
-constexpr Candidate candidates[] = {
-    {"v4", &kernels_v4, runs_v4},
-    {"v3", &kernels_v3, runs_v3},
-    {"v2", &kernels_v2, runs_v2},
-};
+#ifdef HOCKEYSTICK_HAS_v2
+constexpr const Kernels* v2 = &kernels_v2;
+#else
+constexpr const Kernels* v2 = nullptr;
+#endif
+#ifdef HOCKEYSTICK_HAS_v4
+constexpr const Kernels* v4 = &kernels_v4;
+#else
+constexpr const Kernels* v4 = nullptr;
+#endif
+
+constexpr Candidate candidates[] = {{"v4", v4, runs_v4}, {"v3", &kernels_v3, runs_v3}, {"v2", v2, runs_v2}};
 #endif
 
 }  // namespace
@@ -54,12 +62,14 @@ const Kernels& named(const std::string& name, const char* argument) {
     std::string known = "portable";
 #ifdef HOCKEYSTICK_X86_64
     __builtin_cpu_init();
+    const std::string refused = std::string(argument) + " must be an instruction set of this ";
     for (const Candidate& c : candidates) {
-        if (name == c.name && c.runs()) return *c.kernels;
-        if (name == c.name)
-            throw std::invalid_argument(std::string(argument) + " must be an instruction set of this machine, not '" +
-                                        name + "': it cannot run that");
         known += std::string(", ") + c.name;
+        if (name != c.name) continue;
+        if (!c.runs()) throw std::invalid_argument(refused + "machine, not '" + name + "': it cannot run that");
+        if (!c.kernels)
+            throw std::invalid_argument(refused + "build, not '" + name + "': HOCKEYSTICK_LEVELS=all builds all");
+        return *c.kernels;
     }
 #endif
     throw std::invalid_argument(std::string(argument) + " must be one of " + known + ", not '" + name + "'");
@@ -71,9 +81,19 @@ const Kernels& choose() {
 #ifdef HOCKEYSTICK_X86_64
     __builtin_cpu_init();
     for (const Candidate& c : candidates)
-        if (c.runs()) return *c.kernels;
+        if (c.kernels && c.runs()) return *c.kernels;
 #endif
     return kernels_portable;
+}
+
+std::string available() {
+    std::string names;
+#ifdef HOCKEYSTICK_X86_64
+    __builtin_cpu_init();
+    for (const Candidate& c : candidates)
+        if (c.kernels && c.runs()) names = std::string(", ") + c.name + names;
+#endif
+    return "portable" + names;
 }
 
 }  // namespace hockeystick::batch

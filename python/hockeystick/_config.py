@@ -22,17 +22,20 @@ def show_config() -> dict[str, str | int]:
     Returns
     -------
     dict
-        With the keys "version", "instruction_set", "threads" and "numpy".
+        With the keys "version", "instruction_set", "instruction_sets" (all that this build has and this machine runs), "threads"
+        and "numpy". An installation from source has the best set of the machine that compiled it, v3 and the portable one; with
+        ``pip install -C cmake.define.HOCKEYSTICK_LEVELS=all`` it has all, as wheels do.
 
     Examples
     --------
     >>> import hockeystick as hs
     >>> sorted(hs.show_config())
-    ['instruction_set', 'numpy', 'threads', 'version']
+    ['instruction_set', 'instruction_sets', 'numpy', 'threads', 'version']
     """
     return {
         "version": core.__version__,
         "instruction_set": core.instruction_set,
+        "instruction_sets": core.instruction_sets(),
         "threads": thread_count(None),
         "numpy": np.__version__,
     }

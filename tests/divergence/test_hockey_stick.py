@@ -44,8 +44,6 @@ def test_reference_table(name: str) -> None:
 def test_every_instruction_set(instruction_set: str) -> None:
     """All kernels keep their stated error on every path that this machine can run."""
     measured = measure_accuracy.measured_elsewhere(instruction_set)
-    if measured is None:
-        pytest.skip(f"this machine cannot run {instruction_set}")
     assert {name: m["worst"] for name, m in measured.items() if not m["worst"] <= 1} == {}
 
 
@@ -60,8 +58,6 @@ def test_instruction_sets_agree(instruction_set: str) -> None:
     for forced in ({}, {"HOCKEYSTICK_ISA": instruction_set}):
         environment = {k: v for k, v in os.environ.items() if k != "HOCKEYSTICK_ISA"} | forced
         runs.append(processes.python(code, env=environment, check=False))
-    if "it cannot run that" in runs[1].stderr:
-        pytest.skip(f"this machine cannot run {instruction_set}")
     ours, theirs = (np.array(json.loads(run.stdout)) for run in runs)
     assert np.all(np.abs(ours - theirs) <= 2 * np.maximum(4e-15 * np.abs(ours), 1e-14))
 

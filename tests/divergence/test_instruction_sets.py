@@ -13,17 +13,7 @@ import hockeystick._core as core
 import processes
 
 
-def runs_here(name: str) -> bool:
-    """Say whether this machine has the instruction set."""
-    try:
-        core.use_instruction_set(name)
-    except ValueError:
-        return False
-    core.use_instruction_set(core.instruction_set)
-    return True
-
-
-SETS = [name for name in ("portable", "v2", "v3", "v4") if runs_here(name)]
+SETS = core.instruction_sets().split(", ")
 
 
 @pytest.fixture(autouse=True)

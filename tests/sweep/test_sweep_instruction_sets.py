@@ -34,16 +34,7 @@ PLAN: dict[str, Any] = {
 WITHOUT_AVX512 = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell"}
 
 
-def runs(name: str) -> bool:
-    """Say whether this machine has an instruction set."""
-    try:
-        core.use_instruction_set(core.use_instruction_set(name))
-    except ValueError:
-        return False
-    return True
-
-
-SETS = [name for name in ("portable", "v2", "v3", "v4") if runs(name)]
+SETS = core.instruction_sets().split(", ")
 needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do without it")
 
 
