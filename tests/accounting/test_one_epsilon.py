@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import effort
 import hockeystick as hs
 from compositions import MIXED, REPLACED, composed
 from hockeystick.interop import flower, opacus
@@ -69,7 +70,7 @@ LEDGERS = {
 }
 
 
-@pytest.mark.parametrize("name", LEDGERS)
+@pytest.mark.parametrize("name", effort.all_but_slow(LEDGERS, "10 RandomAllocation", "by a grid"))
 def test_accountants(name):
     """In words, in JSON, as a bracket and as the end of the curve it is one number, and it is rounded up where it is shortened."""
     accountant = LEDGERS[name]()

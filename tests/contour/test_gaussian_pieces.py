@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import effort
 from hockeystick import _core
 
 CUTOFF = 26.0  # what is left out beyond is below 1e-25 of every moment here
@@ -208,7 +209,7 @@ def random_case(draw):
     )
 
 
-@pytest.mark.parametrize(("family", "seed"), list(itertools.product(FAMILIES, range(2))))
+@pytest.mark.parametrize(("family", "seed"), effort.some_quick(itertools.product(FAMILIES, range(2)), every=3))
 def test_moments_nodes_and_decay_are_right_within_their_own_errors(family, seed):
     """Log M(c), phi at the nodes and its bound beyond them against mpmath; the errors are honest and small."""
     mpmath.mp.dps = 24
@@ -330,8 +331,9 @@ def gaussian_sample(case):
     return _core.truncated_poisson(case.shift, case.rate, 0.0, 0.0, 1e-300, False), None
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("family", [replaced, fixed_size, gaussian_sample])
+@pytest.mark.parametrize(
+    ("family", "seed"), effort.some_quick(itertools.product([replaced, fixed_size, gaussian_sample], range(4)), every=5)
+)
 def test_two_steps_lie_in_the_bracket(family, seed):
     """Delta of two steps, by quadrature over one step's loss, lies between the contour's certified ends."""
     draw = random.Random(f"two {family.__name__}{seed}")

@@ -36,14 +36,14 @@ def test_theta_inverse_table() -> None:
     eps, delta = table.arguments
     computed = hs.theta_inverse(eps, delta)
     table.assert_holds(computed)
-    assert_inverse(eps, computed, delta)
+    assert_inverse(eps[::4], computed[::4], delta[::4])
 
 
 def test_gaussian_epsilon_table() -> None:
     """The same pairs, solved for eps."""
     table = tables.load("theta_inverse")
-    _, delta = table.arguments
-    assert_inverse(hs.gaussian_epsilon(table.high, delta), table.high, delta)
+    r, delta = table.high[::4], table.arguments[1][::4]
+    assert_inverse(hs.gaussian_epsilon(r, delta), r, delta)
 
 
 @pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])

@@ -12,7 +12,6 @@ import pytest
 import hockeystick._core as core
 import processes
 
-
 SETS = core.instruction_sets().split(", ")
 
 

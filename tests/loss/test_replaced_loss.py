@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+import effort
 import hockeystick as hs
 import pairs
 from slow_values import committed
@@ -92,7 +93,7 @@ def test_sampling_everybody_or_nobody_is_exact():
         assert found == pytest.approx(value, rel=1e-11)
 
 
-@pytest.mark.parametrize("rate", [1e-6, 1e-3, 0.5])
+@pytest.mark.parametrize("rate", effort.all_but_slow([1e-6, 1e-3, 0.5], 1e-6, 0.5))
 @pytest.mark.parametrize(
     "sampled",
     [

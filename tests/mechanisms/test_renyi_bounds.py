@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import effort
 import hockeystick as hs
 from hockeystick import _core
 from hockeystick.accounting.renyi import private_selection
@@ -308,7 +309,7 @@ SAMPLED = {  # what federated learning samples, and the adjacency
 }
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize("name", effort.all_but_slow(SAMPLED, "one more record", "with replacement", "truncated"))
 def test_samples_in_selections_and_mixed_ledgers(name):
     """The best of several runs costs more than one run, and not much more than ten; beside zCDP, epsilon is at least that without it."""
     step, adjacency = SAMPLED[name]

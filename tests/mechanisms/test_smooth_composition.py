@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 
 # Gauss-Legendre on [-1, 1], for the losses of Laplace noise between its atoms
@@ -67,9 +68,16 @@ class Reference:
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-@pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize(
-    ("sigma", "scales", "rate"), [(2.0, [4.0, 4.0], 0.1), (1.0, [3.0], 0.05), (5.0, [10.0, 7.0], 0.02)]
+    ("sigma", "scales", "rate", "direction"),
+    effort.some_quick(
+        [
+            (*known, direction)
+            for known in ((2.0, [4.0, 4.0], 0.1), (1.0, [3.0], 0.05), (5.0, [10.0, 7.0], 0.02))
+            for direction in ("remove", "add")
+        ],
+        every=5,
+    ),
 )
 def test_brackets_hold_an_integral_over_the_outcomes(sigma, scales, rate, direction):
     """Delta of many steps is enclosed, and the bracket is narrow: against an inversion integral that shares no code."""

@@ -14,6 +14,7 @@ import pickle
 
 import pytest
 
+import effort
 import hockeystick as hs
 from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import ADJACENCIES
@@ -189,8 +190,13 @@ SAMPLERS_OF = {
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("sampler", SAMPLERS_OF)
+@pytest.mark.parametrize(
+    ("sampler", "adjacency"),
+    effort.all_but_slow(
+        itertools.product(SAMPLERS_OF, ADJACENCIES),
+        *((sampler, "replace") for sampler in ("one of five", "two of five", "composed")),
+    ),
+)
 def test_every_question_is_answered(sampler, adjacency):
     """A ledger that is composed answers all questions; delta and epsilon are the upper ends of their brackets."""
     for mechanism in ALL:

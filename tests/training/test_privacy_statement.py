@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import effort
 import hockeystick as hs
 from hockeystick import cli
 
@@ -245,7 +246,7 @@ def test_a_rate_stands_for_the_batch_size():
             hs.privacy_statement(**(known | more))
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+@pytest.mark.parametrize("form", effort.all_but_slow(["text", "markdown", "latex", "json"], "markdown", "latex"))
 def test_a_large_delta_stands_before_the_epsilon(form):
     """Where delta is one over the number of records the sentence to quote begins with what that means; below it does not."""
     for made in (
