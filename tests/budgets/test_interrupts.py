@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 from hockeystick.interop import flower, opacus
 
@@ -164,7 +165,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("stride", [101, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [101, pytest.param(effort.at_night(1, by_day=11), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_bytecode_of_ledgers(change, stride):
     """Ledgers of clients need not be opened again, whatever was interrupted."""
@@ -181,7 +182,7 @@ def test_every_bytecode_of_files(change, tmp_path):
         made.append(client_ledgers(tmp_path / f"{len(made)}.sqlite"))
         return made[-1]
 
-    check_every_bytecode(make, CHANGES[change], charged, 29)
+    check_every_bytecode(make, CHANGES[change], charged, effort.at_night(29, by_day=151))
     found = charged(made[-1])
     made[-1].close()
     assert charged(hs.ClientLedgers(tmp_path / f"{len(made) - 1}.sqlite", **BUDGET)) == found

@@ -42,7 +42,12 @@ def check_bracket(line):
 def build(name, folder, *options):
     """Build a project, run its program, install it, and return the names of the files that it installs."""
     prefix = folder / "prefix"
-    options = ["-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_INSTALL_PREFIX={prefix}", *options]
+    options = [
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DHOCKEYSTICK_LEVELS=native",
+        f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        *options,
+    ]
     run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
     run(CMAKE, "--build", folder, "--target", "training")
     run(CMAKE, "--install", folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 import processes
 
@@ -315,7 +316,9 @@ for _ in range(calls):
 """
 
 
-@pytest.mark.parametrize("calls", [100_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "calls", [100_000, pytest.param(effort.at_night(10_000_000, by_day=1_000_000), marks=pytest.mark.slow)]
+)
 def test_random_numbers_end_no_process(calls):
     """Scalar functions answer over the whole range of doubles, inside their domains with a number; none throws through C."""
     processes.run([sys.executable, "-c", RANDOM_NUMBERS, str(LIBRARIES[0]), str(calls)], limit=600)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 from hockeystick import federated, last_iterate
 
@@ -67,7 +68,7 @@ def test_one_participation(count: int) -> None:
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(effort.at_night(300, by_day=60), marks=pytest.mark.slow)])
 def test_every_round_with_schedules(count: int) -> None:
     """On random chains whose steps and noise vary, shifted interpolation with the diameter is at least the exact value."""
     rng = np.random.default_rng(12)

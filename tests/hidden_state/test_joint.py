@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+import effort
 import hockeystick as hs
 import mixture_chain
 from hockeystick import last_iterate
@@ -92,7 +93,9 @@ def draw(rng: np.random.Generator) -> tuple[float, float, float]:
     return 10 ** rng.uniform(-1.0, 0.3), 10 ** rng.uniform(-0.6, 0.6), float(rng.choice([1.0, 1.0, 0.6, 0.95, 1.3]))
 
 
-@pytest.mark.parametrize(("count", "tries"), [(20, 4), pytest.param(400, 25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("count", "tries"), [(20, 4), pytest.param(effort.at_night(400, by_day=40), 25, marks=pytest.mark.slow)]
+)
 def test_no_cyclic_chain_is_above(count: int, tries: int) -> None:
     """Maps that are searched for do not exceed the bound; translations come within 5 % of it."""
     rng = np.random.default_rng(191)
@@ -113,7 +116,9 @@ def test_no_cyclic_chain_is_above(count: int, tries: int) -> None:
     assert min(ratios) < 1.05
 
 
-@pytest.mark.parametrize(("count", "tries"), [(12, 4), pytest.param(300, 25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("count", "tries"), [(12, 4), pytest.param(effort.at_night(300, by_day=30), 25, marks=pytest.mark.slow)]
+)
 def test_no_sampled_chain_is_above(count: int, tries: int) -> None:
     """The same for a record that is used at random, with three maps that are pairwise within the gap."""
     rng = np.random.default_rng(192)

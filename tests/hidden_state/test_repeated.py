@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 import mixture_chain
 from hockeystick import federated, last_iterate
@@ -110,7 +111,7 @@ def test_cyclic(count: int) -> None:
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(effort.at_night(300, by_day=60), marks=pytest.mark.slow)])
 def test_sampled(count: int) -> None:
     """On random chains with a record drawn at random, every bound is at least the exact value of the mixture."""
     rng = np.random.default_rng(22)

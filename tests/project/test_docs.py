@@ -1,9 +1,7 @@
-"""Pages of docs/: their Python blocks run and print numbers, and the snippets of embedding.md are those of tests/embed."""
+"""Pages of docs/: their blocks leave no files, and the snippets of embedding.md are those of tests/embed."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
 import types
 from pathlib import Path
@@ -11,48 +9,9 @@ from pathlib import Path
 import pytest
 
 import explorer_page
-import processes
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "project/switching",
-    "project/embedding",
-    "accounting/correlated_noise",
-    "accounting/allocation",
-    "accounting/mechanisms",
-    "accounting/risk",
-    "accounting/sampling",
-    "accounting/selection",
-    "accounting/threads",
-)
 SPOKEN = {".py", ".md", ".toml", ".hpp", ".cpp", ".h", ".html", ".cff"}
-BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
-RUN = """
-import contextlib, io, json, sys
-printed = []
-for block in json.loads(sys.argv[1]):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
-    printed.append(out.getvalue())
-print(json.dumps(printed))
-"""
-
-
-def is_missing(library: str) -> bool:
-    """Say whether what a block needs is not installed."""
-    needed = {"opacus": ["opacus", "torch"]}.get(library, [library])
-    return any(importlib.util.find_spec(name) is None for name in needed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_python_blocks_run(page: str) -> None:
-    """Every block runs by itself, with no name from those before it, and prints numbers, unless a library is missing."""
-    found = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
-    blocks = [block for library, block in found if not library or not is_missing(library)]
-    assert blocks
-    printed = json.loads(processes.python(RUN, json.dumps(blocks), limit=300).stdout)
-    assert all(re.search(r"\d\.\d", text) for text in printed), printed
 
 
 def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much of a law's cases the first stage of the tests asks: the others are marked slow, or are examples of a longer run."""
+"""How much of a law's cases a run of the tests asks: some in the first stage, more in the slow one, all at night."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import hypothesis
 import pytest
 
-EXAMPLES = int(os.environ.get("HOCKEYSTICK_EXAMPLES", "25"))  # of hypothesis, a property
 
-
-def few(share: float = 0.2) -> hypothesis.settings:
-    """Return settings with a share of the examples, for properties of which an example takes a tenth of a second or more."""
-    return hypothesis.settings(max_examples=max(1, round(share * EXAMPLES)))
+def at_night(whole: int, *, by_day: int) -> int:
+    """Return how many cases of a long loop to try: all of them in the nightly run, which sets HOCKEYSTICK_NIGHTLY."""
+    return whole if os.environ.get("HOCKEYSTICK_NIGHTLY") else by_day
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:
