@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -181,18 +182,30 @@ _ROOMS = (
 )
 
 
+# Python breaks a deadlock of two threads that import two modules of a package by giving one a half made module. So one thread
+# loads at a time, and the rooms in one order.
+_LOADING = threading.RLock()
+
 if not TYPE_CHECKING:  # a type checker would take every name for one that there is
 
     def __getattr__(name: str) -> Any:
         """Load what a name needs when it is first asked for: all at once takes longer than NumPy."""
-        if name in _SUBMODULES or name in _ROOMS:
-            return importlib.import_module(f"hockeystick.{name}")
-        if name in __all__:
-            rooms = (importlib.import_module(f"hockeystick.{room}") for room in _ROOMS)
-            found = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
-            return found
+        if name in _SUBMODULES or name in _ROOMS or name in __all__:
+            with _LOADING:
+                return _load(name)
         unknown_name = importlib.import_module("hockeystick._checks.peers_words").unknown_name
         raise AttributeError(unknown_name("module 'hockeystick'", name, __dir__()))
+
+
+def _load(name: str) -> Any:
+    for room in _ROOMS:
+        module = importlib.import_module(f"hockeystick.{room}")
+        if name in module.__all__:
+            globals()[name] = getattr(module, name)
+            return globals()[name]
+        if name == room:
+            return module
+    return importlib.import_module(f"hockeystick.{name}")
 
 
 def __dir__() -> list[str]:

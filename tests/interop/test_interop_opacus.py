@@ -340,6 +340,8 @@ REFUSED_STATEMENTS = {
         "go through all records",
     ),
     "longer than a pass": ([(1.0, 0.2, 5)], plain_loader(250, 5, RandomSampler(range(1250))), "go through all records"),
+    "shorter than the records": ([(4.0, 0.1, 100)], plain_loader(10, 10, RandomSampler(range(100))), "data.Subset"),
+    "batches of another size": ([(4.0, 0.1, 100)], plain_loader(10, 10, RandomSampler(range(1000))), "data.Subset"),
     "batches of its own": (
         [(1.0, 0.25, 5)],
         plain_loader(None, 4, RandomSampler(range(1000))),

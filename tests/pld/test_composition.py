@@ -247,3 +247,31 @@ def test_mass_at_infinity_of_many_outcomes(seed):
     lower, upper, *_ = pairs.pld_bracket([("discrete", pair, 1.0, 2.0)], True, False, 50.0, 0.0, 1e-3)  # twice
     assert Fraction(lower) <= 1 - (1 - infinite) ** 2 <= Fraction(upper)
     assert upper - lower <= 1e-9 * upper
+
+
+@pytest.mark.parametrize("engine", ["auto", "pld"])
+def test_two_steps_whose_small_losses_do_not_reach_epsilon(engine):
+    """Where a large loss is split off, and no sum of the others reaches epsilon, both ends meet; delta was 2.5e-5 for 1.4e-13."""
+    base = hs.Composed([(hs.Gaussian(5.0), 2), (hs.Laplace(10.0), 1)])
+    step = hs.FixedSizeSampled(base, 100, 1, replacement=False)
+    twice = hs.Accountant(engine=engine).compose(step, 2)
+    before = math.inf
+    for eps in (0.3, 0.35, 0.37, 0.38, 0.4, 0.5, 0.7):
+        found = twice.delta_bracket(eps)
+        assert found.lower <= found.upper <= min(before, 1.02 * found.lower)
+        before = found.upper
+    assert twice.epsilon(1e-12) <= 0.346  # delta(0.346) <= 1e-12
+
+
+def test_two_rare_losses_are_a_sum_over_outcomes():
+    """Two steps of seven small losses and a rare large one: 64 outcomes."""
+    small = np.linspace(-0.03, 0.03, 7)
+    for rare, large in itertools.product((1e-4, 1e-8, 1e-13), (0.5, 0.9)):
+        p, q = np.exp(small) / 7, np.full(7, (1 - rare) / 7)
+        p, q = np.append(p * (1 - rare * math.exp(large)) / p.sum(), rare * math.exp(large)), np.append(q, rare)
+        twice = hs.Accountant(engine="pld").compose(hs.Discrete(p, q), 2)
+        for eps in (0.2, 0.4):
+            sums = [np.outer(x, x) - math.exp(eps) * np.outer(y, y) for x, y in ((p, q), (q, p))]
+            exact = max(float(np.sum(np.maximum(each, 0.0))) for each in sums)
+            assert_inside(twice.delta_bracket(eps), exact, 1e-9 * exact)
+            assert twice.delta(eps) <= 1.01 * exact

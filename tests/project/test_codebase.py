@@ -98,13 +98,32 @@ def test_import_is_light():
 
     Then too NumPy is enough, and what a ledger on disk needs comes with one.
     """
-    assert imported("import hockeystick") <= {"hockeystick", "hockeystick._core", "__future__"}
+    assert imported("import hockeystick") <= {"hockeystick", "hockeystick._core", "__future__", "threading"}
     heavy = {"scipy", "numba", "pyarrow", "matplotlib", "tqdm", "sklearn", "dp_accounting", "opacus", "torch"}
     files = {"sqlite3", "zipfile", "lzma", "secrets", "tempfile", "hashlib", "importlib.resources"}
     loaded = imported("import hockeystick; hockeystick.Accountant, hockeystick.dpsgd_epsilon")
     assert not (heavy | files) & (loaded | {name.split(".")[0] for name in loaded})
     loaded = imported("import hockeystick; hockeystick.ClientLedgers")
     assert not heavy & {name.split(".")[0] for name in loaded}
+
+
+def test_threads_that_ask_first_at_once():
+    """Twelve threads ask a fresh process for names of all rooms at the same moment, and each gets its own."""
+    code = (
+        "import hockeystick as hs, random, sys, threading\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "names, found = sorted({*hs.__all__, *hs._SUBMODULES} - {'figures', 'plot', 'report'}), []\n"
+        "names, together = random.Random(int(sys.argv[1])).sample(names, 12), threading.Barrier(12)\n"
+        "def ask(name):\n"
+        "    together.wait()\n"
+        "    found.append(getattr(hs, name))\n"
+        "threads = [threading.Thread(target=ask, args=(name,)) for name in names]\n"
+        "[thread.start() for thread in threads]\n"
+        "[thread.join() for thread in threads]\n"
+        "print(len(found))\n"
+    )
+    for seed in range(4):
+        assert run(sys.executable, "-c", code, str(seed)).strip() == "12"
 
 
 @pytest.mark.parametrize("module", ["dp_accounting", "numba"])

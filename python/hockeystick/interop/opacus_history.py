@@ -141,7 +141,11 @@ def _shuffled(data_loader: Any, accumulated: int) -> dict[str, Any]:
     sampler: Any = data_loader.sampler
     size: int | None = data_loader.batch_size
     once = type(sampler).__name__ in ONCE_A_PASS and not getattr(sampler, "replacement", False)
-    if size is None or not once or len(sampler) > len(data_loader.dataset):
-        msg = f"data_loader must draw Poisson samples or go through all records in batches of one size, not {data_loader!r}"
+    records = len(data_loader.dataset)
+    if size is None or not once or len(sampler) != records or abs(records - size * len(data_loader)) >= size:
+        msg = (
+            f"data_loader must draw Poisson samples or go through all records in batches of one size, not {data_loader!r}; "
+            "of a part of the records torch.utils.data.Subset makes a data set"
+        )
         raise ValueError(msg)
     return {"sampling": "shuffled", "batch_size": size * accumulated, "drop_last": data_loader.drop_last}

@@ -73,9 +73,11 @@ inline TiltedSteps tilt_steps(const std::vector<GriddedStep>& parts, double h, c
     result.infinite_error = infinite_error_of(result.infinite_error, parts.size());
     result.window = find_window(result.steps, 0.1 / c, result.large_losses_split_off, plan.outside_mass, budget);
     if (!result.large_losses_split_off) return result;
-    result.log_small = 0.0, result.small_tilt = plan.small_tilt;
+    // Where no sum of small losses reaches eps the best tilt is infinite. Any tilt is sound, and the
+    // errors of a cell grow like e^{3 c' h}.
+    result.log_small = 0.0, result.small_tilt = min(plan.small_tilt, 1.0 / h);
     for (const GriddedStep& part : parts) {
-        const TiltedStep small = tilt(part, h, plan.small_tilt, cut, budget);
+        const TiltedStep small = tilt(part, h, result.small_tilt, cut, budget, true);
         const double rounding = small.small.growth + exponent_error * std::fabs(small.scale);
         result.log_small += part.count * (small.scale + rounding);
         result.small_moved += part.count * small.small.moved;

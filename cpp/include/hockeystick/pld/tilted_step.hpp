@@ -86,12 +86,12 @@ inline double scaled(double mass, double x) {
 }
 
 // The largest exponent of a value, roughly: a scale at which no value overflows.
-inline double largest_exponent(const GriddedStep& part, double h, double c) {
+inline double largest_exponent(const GriddedStep& part, double h, double c, std::size_t size) {
     double largest = -infinity;
     const std::vector<double>& masses = part.measure->masses;
-    for (std::size_t i = 0; i < masses.size(); i += 16) {
+    for (std::size_t i = 0; i < size; i += 16) {
         double block = 0.0;
-        const std::size_t end = std::min(masses.size(), i + 16);
+        const std::size_t end = std::min(size, i + 16);
         for (std::size_t k = i; k < end; ++k) block = max(block, masses[k]);
         const double loss =
             part.grid->offset +
@@ -101,23 +101,25 @@ inline double largest_exponent(const GriddedStep& part, double h, double c) {
     return largest;
 }
 
-// A step under the tilt c. Losses from cut h on are large. The values are empty if there is no
-// mass. Errors next to the cut count on both sides.
-inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t cut, WorkBudget& budget) {
+// A step under the tilt c. Losses from cut h on are large; `small_alone` leaves them out. The values
+// are empty if there is no mass. Errors next to the cut count on both sides.
+inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t cut, WorkBudget& budget,
+                       bool small_alone = false) {
     const std::vector<double>& masses = part.measure->masses;
     budget.spend(tilting_work * static_cast<double>(masses.size()));
-    TiltedStep step{
-        part.grid->first, part.grid->offset, {}, 0, part.count, largest_exponent(part, h, c), 0.0, {}, {}, {}, {}};
-    if (step.scale == -infinity) return step;
+    TiltedStep step{part.grid->first, part.grid->offset, {}, 0, part.count, 0.0, 0.0, {}, {}, {}, {}};
     for (step.cut = 0; step.cut < masses.size() && step.first + static_cast<std::int64_t>(step.cut) < cut;) ++step.cut;
-    step.values.resize(masses.size());
+    const std::size_t size = small_alone ? step.cut : masses.size();
+    step.scale = largest_exponent(part, h, c, size);
+    if (step.scale == -infinity) return step;
+    step.values.resize(size);
     double sums[2] = {0.0, 0.0}, small_curve = 0.0, large_curve = 0.0;
     const double over_three_cells = std::exp(3.0 * c * h);
-    for (std::size_t i = 0; i < masses.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(size + 1, masses.size()); ++i) {
         const double loss = step.offset + static_cast<double>(step.first + static_cast<std::int64_t>(i)) * h;
         const double x = c * loss - step.scale;
-        const double value = scaled(masses[i], x);
-        step.values[i] = value;
+        const double value = i < size ? scaled(masses[i], x) : 0.0;
+        if (i < size) step.values[i] = value;
         sums[i >= step.cut] += value;
         TiltErrors& errors = i >= step.cut ? step.large : step.small;
         const double curve = scaled(part.grid->errors[i], x + c * h);
@@ -126,7 +128,7 @@ inline TiltedStep tilt(const GriddedStep& part, double h, double c, std::int64_t
         errors.moved += (over_three_cells * cell_error(loss) + 2.0 * unit_roundoff * std::fabs(loss)) * value;
         errors.relative += unit_roundoff * value * (3.0 * std::fabs(c * loss) + 2.0 * std::fabs(step.scale) + 16.0);
     }
-    const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(masses.size()));
+    const double range = (c + 1.0) * (1.0 + c * h * static_cast<double>(size));
     step.small.growth = step.small.moved + step.small.relative + 4.0 * range * small_curve;
     step.large.growth = step.large.moved + step.large.relative + 4.0 * range * large_curve;
     step.small.moved += 4.0 * small_curve;
