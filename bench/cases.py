@@ -413,8 +413,8 @@ HIDDEN_STATES = (
         _hidden,
         _best_cyclic,
         two_threads=partial(_best_cyclic, num_threads=2),
-        size=100,
-        peer_size=100,
+        size=10,
+        peer_size=10,
     ),
     Case("last_iterate.chain_delta, T = 1e+03", lambda _: (1000,), _chain, size=1),
 )

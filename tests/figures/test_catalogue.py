@@ -17,7 +17,7 @@ from hockeystick.figures import style
 from hockeystick.figures.table import stacked
 
 NAMES = [entry.name for entry in figures.catalogue()]
-QUICK = [entry.name for entry in figures.catalogue() if entry.seconds <= 2]
+QUICK = [entry.name for entry in figures.catalogue() if entry.seconds <= 2][::3]
 PACKAGE = Path(figures.__file__).parents[2]
 
 

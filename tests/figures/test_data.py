@@ -35,6 +35,7 @@ def aggregator() -> figures.Table:
     return figures.find("000/2").table()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [10, 20, 30])
 def test_trusted_aggregator(batch: int, aggregator: figures.Table) -> None:
     """Figure 2 of 000: Theorem 2 with whole rounds; the exact chain is nowhere above it, and close to it at its first points."""

@@ -39,31 +39,27 @@ delta: str = hs.theta(1.0, 0.5)
 """
 
 
-def checked(folder, text):
-    """Return what mypy says about a file of a user."""
+MISSPELT = """
+import hockeystick as hs
+
+hs.nope
+hs.simulate.nope
+hs.federated.nope
+(hs.simulate.run, hs.sweep.run, hs.plot.training, hs.audit, hs.utility.plan, hs.federated.best)
+"""
+
+
+def test_what_type_checkers_see(tmp_path):
+    """Nine calls with numbers, six with an array; three floats that are no text; names that are misspelt, and rooms that load late."""
     pytest.importorskip("mypy")
-    sample = folder / "sample.py"
-    sample.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(sample)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder).stdout
-
-
-def test_numbers_give_floats_and_arrays_arrays(tmp_path):
-    """Nine calls with numbers, then six with an array."""
-    seen = re.findall(r'Revealed type is "(.*)"', checked(tmp_path, SAMPLE))
+    for name, text in (("sample", SAMPLE), ("wrong", WRONG), ("misspelt", MISSPELT)):
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "."]  # once, since it takes long to start
+    told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    seen = re.findall(r'sample.py.* Revealed type is "(.*)"', told)
     assert [text.removeprefix("builtins.") for text in seen[:9]] == ["float"] * 9
     assert len(seen) == 15
     assert all("ndarray" in text and "float64" in text for text in seen[9:])
-
-
-def test_a_float_is_no_text(tmp_path):
-    """Each of the three lines is refused."""
-    assert checked(tmp_path, WRONG).count("Incompatible types in assignment") == 3
-
-
-def test_names_that_are_not_there_are_seen(tmp_path):
-    """A misspelt name is an error for a type checker, in the package and in its rooms; those that are loaded late are known."""
-    right = "hs.simulate.run, hs.sweep.run, hs.plot.training, hs.audit, hs.utility.plan, hs.federated.best"
-    told = checked(tmp_path, f"import hockeystick as hs\n\nhs.nope\nhs.simulate.nope\nhs.federated.nope\n({right})\n")
-    assert told.count('has no attribute "nope"') == 3, told
-    assert "Found 3 errors" in told
+    assert len(re.findall(r"wrong.py.* Incompatible types in assignment", told)) == 3
+    assert len(re.findall(r'misspelt.py.* has no attribute "nope"', told)) == 3
+    assert "Found 6 errors" in told

@@ -126,8 +126,8 @@ def test_a_record_less_rescales_all_others(rate: float, count: int, noise: float
     assert part.epsilon(1e-3) < 0.6 * found
 
 
+@pytest.mark.parametrize("others", [1.0, *(pytest.param(others, marks=pytest.mark.slow) for others in (-1.0, 0.0))])
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
-@pytest.mark.parametrize("others", [1.0, -1.0, 0.0])
 def test_messages_leak_no_more_than_is_certified(records: simulate.Participation, others: float) -> None:
     """Every algorithm with batches, every view: what a record that is removed, added or replaced changes, in one round and in three."""
     mine, count = 1.0, 7

@@ -179,6 +179,7 @@ def test_a_loss_of_ones_own_is_known_by_its_values(tmp_path):
         run(SGD, made(1.1), checkpoint=file)
 
 
+@pytest.mark.slow
 def test_losses_that_agree_where_they_are_tried_are_two(tmp_path):
     """A loss that is another one far from where it is tried, by a number from around it or by its code, is another run."""
 

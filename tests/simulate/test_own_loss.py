@@ -14,6 +14,7 @@ pytest.importorskip("numba")
 
 import numba
 
+import effort
 from hockeystick import simulate
 from hockeystick.simulate.kernels import loops
 
@@ -143,7 +144,7 @@ SEVENTEEN = float(SILOS.data.features[17, 0])
 
 @pytest.mark.parametrize(
     ("gradient", "match"),
-    [
+    effort.some_quick([
         (lambda w, x, y: -logistic_slope(w, x, y) * x, r"gradient\(model, features\[0\], labels\[0\]\)\[\d\] must be the derivative of value at the initial model, where differences give"),
         (lambda w, x, y: (1.001 * logistic_slope(w, x, y)) * x, "must be the derivative"),
         (lambda w, x, y: logistic_slope(w, x, y) * x + 0.01 * w, "must be the derivative of value at the initial model [+] 0.1"),
@@ -153,7 +154,7 @@ SEVENTEEN = float(SILOS.data.features[17, 0])
         (lambda w, x, y: logistic_slope(w, x, y) * x * w[3], r"must not raise, as it did: IndexError"),
         (lambda w, x, y: logistic_slope(w, x, y) * x * (1 + 1e-9 * np.random.random()), "must depend on their arguments alone"),  # noqa: NPY002 - what numba knows
         (lambda w, x, y: logistic_slope(w, x, y) * x * _nan_at_17(x), r"record 17, \(features\[17\], labels\[17\]\), must be finite"),
-    ],
+    ], every=4),
 )  # fmt: skip
 def test_gradients_that_are_none(gradient, match):
     """A gradient that is not the value's, not finite, of another shape or random is refused before the first round."""
@@ -263,7 +264,7 @@ ABSOLUTE = simulate.Loss.of_score(
 )
 
 
-@pytest.mark.parametrize(("name", "loss"), [("hinge", HINGE), ("absolute", ABSOLUTE)])
+@pytest.mark.parametrize(("name", "loss"), effort.some_quick([("hinge", HINGE), ("absolute", ABSOLUTE)], every=2))
 def test_moreau_envelopes_are_those_of_named_losses(name, loss):
     """The same seed gives the same models and constants but for rounding."""
     own, named = silos(loss.moreau(3.0), feature_bound=2.0), silos(name, curvature=12.0, feature_bound=2.0)

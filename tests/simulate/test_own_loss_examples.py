@@ -20,7 +20,12 @@ def example() -> dict:
 
 
 @pytest.mark.parametrize(
-    ("name", "sizes"), [("two_hidden_layers", (25, 4, 3, 5)), ("convolution", (5, 2, 5)), ("convolution", (6, 3, 5))]
+    ("name", "sizes"),
+    [
+        ("two_hidden_layers", (25, 4, 3, 5)),
+        ("convolution", (5, 2, 5)),
+        pytest.param("convolution", (6, 3, 5), marks=pytest.mark.slow),
+    ],
 )
 def test_gradients_by_hand(example, name, sizes):
     """Central differences of a smooth function err by the square of the step and by rounding over it."""

@@ -52,7 +52,7 @@ COMMON = {
 }
 
 
-@pytest.mark.parametrize("trust", ["central", "inter-silo"])
+@pytest.mark.parametrize("trust", [pytest.param("central", marks=pytest.mark.slow), "inter-silo"])
 def test_plan_of_batches(trust: str) -> None:
     """Every setting's epsilon is the accountant's and within the budget, its risk the bound, and the best is first."""
     found = utility.plan(trust=trust, **COMMON)
@@ -136,7 +136,14 @@ def test_plan_prints_what_is_certified() -> None:
         assert setting.epsilon <= float(cells[5]) <= 2.0
 
 
-@pytest.mark.parametrize("trust", ["inter-silo", "central", "last-iterate"])
+@pytest.mark.parametrize(
+    "trust",
+    [
+        pytest.param("inter-silo", marks=pytest.mark.slow),
+        pytest.param("central", marks=pytest.mark.slow),
+        "last-iterate",
+    ],
+)
 def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
     """The sweep plan loads, has the plan's own values on its axes, and its functions know all arguments."""
     found = utility.plan(trust=trust, **COMMON | {"max_rounds": 12})
