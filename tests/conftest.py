@@ -15,7 +15,7 @@ import pytest
 import processes
 
 # The same examples in every run, so that a red run tells of a change; no deadline and no health check, since a shared machine may
-# pause any example and deep tails discard many. HOCKEYSTICK_EXAMPLES asks for more of them, HOCKEYSTICK_RANDOM for new ones.
+# pause any example and deep tails discard many. HOCKEYSTICK_EXAMPLES asks for more of them, HOCKEYSTICK_RANDOM, a number, for new ones.
 hypothesis.settings.register_profile(
     "hockeystick",
     deadline=None,

@@ -18,6 +18,7 @@ import effort
 import hockeystick as hs
 import processes
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(hs.get_include()).parent
 LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 double, size = ctypes.c_double, ctypes.c_size_t
@@ -28,6 +29,13 @@ class Bracket(ctypes.Structure):
     """An hs_bracket."""
 
     _fields_ = (("lower", double), ("upper", double))
+
+
+def test_the_storm_calls_everything():
+    """The program of the sanitizers names every function of the header."""
+    header = (ROOT / "cpp" / "include" / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
+    storm = (ROOT / "tests" / "embed" / "storm.cpp").read_text(encoding="utf-8")
+    assert set(re.findall(r"^HS_API .*?\b(hs_\w+)\(", header, re.MULTILINE)) <= set(re.findall(r"\bhs_\w+", storm))
 
 
 @pytest.fixture(scope="module")

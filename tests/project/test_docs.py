@@ -1,4 +1,4 @@
-"""Pages of docs/: their blocks leave no files, and the snippets of embedding.md are those of tests/embed."""
+"""Pages of docs/: a page for each room, formulas that the site can write, blocks that leave no files, snippets that are tested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,35 @@ import pytest
 import explorer_page
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 SPOKEN = {".py", ".md", ".toml", ".hpp", ".cpp", ".h", ".html", ".cff"}
+
+
+def test_public_rooms_have_a_page() -> None:
+    """The table of docs/index.md has a line for every public room, with a page that is there."""
+    rows = re.findall(r"^\| (.*)", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    for package in (ROOT / "python" / "hockeystick").glob("[a-z]*/__init__.py"):
+        lines = [row for row in rows if f"`{package.parent.name}`" in row.split("|")[0]]
+        assert len(lines) == 1, package
+        pages = re.findall(r"\]\(([\w/]+\.md)\)", lines[0])
+        assert pages, package
+        assert all((DOCS / page).exists() for page in pages), package
+
+
+def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every formula becomes MathML: seconds, where building the site takes a minute."""
+    latex = pytest.importorskip("docutils.utils.math.latex2mathml")
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    mathml = pytest.importorskip("mathml")
+    formula, unknown = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$([^$]+?)(?<!\\)\$", re.DOTALL), []
+    for page in sorted(DOCS.rglob("*.md")):
+        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for displayed, inline in formula.findall(text):
+            try:
+                latex.tex2mathml(mathml.BIG.sub("", (displayed or inline).strip()))
+            except Exception as error:  # noqa: BLE001, PERF203 - of whatever kind
+                unknown.append(f"{page.relative_to(DOCS)}: {displayed or inline}: {error}")
+    assert unknown == []
 
 
 def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -31,7 +59,7 @@ def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_snippets_are_tested() -> None:
     """The lines of the C++ and CMake examples stand in the downstream project."""
-    text = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
+    text = (DOCS / "project" / "embedding.md").read_text(encoding="utf-8")
     for line in (
         "find_package(hockeystick 0.1 CONFIG REQUIRED)",
         "    training.compose(hockeystick::poisson_sampled(hockeystick::gaussian(1.1), 0.01), 1000.0);",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from hockeystick import figures
 
@@ -24,7 +23,7 @@ LEAST_ROWS = {  # statements, algorithms, tables and figures of each paper
     "projected_sgd": 27,
     "trusted_aggregator": 32,
 }
-ROWS = [pytest.param(row, id=f"{paper}-{row.name}") for paper, rows in PAPERS.items() for row in rows]
+ROWS = [(paper, row) for paper, rows in PAPERS.items() for row in rows]
 
 
 def is_public(name: str) -> bool:
@@ -41,28 +40,34 @@ def is_public(name: str) -> bool:
     return callable(found) or isinstance(found, property)
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_statement_has_a_function_or_a_reason(row: papers.Statement) -> None:
+def faults(row: papers.Statement) -> Iterator[str]:
+    """Yield what is wrong with a row and its functions."""
+    if not (row.name and row.says and row.verdict):
+        yield "no name, no words or no verdict"
+    if not (row.functions or row.figures or row.reason):
+        yield "neither a function nor a reason"
+    if row.functions and not row.tests:
+        yield "a function without a test"
+    yield from (f"not public below hockeystick: {name}" for name in row.functions if not is_public(name))
+
+
+def faults_of_tests(row: papers.Statement) -> Iterator[str]:
+    """Yield test files of a row that name none of its functions, and functions that none of the files names."""
+    words = {path: set(re.findall(r"\w+", (ROOT / path).read_text(encoding="utf-8"))) for path in row.tests}
+    names = {name.rpartition(".")[2] for name in row.functions}
+    yield from (f"{path} is no test" for path in words if not path.startswith("tests/"))
+    yield from (f"{path} names none of {names}" for path, found in words.items() if names and not names & found)
+    yield from (f"no test names {name}" for name in names - set().union(*words.values()))
+
+
+def test_statement_has_a_function_or_a_reason() -> None:
     """A row says what the statement is and what it is worth; without a function it says why."""
-    assert row.name
-    assert row.says
-    assert row.verdict
-    assert row.functions or row.figures or row.reason, "neither a function nor a reason"
-    assert bool(row.functions) <= bool(row.tests), "a function without a test"
-    hidden = [name for name in row.functions if not is_public(name)]
-    assert not hidden, f"not public below hockeystick: {hidden}"
+    assert [f"{paper}, {row.name}: {fault}" for paper, row in ROWS for fault in faults(row)] == []
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_tests_name_the_functions(row: papers.Statement) -> None:
+def test_tests_name_the_functions() -> None:
     """Every test file of a row is there and names a function of the row; every function is named by one of them."""
-    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in row.tests}
-    names = [name.rpartition(".")[2] for name in row.functions]
-    for path, text in texts.items():
-        assert path.startswith("tests/")
-        assert not names or any(re.search(rf"\b{name}\b", text) for name in names), f"{path} names none of {names}"
-    unnamed = [name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts.values())]
-    assert not unnamed
+    assert [f"{paper}, {row.name}: {fault}" for paper, row in ROWS for fault in faults_of_tests(row)] == []
 
 
 def test_figures_are_those_of_the_command() -> None:

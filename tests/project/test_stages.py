@@ -1,4 +1,4 @@
-"""The two stages of continuous integration: together they run every test, and the first is README.md's command."""
+"""The stages of continuous integration: two together run every test, the first is README.md's command; the night runs all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def selection(words: list[str]) -> tuple[str, set[str]]:
 
 
 def test_stages_run_everything(pytestconfig: pytest.Config) -> None:
-    """By default what is not slow runs, in .ci/run then what is slow, and nothing else is left out of either."""
+    """By default what is not slow runs, in .ci/run then what is slow, at night both, and nothing else is left out."""
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"<!-- test -->\n```sh\n.* -m pytest(.*)\n```", readme)
@@ -34,6 +34,8 @@ def test_stages_run_everything(pytestconfig: pytest.Config) -> None:
     assert selection(shlex.split(command.group(1))) == ("", set())
     assert [selection(shlex.split(words)) for words in second] == [("slow", set())]
     assert pytestconfig.getini("testpaths") == ["tests", "bench"]
+    night = re.findall(r" -m pytest(.*)$", (ROOT / ".ci" / "nightly").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [selection(shlex.split(words)) for words in night] == [("slow or not slow", set())]
 
 
 def test_every_test_file_is_found() -> None:

@@ -23,8 +23,8 @@ def violations(path: Path) -> str:
 
 
 def test_all_are_there() -> None:
-    """Tests, wheels, docs and benchmarks each have a workflow of that name."""
-    assert {"tests", "wheels", "docs", "benchmarks"} <= {path.stem for path in WORKFLOWS}
+    """Tests, the night, wheels, docs and benchmarks each have a workflow of that name."""
+    assert {"tests", "nightly", "wheels", "docs", "benchmarks"} <= {path.stem for path in WORKFLOWS}
     for path in WORKFLOWS:
         assert re.search(rf"^name: {path.stem}$", path.read_text(encoding="utf-8"), re.MULTILINE)
 
@@ -63,7 +63,7 @@ def test_an_action_has_one_version() -> None:
 def test_scripts_are_there(path: Path) -> None:
     """A script that a workflow runs is in the repository, and so is every extra that it installs."""
     text = path.read_text(encoding="utf-8")
-    for script in re.findall(r"(?:change/)?((?:bench|docs|tests)/\w+\.py)", text):
+    for script in re.findall(r"(?:change/)?((?:bench|docs|tests)/\w+\.py|\.ci/\w+)", text):
         assert (ROOT / script).is_file(), script
     extras = re.search(r"\[project.optional-dependencies\](.*?)\n\[", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
     assert extras

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+AT_NIGHT = pytest.mark.skipif("HOCKEYSTICK_NIGHTLY" not in os.environ, reason="runs at night: .ci/nightly")
+SEED = int(os.environ.get("HOCKEYSTICK_RANDOM", "1"))  # of storms; another one each night
+
 
 def at_night(whole: int, *, by_day: int) -> int:
     """Return how many cases of a long loop to try: all of them in the nightly run, which sets HOCKEYSTICK_NIGHTLY."""

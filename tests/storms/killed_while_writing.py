@@ -17,7 +17,7 @@ from hockeystick.sweep.store.folder import LocalFolder
 from hockeystick.sweep.store.names import temporary
 from hockeystick.sweep.store.remote import RemoteFolder
 
-CHANCE = float(os.environ.get("HOCKEYSTICK_STORM", "0.08"))
+CHANCE = 0.08
 SLEEP_SECONDS = 3.0  # longer than a storm's client lives after the first part
 
 

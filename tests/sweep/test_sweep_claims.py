@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import effort
 import processes
 from hockeystick.sweep import OutputError, run
 
@@ -186,7 +187,7 @@ class SharedFolder:
         self.files.pop(name, None)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(effort.at_night(200, by_day=20)))
 def test_one_plan_in_any_order_of_requests(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the requests of two plans to a store are interleaved, one plan gets the place, and the other is refused."""
     monkeypatch.setattr(claims, "POLL_SECONDS", 0.0)

@@ -1,4 +1,7 @@
-"""Sweeps on a cluster of real processes, of which one is killed in the middle: nothing lost, nothing twice."""
+"""Sweeps on a cluster of real processes, of which one is killed in the middle: nothing lost, nothing twice.
+
+By day a worker and the command are killed, a disk is full and Ctrl-C is pressed; the other scenarios wait for the night.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
 pytest.importorskip("resource", reason="limits and signals are those of POSIX")
 
+import effort
 import sweep_faults as faults
 
 pytestmark = pytest.mark.slow
@@ -26,6 +30,7 @@ LOST = {  # scenario -> exit code and message, where the command does not get th
     "disk_full": (1, r"File too large; \d+ cells are kept, the same command resumes"),
     "local_client_killed": (-9, ""),
 }
+BY_DAY = ("both_killed", "disk_full", "interrupted")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return faults.content(folder / "out")
 
 
-@pytest.mark.parametrize("name", faults.SCENARIOS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in BY_DAY else [effort.AT_NIGHT]) for name in faults.SCENARIOS],
+)
 def test_nothing_lost_nothing_twice(
     tmp_path: Path, cluster: faults.Cluster, whole: dict[str, bytes], name: str
 ) -> None:

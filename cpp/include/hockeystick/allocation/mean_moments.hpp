@@ -47,15 +47,14 @@ inline MeanMoments mean_of_both(const MeanMoments& x, const MeanMoments& y) {
             const double both = x.logs[k] + y.logs[n - k];
             const double gain = both > 1.0 ? both + std::log1p(-std::exp(-both)) : std::log(std::expm1(both));
             const double weight = part * log_p + (order - part) * log_rest;
-            const double binomial =
-                std::lgamma(order + 1.0) - std::lgamma(part + 1.0) - std::lgamma(order - part + 1.0);
+            const double binomial = log_gamma(order + 1.0) - log_gamma(part + 1.0) - log_gamma(order - part + 1.0);
             terms.push_back(binomial + weight + gain);
             largest = max(largest, terms.back());
             size = max(size, std::fabs(weight) + std::fabs(both) + std::fabs(std::log(max(both, smallest_positive))));
         }
         double sum = 0.0;
         for (const double term : terms) sum += std::exp(term - largest);
-        const double error = sixteen_roundings * (4.0 * std::lgamma(order + 2.0) + size + order + 64.0);
+        const double error = sixteen_roundings * (4.0 * log_gamma(order + 2.0) + size + order + 64.0);
         result.logs.push_back(log_sum(0.0, largest + std::log(sum) + error) * up);
     }
     return result;

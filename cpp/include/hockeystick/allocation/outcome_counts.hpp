@@ -14,6 +14,7 @@
 
 #include <hockeystick/allocation/random_allocation.hpp>
 #include <hockeystick/allocation/ratio_law.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 
 namespace hockeystick::allocation {
 inline namespace HOCKEYSTICK_ISA {
@@ -36,7 +37,7 @@ class OutcomeCounts {
         const auto t = static_cast<double>(num_steps);
         // Where one ratio is faint, the mean of the others goes to infinity, as in lattice_sum.hpp.
         sums_ = {{}, t * step.zero, t * (step.infinite + t * step.zero), step.errors, step.form, t};
-        visit(0, t, {0.0, 0.0}, {std::lgamma(t + 1.0), std::lgamma(t + 1.0)});
+        visit(0, t, {0.0, 0.0}, {log_gamma(t + 1.0), log_gamma(t + 1.0)});
         if (faint_.value > 0.0) {
             merge_into_largest(sums_.atoms, faint_.value, faint_.mass);
             sums_.errors.value += most_counts * unit_roundoff;
@@ -60,7 +61,7 @@ class OutcomeCounts {
         const bool last = j + 1 == step_.atoms.size();
         for (double n = last ? left : 0.0; n <= left; ++n) {
             const Atom next{sum.value + n * atom.value, 0.0};
-            const Logarithm log_next = log_mass.plus(-std::lgamma(n + 1.0)).plus(n * std::log(atom.mass));
+            const Logarithm log_next = log_mass.plus(-log_gamma(n + 1.0)).plus(n * std::log(atom.mass));
             if (last) put(next.value, log_next);
             else visit(j + 1, left - n, next, log_next);
         }

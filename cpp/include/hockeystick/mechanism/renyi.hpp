@@ -37,14 +37,14 @@ template <class LogMoment> double sampled_log_moment(const LogMoment& log_moment
         const double base = log_moment(k);
         const double gain = base > 1.0 ? base + std::log1p(-std::exp(-base)) : std::log(std::expm1(base));
         const double weight = k * std::log(rate) + (n - k) * std::log1p(-rate);
-        terms.push_back(std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0) + weight + gain);
+        terms.push_back(log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0) + weight + gain);
         largest = max(largest, terms.back());
         spread = max(spread, std::fabs(weight) + std::fabs(base));
     }
     if (largest == -infinity) return 0.0;  // every e^{g0(k)} - 1 underflows
     double sum = 0.0;
     for (const double term : terms) sum += std::exp(term - largest);
-    const double error = sixteen_roundings * (4.0 * std::lgamma(n + 2.0) + spread + 64.0 + 0.125 * n);
+    const double error = sixteen_roundings * (4.0 * log_gamma(n + 2.0) + spread + 64.0 + 0.125 * n);
     return log_sum(0.0, largest + std::log(sum) + error) * renyi_up;
 }
 

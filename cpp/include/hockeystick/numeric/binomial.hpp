@@ -17,7 +17,7 @@ inline namespace HOCKEYSTICK_ISA {
 // log of the probability of j successes among n trials, 0 < rate < 1. Absolute error: about 1e-10
 // for n <= 2^16, where the three lgamma are up to 7e5 and cancel.
 inline double log_binomial(double n, double j, double rate) {
-    return std::lgamma(n + 1.0) - std::lgamma(j + 1.0) - std::lgamma(n - j + 1.0) + j * std::log(rate) +
+    return log_gamma(n + 1.0) - log_gamma(j + 1.0) - log_gamma(n - j + 1.0) + j * std::log(rate) +
            (n - j) * std::log1p(-rate);
 }
 
@@ -40,7 +40,7 @@ inline constexpr double most_tail_terms = 1e4;  // a geometric series bounds the
 // An upper bound of the logarithm of the probability of j successes. It errs by a few ulps of the
 // lgamma values. Below the probability 1e-300 the bound may be too low: callers raise it to that.
 inline double log_binomial_upper(double n, double j, double rate) {
-    const double parts[] = {std::lgamma(n + 1.0), -std::lgamma(j + 1.0), -std::lgamma(n - j + 1.0), j * std::log(rate),
+    const double parts[] = {log_gamma(n + 1.0), -log_gamma(j + 1.0), -log_gamma(n - j + 1.0), j * std::log(rate),
                             (n - j) * std::log1p(-rate)};
     CompensatedSum sum, size;
     for (const double part : parts) sum.add(part), size.add(std::fabs(part));

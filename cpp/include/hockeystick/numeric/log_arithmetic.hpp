@@ -1,4 +1,4 @@
-// Sums of numbers that are known by their logarithms, and the larger and smaller of two doubles.
+// Sums of numbers that are known by their logarithms, log Gamma, and the larger and smaller of two doubles.
 //
 // `max` and `min` compile to one instruction in loops, unlike std::max and std::min, which return
 // references.
@@ -13,6 +13,16 @@ inline namespace HOCKEYSTICK_ISA {
 
 inline double max(double x, double y) { return x > y ? x : y; }
 inline double min(double x, double y) { return x < y ? x : y; }
+
+// log Gamma(x) for x > 0. glibc's lgamma writes the sign into a variable that all threads share.
+inline double log_gamma(double x) {
+#ifdef __GLIBC__
+    int sign;
+    return ::lgamma_r(x, &sign);
+#else
+    return std::lgamma(x);
+#endif
+}
 
 // log(e^x + e^y)
 inline double log_sum(double x, double y) {
