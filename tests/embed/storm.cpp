@@ -43,8 +43,8 @@ class Storm {
     std::uint64_t below(std::uint64_t end) { return generator() % end; }
     double uniform() { return std::uniform_real_distribution<>(0.0, 1.0)(generator); }
     double wild() {
-        const double ends[] = {0.0, -0.0, 5e-324, 1e-310, 1.79e308, INFINITY, -INFINITY,
-                               NAN, -1.0, 1.0,    2.0,    1e-300,   1e16};
+        const double ends[] = {0.0,          -0.0, 5e-324, 1e-310, 1.79e308, HUGE_VAL, -HUGE_VAL,
+                               std::nan(""), -1.0, 1.0,    2.0,    1e-300,   1e16};
         if (below(2) == 0) return ends[below(std::size(ends))];
         return below(2) == 0 ? std::exp(1400.0 * (uniform() - 0.5)) : 10.0 * (uniform() - 0.3);
     }
@@ -93,7 +93,7 @@ class Storm {
         check(hs_dpsgd_epsilon(positive(), rate(), count(), small(), &bracket));
         if (below(4) == 0) check(hs_dpsgd_noise_multiplier(rate(), count(), positive(), small(), &number));
         check(hs_fedavg_gdp(static_cast<int>(below(5)), count(), count(5), count(), positive(), positive(), positive(),
-                            rate(), mostly(INFINITY), &number));
+                            rate(), mostly(HUGE_VAL), &number));
         check(hs_pnsgd_gaussian(positive(), count(), count(), rate(), positive(), positive(), positive(), rate(),
                                 positive(), &number));
         check(hs_shuffled_batches_delta(positive(), count(), count(4), positive(), &bracket));
@@ -212,7 +212,7 @@ hs_accountant* training() {
 }
 
 int main(int argc, char** argv) {
-    const double seconds = argc > 1 ? std::atof(argv[1]) : 10.0;
+    const double seconds = argc > 1 ? std::strtod(argv[1], nullptr) : 10.0;
     const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     Shared shared;

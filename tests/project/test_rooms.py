@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
 import inspect
 import pickle
 import re
@@ -190,3 +191,16 @@ def test_public_names_live_at_the_top():
         if value.__module__ != "hockeystick" or pickle.loads(pickle.dumps(value)) is not value
     ]
     assert wrong == []
+
+
+def test_rooms_have_tests(monkeypatch):
+    """`.ci/check.py` finds a folder of tests for every room, and its table names no room that has one."""
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    check = importlib.import_module("check")
+    rooms = {*CORE_LAYERS, *(path.parent.name for path in PACKAGE.glob("*/__init__.py"))}
+    assert [room for room in rooms if not (TESTS / check.TESTED_IN.get(room, room)).is_dir()] == []
+    assert [room for room in check.TESTED_IN if room not in rooms or (TESTS / room).is_dir()] == []
+    assert check.tests(["python/hockeystick/plot/lines.py", "cpp/include/hockeystick/pld/tilt.hpp", "docs/x.md"]) == {
+        "tests/show",
+        "tests/pld",
+    }

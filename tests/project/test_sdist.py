@@ -20,6 +20,7 @@ BUILD = "import sys; from scikit_build_core.build import build_sdist; print(buil
 SHIPPED = {
     ".ci",
     ".clang-format",
+    ".clang-tidy",
     ".github",
     ".gitignore",
     ".pre-commit-config.yaml",
