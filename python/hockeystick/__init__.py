@@ -182,8 +182,8 @@ _ROOMS = (
 )
 
 
-# Python breaks a deadlock of two threads that import two modules of a package by giving one a half made module. So one thread
-# loads at a time, and the rooms in one order.
+# Two threads that import modules of one package can wait for each other. Python ends that by giving one of them a module that is
+# not complete. So one thread loads at a time, and the rooms in one order.
 _LOADING = threading.RLock()
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that there is

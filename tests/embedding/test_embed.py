@@ -92,7 +92,7 @@ def test_plain_install(tmp_path):
         f"-DPOCKETFFT_INCLUDE_DIR={pocketfft}",
         "-DHOCKEYSTICK_PYTHON=OFF",
         f"-DCMAKE_INSTALL_PREFIX={prefix}",
-        NATIVE,
+        "-DHOCKEYSTICK_LEVELS=native",
     ]
     run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options, "-DHOCKEYSTICK_WERROR=ON")
     run(CMAKE, "--build", tmp_path / "library", "--target", "install", "--config", "Release")
@@ -111,7 +111,6 @@ def test_plain_install(tmp_path):
         assert run(program) == run(tmp_path / "downstream" / "from_c")
 
 
-NATIVE = "-DHOCKEYSTICK_LEVELS=native"  # two levels are as good as four
 PAGE = (ROOT / "docs" / "project" / "embedding.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```(cpp|c)\n(#include.*?)```\n\n.*?`(program\.\w+)`.*?```sh\n(.*?)```", PAGE, re.DOTALL)
 

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-AT_NIGHT = pytest.mark.skipif("HOCKEYSTICK_NIGHTLY" not in os.environ, reason="runs at night: .ci/nightly")
+NIGHT = bool(os.environ.get("HOCKEYSTICK_NIGHTLY"))
+AT_NIGHT = pytest.mark.skipif(not NIGHT, reason="runs at night: .ci/nightly")
 SEED = int(os.environ.get("HOCKEYSTICK_RANDOM", "1"))  # of storms; another one each night
 
 
 def at_night(whole: int, *, by_day: int) -> int:
     """Return how many cases of a long loop to try: all of them in the nightly run, which sets HOCKEYSTICK_NIGHTLY."""
-    return whole if os.environ.get("HOCKEYSTICK_NIGHTLY") else by_day
+    return whole if NIGHT else by_day
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:
     """Return the cases of a table, all marked slow but the first and those `every` further on.
 
-    `every` is coprime to the number of cases of one kind, so that each kind stays in the first stage.
+    Where kinds take turns in the table, an `every` that is coprime to their number leaves each kind in the first stage.
     """
     return [case if k % every == 0 else _slow(case) for k, case in enumerate(cases)]
 

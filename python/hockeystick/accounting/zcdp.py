@@ -26,7 +26,7 @@ from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentrate
 __all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
 SMALLEST, LARGEST = -50.0, 400.0  # of log(a - 1)
-FAR = 1e100  # delta falls in epsilon: beyond this it is bounded by what it is here, and products do not overflow
+FAR = 1e100  # a larger epsilon gets the delta of this one, which is larger; products with this one do not overflow
 SMALLEST_DISTANCE = 1e-150  # whose square is a normal double
 
 
@@ -205,9 +205,9 @@ def _half_square(distance: float) -> float:
 def _delta(cells: list[Array], _threads: int) -> Array:
     rho, eps, xi = cells
     with np.errstate(all="ignore"):  # cells at the ends are set below
-        beyond = xi - np.minimum(eps, FAR)
-        x = _order_less_one(lambda x: (2 * x + 1) * rho + beyond - np.log1p(1 / x))
-        parts = np.stack([x * rho * (x + 1), x * beyond, -x * np.log1p(1 / x), -np.log1p(x)])
+        excess = xi - np.minimum(eps, FAR)
+        x = _order_less_one(lambda x: (2 * x + 1) * rho + excess - np.log1p(1 / x))
+        parts = np.stack([x * rho * (x + 1), x * excess, -x * np.log1p(1 / x), -np.log1p(x)])
         delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + SHORT_SUM), 1.0))  # not 0 by underflow
         delta = np.where((np.isinf(rho) | np.isinf(xi)) & (eps >= 0), 1.0, delta)
         delta = np.where((eps == np.inf) | ((rho == 0) & (xi == 0)), 0.0, delta)

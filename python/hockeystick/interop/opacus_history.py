@@ -10,6 +10,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.statement import guaranteed, stated
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.training import privacy_statement as statement_of_training
+from hockeystick.training.batches import batches_of
 
 # Noise multiplier, sampling rate, steps; where there are several, the Poisson batches whose gradients are added before the noise.
 Entry: TypeAlias = "tuple[float, float, int] | tuple[float, float, int, int]"
@@ -141,11 +142,12 @@ def _shuffled(data_loader: Any, accumulated: int) -> dict[str, Any]:
     sampler: Any = data_loader.sampler
     size: int | None = data_loader.batch_size
     once = type(sampler).__name__ in ONCE_A_PASS and not getattr(sampler, "replacement", False)
-    records = len(data_loader.dataset)
-    if size is None or not once or len(sampler) != records or abs(records - size * len(data_loader)) >= size:
+    records, drop_last = len(data_loader.dataset), data_loader.drop_last
+    whole = size is not None and len(data_loader) == batches_of(records, size, drop_last=drop_last)
+    if size is None or not (once and whole and len(sampler) == records):
         msg = (
             f"data_loader must draw Poisson samples or go through all records in batches of one size, not {data_loader!r}; "
-            "of a part of the records torch.utils.data.Subset makes a data set"
+            "to train on a part of the records, let the data set be a torch.utils.data.Subset"
         )
         raise ValueError(msg)
-    return {"sampling": "shuffled", "batch_size": size * accumulated, "drop_last": data_loader.drop_last}
+    return {"sampling": "shuffled", "batch_size": size * accumulated, "drop_last": drop_last}
