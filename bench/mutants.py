@@ -2,9 +2,9 @@
 
 Each mutant changes one place: a comparison, a sign, an operation, an off-by-one, the smaller for the larger, a rounding direction,
 a check that is dropped. The places are drawn at random with the seed, rooms in turn, so that a run can be repeated on another
-commit. A mutant of the package changes a file of the installed hockeystick, one of the core a header of the checkout, which is
-installed again; both are put back. The tests of the mutant's room run first, then the first stage, each with `-x`; what
-survives that meets the slow stage if `--slow` says so. Prints a row a mutant, and how many nobody noticed.
+commit. Mutants live in a copy of the installed package; for those of the core its module is compiled anew at -O1. The tests of the
+mutant's room run first, then the stages that `--stages` names, each with `-x`. A test that notices must pass without the
+mutant. Prints a row a mutant, and how many nobody noticed.
 
 Needs a checkout that is installed with this Python, and its test tools. A mutant takes seconds to minutes.
 """
@@ -14,10 +14,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import io
+import os
 import random
 import re
+import runpy
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tokenize
 from collections.abc import Iterator
@@ -33,6 +37,8 @@ SWAPS = {
 RARE = {"1", "0", "1.0", "+", "-", "*", "if"}  # there are so many that the others would hardly be drawn
 CPP_TOKEN = re.compile(r'"(?:\\.|[^"])*"|//.*|[A-Za-z_]\w*|\d[\w.]*|<=|>=|==|&&|\|\||[-+*/<>]|\S')
 LIMIT = 1800.0  # seconds for the tests of a mutant; one that hangs is noticed, too
+STAGES = {"first": [], "slow": ["-m", "slow"]}
+TESTED_IN: dict[str, str] = runpy.run_path(str(ROOT / ".ci" / "check.py"))["TESTED_IN"]
 
 
 @dataclass(frozen=True)
@@ -98,60 +104,87 @@ def drawn(folder: Path, pattern: str, count: int, rng: random.Random) -> list[Mu
     return found
 
 
-def passes(*arguments: object) -> tuple[bool, str]:
-    """Run the tests until one fails; return whether none did, and the first that did."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "logical",
-        "--dist",
-        "worksteal",
-    ]
-    try:
-        done = subprocess.run(
-            [*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT
+@dataclass(frozen=True)
+class Workshop:
+    """A copy of the installed package, and of the sources of its core."""
+
+    folder: Path
+
+    @property
+    def package(self) -> Path:
+        """Its hockeystick."""
+        return self.folder / "hockeystick"
+
+    @property
+    def sources(self) -> Path:
+        """Its CMakeLists.txt and cpp/."""
+        return self.folder / "sources"
+
+    def prepare(self, *, core: bool) -> None:
+        """Copy what is installed, and compile the core as it is."""
+        spec = importlib.util.find_spec("hockeystick")
+        if spec is None or spec.origin is None:
+            sys.exit("install hockeystick with this Python first: mutants are made in a copy of the installation")
+        shutil.copytree(Path(spec.origin).parent, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        if core:
+            self.sources.mkdir()
+            shutil.copy(ROOT / "CMakeLists.txt", self.sources)
+            shutil.copytree(ROOT / "cpp", self.sources / "cpp")
+            options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DHOCKEYSTICK_LEVELS=native"]
+            options += ["-DHOCKEYSTICK_C=OFF", "-DHOCKEYSTICK_INSTALL=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
+            options += [f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY={self.package}"]
+            options += [f"-DPOCKETFFT_INCLUDE_DIR={self.package / 'include/hockeystick/pocketfft'}"]
+            command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", self.sources, "-B", self.folder / "build"]
+            subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
+            self.compile()
+
+    def compile(self) -> None:
+        """Compile the module."""
+        subprocess.run(
+            ["cmake", "--build", self.folder / "build", "--target", "_core"], check=True, capture_output=True
         )
-    except subprocess.TimeoutExpired:
-        return False, "no end"
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return done.returncode in {0, 5}, named[1] if named else f"exit {done.returncode}"
 
+    def passes(self, *arguments: object) -> tuple[bool, str]:
+        """Run tests of the checkout on the copy until one fails; return whether none did, and the first that did."""
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-n", "logical", "--dist", "worksteal"]
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", *options, *map(str, arguments)],
+                cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT, env=os.environ | {"PYTHONPATH": str(self.folder)},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return False, ""
+        named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return done.returncode in {0, 5}, named[1] if named else ""
 
-def fate(mutant: Mutant, *, slow: bool) -> str:
-    """Say which tests notice a mutant that is installed."""
-    room = ROOT / "tests" / mutant.room
-    stages: list[tuple[str, tuple[object, ...]]] = [("first stage", ())]
-    if room.is_dir():
-        stages.insert(0, ("its room", (room,)))
-    if slow:
-        stages.append(("slow stage", ("-m", "slow")))
-    for stage, arguments in stages:
-        passed, test = passes(*arguments)
-        if not passed:
-            return f"{stage}: {test}"
-    return "SURVIVES"
+    def noticed(self, mutant: Mutant, stages: list[str]) -> tuple[str, str]:
+        """Return the stage and the test that notice a mutant, or two empty texts."""
+        room = ROOT / "tests" / TESTED_IN.get(mutant.room, mutant.room)
+        steps = [("its room", [str(room)])] if room.is_dir() else []
+        for stage, arguments in [*steps, *((f"{stage} stage", STAGES[stage]) for stage in stages)]:
+            passed, test = self.passes(*arguments)
+            if not passed:
+                return stage, test
+        return "", ""
 
-
-def installed_package() -> Path:
-    """Return the folder of the installed package, which is not that of the checkout."""
-    spec = importlib.util.find_spec("hockeystick")
-    if spec is None or spec.origin is None or Path(spec.origin).is_relative_to(ROOT / "python"):
-        sys.exit("install hockeystick with this Python first: mutants of the package are made in the installation")
-    return Path(spec.origin).parent
-
-
-def install() -> None:
-    """Install the checkout as it is, with a build folder that is kept."""
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-C", "build-dir=build/mutants", "."],
-        cwd=ROOT, check=True,
-    )  # fmt: skip
+    def fate(self, mutant: Mutant, stages: list[str]) -> str:
+        """Make the mutant, say who notices it, and put back what was there."""
+        text, module = mutant.file.read_text(encoding="utf-8"), next(self.package.glob("_core*.so"))
+        kept = module.read_bytes()
+        try:
+            mutant.file.write_text(mutant.applied(text), encoding="utf-8")
+            if mutant.file.suffix == ".hpp":
+                self.compile()
+            stage, test = self.noticed(mutant, stages)
+        except subprocess.CalledProcessError:
+            return "does not compile"
+        finally:
+            mutant.file.write_text(text, encoding="utf-8")
+            module.unlink()
+            module.write_bytes(kept)
+        if test and not self.passes("-m", "slow or not slow", test)[0]:
+            return f"{test} fails without it, too"
+        return f"{stage}: {test or 'no end'}" if stage else "SURVIVES"
 
 
 def main() -> int:
@@ -159,32 +192,26 @@ def main() -> int:
     parser.add_argument("--package", type=int, default=40, help="mutants of the Python package")
     parser.add_argument("--core", type=int, default=0, help="mutants of the C++ headers, a minute of compiling each")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--skip", type=int, default=0, help="leave out so many of the first")
-    parser.add_argument("--slow", action="store_true", help="the slow stage for survivors")
+    parser.add_argument("--only", type=int, nargs="*", help="the numbers of those to make")
+    parser.add_argument(
+        "--stages", nargs="*", choices=STAGES, default=["first"], help="for what its room does not notice"
+    )
     options = parser.parse_args()
-    package = installed_package()
-    mutants = drawn(package, "*.py", options.package, random.Random(options.seed))
-    mutants += drawn(ROOT / "cpp/include/hockeystick", "*.hpp", options.core, random.Random(options.seed))
-    survivors = 0
-    for mutant in mutants[options.skip :]:
-        text, begun = mutant.file.read_text(encoding="utf-8"), time.monotonic()
-        name = mutant.file.relative_to(package if package in mutant.file.parents else ROOT)
-        try:
-            mutant.file.write_text(mutant.applied(text), encoding="utf-8")
-            if mutant.file.suffix == ".hpp":
-                install()
-            found = fate(mutant, slow=options.slow)
-        except subprocess.CalledProcessError:
-            found = "does not compile"
-        finally:
-            mutant.file.write_text(text, encoding="utf-8")
-        survivors += found == "SURVIVES"
-        row = f"{name}:{mutant.line + 1} `{mutant.old}` -> `{mutant.new}`"
-        sys.stdout.write(f"| {row} | {found} | {time.monotonic() - begun:.0f} s |\n")
-        sys.stdout.flush()
-    if any(mutant.file.suffix == ".hpp" for mutant in mutants):
-        install()
-    sys.stdout.write(f"{survivors} of {len(mutants[options.skip :])} survive\n")
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder))
+        workshop.prepare(core=options.core > 0)
+        mutants = drawn(workshop.package, "*.py", options.package, random.Random(options.seed))
+        headers = workshop.sources / "cpp/include/hockeystick"
+        mutants += drawn(headers, "*.hpp", options.core, random.Random(options.seed))
+        chosen = [(k, mutants[k]) for k in options.only or range(len(mutants))]
+        survivors = 0
+        for number, mutant in chosen:
+            begun, found = time.monotonic(), workshop.fate(mutant, options.stages)
+            survivors += found == "SURVIVES"
+            row = f"{mutant.file.relative_to(folder)}:{mutant.line + 1} `{mutant.old}` -> `{mutant.new}`"
+            sys.stdout.write(f"| {number} | {row} | {found} | {time.monotonic() - begun:.0f} s |\n")
+            sys.stdout.flush()
+        sys.stdout.write(f"{survivors} of {len(chosen)} survive\n")
     return 0
 
 
