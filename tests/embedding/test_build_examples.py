@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import effort
 import hockeystick as hs
 import processes
 
@@ -43,7 +44,7 @@ def build(name, folder, *options):
     """Build a project, run its program, install it, and return the names of the files that it installs."""
     prefix = folder / "prefix"
     options = [
-        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}",
         "-DHOCKEYSTICK_LEVELS=native",
         f"-DCMAKE_INSTALL_PREFIX={prefix}",
         *options,

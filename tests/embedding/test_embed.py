@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import effort
 import hockeystick as hs
 import processes
 from hockeystick import last_iterate
@@ -40,10 +41,11 @@ def last_iterate_cells():
     ]
 
 
-def build(folder, config, *options):
+def build(folder, config):
     """Configure and build the downstream project."""
-    run(CMAKE, "-S", PROJECT, "-B", folder, f"-Dhockeystick_DIR={config}", "-DCMAKE_BUILD_TYPE=Release", *options)
-    run(CMAKE, "--build", folder, "--config", "Release")
+    options = [f"-Dhockeystick_DIR={config}", f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}"]
+    run(CMAKE, "-S", PROJECT, "-B", folder, *options)
+    run(CMAKE, "--build", folder, "--config", effort.BUILD_TYPE)
     return folder
 
 
@@ -92,10 +94,11 @@ def test_plain_install(tmp_path):
         f"-DPOCKETFFT_INCLUDE_DIR={pocketfft}",
         "-DHOCKEYSTICK_PYTHON=OFF",
         f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}",
         "-DHOCKEYSTICK_LEVELS=native",
     ]
     run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", *options, "-DHOCKEYSTICK_WERROR=ON")
-    run(CMAKE, "--build", tmp_path / "library", "--target", "install", "--config", "Release")
+    run(CMAKE, "--build", tmp_path / "library", "--target", "install", "--config", effort.BUILD_TYPE)
     prefix.rename(moved)
     check_output(build(tmp_path / "downstream", moved / "lib" / "cmake" / "hockeystick"))
     check_compiled(tmp_path / "downstream")
@@ -105,7 +108,7 @@ def test_plain_install(tmp_path):
         program = tmp_path / "from_c"
         static = run("pkg-config", "--cflags", "--libs", "hockeystick_compiled", env=environment).split()
         assert "-DHOCKEYSTICK_COMPILED" in static
-        run("c++", "-std=c++17", "-O2", PROJECT / "mechanisms.cpp", *static, "-o", tmp_path / "by_hand")
+        run("c++", "-std=c++17", PROJECT / "mechanisms.cpp", *static, "-o", tmp_path / "by_hand")
         assert run(tmp_path / "by_hand") == run(tmp_path / "downstream" / "compiled")
         run("cc", PROJECT / "from_c.c", *flags, "-o", program)
         assert run(program) == run(tmp_path / "downstream" / "from_c")
@@ -125,8 +128,10 @@ def test_the_commands_of_the_page(tmp_path, language, program, name, commands):
     (tmp_path / name).write_text(program, encoding="utf-8")
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
-    (tools / "python").chmod(0o755)
+    quickly = "" if effort.NIGHT else "-O0"
+    for tool, command in (("python", f'"{sys.executable}" "$@"'), ("c++", f'{shutil.which("c++")} "$@" {quickly}')):
+        (tools / tool).write_text(f"#!/bin/sh\nexec {command}\n", encoding="utf-8")
+        (tools / tool).chmod(0o755)
     environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     environment.pop("LD_LIBRARY_PATH", None)
     lower, upper = map(float, run("bash", "-euc", commands, cwd=tmp_path, env=environment).split())
