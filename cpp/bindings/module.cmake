@@ -1,11 +1,14 @@
 # The Python module. The bindings whose functions need the engines are one object, in which the engines are compiled once.
 # Where the linker can leave out what nothing reaches, the C library is made of that object too: what is in it of Python is
-# reached by the module alone, and the engines are not compiled a second time.
+# reached by the module alone, and the engines are not compiled a second time. The preset dev divides it for two cores.
 set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)  # it takes longer than the compiler, and gains nothing
 file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cpp)
 set(engines accounting contour dpsgd mechanism pld release)
 list(TRANSFORM engines REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/cpp/bindings/bind_\\1.cpp")
 list(REMOVE_ITEM bindings ${engines})
+if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+endif()
 
 add_library(hockeystick_engines OBJECT ${engines})
 if(HOCKEYSTICK_C AND UNIX AND NOT APPLE)
@@ -16,7 +19,7 @@ if(HOCKEYSTICK_C AND UNIX AND NOT APPLE)
 endif()
 pybind11_add_module(_core MODULE ${bindings} $<TARGET_OBJECTS:hockeystick_engines>)
 foreach(target hockeystick_engines _core)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 VISIBILITY_INLINES_HIDDEN ON)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON VISIBILITY_INLINES_HIDDEN ON)
     target_include_directories(${target} PRIVATE cpp/src)
     target_compile_options(${target} PRIVATE ${warnings} ${engine_flags})
     target_link_libraries(${target} PRIVATE hockeystick pybind11::headers Python::NumPy)
