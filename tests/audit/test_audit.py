@@ -16,7 +16,7 @@ from scipy import integrate, stats
 import hockeystick as hs
 import processes
 from hockeystick import audit
-from hockeystick.audit.rates import Counts, credible_epsilon, proportion_lower
+from hockeystick.audit.many_runs import Counts, credible_epsilon, proportion_lower
 
 CONFIDENCE = 0.9
 AUDITS = 400

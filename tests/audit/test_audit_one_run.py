@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit.guessing import (
+from hockeystick.audit.one_run import (
     Guesses,
     approximate_dp_inverse,
     binomial_rejects,

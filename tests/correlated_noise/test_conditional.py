@@ -17,7 +17,7 @@ from hockeystick.correlated_noise import (
     tree_sensitivity,
     tree_strategy,
 )
-from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
+from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
 
 
 def toeplitz(coefficients, num_steps):

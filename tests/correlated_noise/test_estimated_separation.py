@@ -15,7 +15,7 @@ from hockeystick.correlated_noise import (
     estimate_min_separation_delta,
     square_root_coefficients,
 )
-from hockeystick.correlated_noise.estimated_separation import log_ratio
+from hockeystick.correlated_noise.estimates import log_ratio
 
 SURE = 1 - 1e-9
 

@@ -11,7 +11,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import isrl
-from hockeystick.isrl import binomial_moments
+from hockeystick.isrl import vector_sums
 
 
 def _binomial(trials: int, p: float) -> np.ndarray:
@@ -75,7 +75,7 @@ def test_two_rounds_of_two_coordinates() -> None:
 def test_moments_of_all_shifts(order: float) -> None:
     """The bound holds for every division of the distance among three coordinates, with thirty digits."""
     trials, p, levels, dimension = 120, 0.25, 3, 3
-    cut = binomial_moments.window(trials, p, levels, 1e-9)
+    cut = vector_sums.window(trials, p, levels, 1e-9)
     assert cut is not None
     low = next(k for k in range(levels, trials) if _matches(cut, trials, p, k))
     high = low + cut.logs.size - 2 * levels - 1
@@ -88,7 +88,7 @@ def test_moments_of_all_shifts(order: float) -> None:
         return mp.fsum(mass[k] * (mass[k] / mass[k - shift]) ** order for k in range(low, high + 1))
 
     exact = {s: moment(s) for s in range(-levels, levels + 1)}
-    bound = binomial_moments.log_moment_of_vectors(cut, order, dimension)
+    bound = vector_sums.log_moment_of_vectors(cut, order, dimension)
 
     def log_factor(t: float) -> float:
         m = min(int(t), levels - 1)
@@ -101,7 +101,7 @@ def test_moments_of_all_shifts(order: float) -> None:
     assert largest <= bound <= 1.5 * largest + 1e-6
 
 
-def _matches(cut: binomial_moments.Window, trials: int, p: float, low: int) -> bool:
+def _matches(cut: vector_sums.Window, trials: int, p: float, low: int) -> bool:
     """Return whether the window's first kept outcome is `low`: by the ratio of neighbouring masses."""
     ratio = math.log((trials - low) / (low + 1) * p / (1 - p))
     return abs(cut.logs[cut.levels + 1] - cut.logs[cut.levels] - ratio) < 1e-9

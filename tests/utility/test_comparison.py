@@ -11,9 +11,15 @@ from scipy.special import ndtr
 
 from hockeystick import last_iterate, utility
 from hockeystick.cli import main, plan
-from hockeystick.utility.problem import checked_problem
-from hockeystick.utility.search import smallest
-from hockeystick.utility.settings import Candidate, Setting, least_risk, risk_of_batches
+from hockeystick.utility.settings import (
+    Candidate,
+    Problem,
+    Setting,
+    checked_inputs,
+    least_risk,
+    risk_of_batches,
+    smallest,
+)
 
 COMMON = {
     "num_silos": 12,
@@ -199,7 +205,7 @@ def test_no_noise_undercuts_the_least_risk(convexity: float) -> None:
     rng = np.random.default_rng(5)
     for _ in range(500):
         given = COMMON | {"smoothness": 1.0, "strong_convexity": convexity, "diameter": float(10 ** rng.uniform(-2, 2))}
-        problem = checked_problem(**given, silos_per_round=None, max_batch_size=None)
+        problem = checked_inputs(Problem, given | {"silos_per_round": None, "max_batch_size": None})
         rounds, noise = int(2 ** rng.uniform(0, 14)), float(10 ** rng.uniform(-4, 4))
         for total in (10.0, 1e5, math.inf):
             risk = risk_of_batches(problem, rounds, noise, 3, total)[1]

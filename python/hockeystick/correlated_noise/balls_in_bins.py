@@ -27,8 +27,7 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most,
 from hockeystick._numeric.rounding import UNIT
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
-from hockeystick.correlated_noise.matrices import limit_work
-from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
+from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
 from hockeystick.mechanisms.random_allocation import NOISE
 

@@ -12,8 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
-from hockeystick.correlated_noise.participation import Participation, pattern_of
-from hockeystick.correlated_noise.sensitivity import matrix_mechanism, matrix_sensitivity, strategy_array
+from hockeystick.correlated_noise.sensitivity import (
+    Participation,
+    matrix_mechanism,
+    matrix_sensitivity,
+    pattern_of,
+    strategy_array,
+)
 from hockeystick.mechanisms import Composed, Dominating, Gaussian, Mechanism, PoissonSampled, TruncatedPoissonSampled
 
 __all__ = ["check_participants", "cyclic_poisson", "cyclic_truncated_poisson"]

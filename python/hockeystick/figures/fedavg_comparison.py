@@ -15,7 +15,7 @@ import numpy as np
 from hockeystick import published
 from hockeystick.figures import style
 from hockeystick.figures.table import Table, stacked
-from hockeystick.published.federated.comparison import NoiseWork, RenyiWork
+from hockeystick.published.federated_fdp import NoiseWork, RenyiWork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

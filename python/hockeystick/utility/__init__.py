@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
 from hockeystick._checks.peers_words import missing
-from hockeystick.utility.comparison import compare
-from hockeystick.utility.comparison_rows import Comparison, Row
-from hockeystick.utility.planning import Plan, Setting, plan
-from hockeystick.utility.random_stop import random_stop_excess_risk_rate
-from hockeystick.utility.random_stop_convex import random_stop_excess_risk_convex
-from hockeystick.utility.rates import RatePair, RiskRates, risk_rates
+from hockeystick.utility.aggregator_risk import (
+    random_stop_excess_risk_convex,
+    random_stop_excess_risk_rate,
+    trusted_aggregator_delta,
+    trusted_aggregator_excess_risk,
+)
+from hockeystick.utility.comparison import Comparison, Row, compare
+from hockeystick.utility.planning import Plan, plan
+from hockeystick.utility.risk_rates import RatePair, RiskRates, risk_rates
+from hockeystick.utility.settings import Setting
 from hockeystick.utility.side_by_side import Analyses, Analysis, analyses
-from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
     "Analyses",
