@@ -118,17 +118,3 @@ def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> 
             removed += float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * cell)
             added += float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum() * cell)
         assert ledger.delta(epsilon) >= max(removed, added) * (1 - 1e-6) - 1e-12
-
-
-def test_part_size_is_named() -> None:
-    """A refusal has the name of this function's argument, not of the step's."""
-    with pytest.raises(ValueError, match="part_size must be an integer"):
-        cyclic_truncated_poisson(
-            [1.0],
-            num_steps=3,
-            separation=1,
-            sampling_rate=0.1,
-            noise_multiplier=1.0,
-            part_size=0,
-            max_batch_size=1,
-        )

@@ -27,11 +27,14 @@ NAMES = {
     "math": math,
     "np": np,
     "SHUFFLED": SHUFFLED,
+    "VECTORS": {
+        "num_messages": 100, "levels": 4, "noise_bits": 10, "probability": 0.25, "dimension": 2, "delta": 1e-6
+    },
     "BITS": {"epsilon": 1.0, "delta": 1e-4, "num_messages": 50, "levels": 5},
     "MB": {"lipschitz": 1.0, "num_records": 1000, "batch_size": 10, "rounds": 5, "epsilon": 1.0, "delta": 1e-5},
     "SILOS": {"lipschitz": 1.0, "rounds": 1, "epsilons": 1.0, "deltas": 1e-5},
     "SUM": {"lipschitz": 1.0, "levels": 2, "noise_bits": 1, "probability": 0.5, "rng": np.random.default_rng(1)},
-}
+}  # fmt: skip
 REFUSED = r"""
 group_privacy(0.1, 1e-8, 0) -> group_size must be an integer
 group_privacy(0.1, 1e-8, 1.5) -> group_size must be an integer
@@ -103,6 +106,12 @@ risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 1.0)), compositionalit
     -> compositionality must be positive
 moreau_envelope(abs, lambda w, _: w, [0.1], 0.0) -> smoothness must be positive
 moreau_envelope(abs, lambda w, _: w[:0], [0.1], 1.0) -> prox must return
+vector_sum_epsilon(**VECTORS | {"delta": 0.0}) -> delta must lie in
+vector_sum_epsilon(**VECTORS | {"probability": 1.0}) -> probability must lie in
+vector_sum_epsilon(**VECTORS | {"levels": 0}) -> levels must be
+vector_sum_epsilon(**VECTORS | {"dimension": 0.5}) -> TypeError: dimension must be
+vector_sum_epsilon(**VECTORS | {"noise_bits": 10**9}) -> num_messages times noise_bits must be at most
+vector_sum_epsilon(**VECTORS | {"rounds": 0}) -> rounds must be
 group_privacy(True, 1e-8, 2) -> TypeError
 group_privacy("0.1", 1e-8, 2) -> TypeError
 noisy_mb_sgd_sigma(**MB | {"rounds": 5.0}) -> TypeError

@@ -19,6 +19,7 @@ from hockeystick import federated, published
 
 FACTORS = (1.001, 1.01, 1.05, 1.2, 1.5, 2.0, 4.0, 16.0)  # rho = (1 + mu L)^K
 ROUNDS = (2, 3, 5, 10, 20, 50, 1000)
+FEDERATION = {"num_clients": 10, "clip_norm": 1.0, "noise_std": 3.0}
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +42,9 @@ def last_model(rounds: int, sensitivity: float, num_clients: int, noise_std: flo
 @pytest.mark.parametrize("local_steps", [1, 5])
 def test_constant_steps(rounds: int, factor: float, local_steps: int) -> None:
     """Theorem 12 (a): for every T >= 2 and rho > 1 the printed bound is below the exact parameter, which is certified."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": rounds,
         "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": (factor ** (1 / local_steps) - 1) / 0.1,
         "learning_rate": 0.1,
     }
@@ -63,12 +61,9 @@ def test_constant_steps(rounds: int, factor: float, local_steps: int) -> None:
 @pytest.mark.parametrize("local_steps", [1, 10, 100])
 def test_cyclic_steps(rounds: int, learning_rate: float, local_steps: int) -> None:
     """Theorem 12 (b), with the most generous constant the paper allows, 1.543: violated for enough rounds, certified exact."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": rounds,
         "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": 2.0,
         "learning_rate": learning_rate,
         "schedule": "cyclic",
@@ -85,12 +80,9 @@ def test_cyclic_steps(rounds: int, learning_rate: float, local_steps: int) -> No
 
 def test_cyclic_steps_lack_the_learning_rate() -> None:
     """Theorem 12 (b) at T = 1: printed and exact differ by the learning rate itself."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": 1,
         "local_steps": 8,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": 1.0,
         "learning_rate": 7.0,
         "schedule": "cyclic",
@@ -103,12 +95,9 @@ def test_cyclic_steps_lack_the_learning_rate() -> None:
 
 def test_continuous_steps() -> None:
     """Theorem 12 (d) with z = 1.5, mu = 1, K = 100 fails at T = 1 by the factor H_100/1.5 = 3.46."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": 1,
         "local_steps": 100,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": 1.0,
         "learning_rate": 1.0,
         "schedule": "continuous",
@@ -128,10 +117,8 @@ def test_continuous_steps() -> None:
 @pytest.mark.parametrize(("local_steps", "step"), [(50, 0.2), (200, 0.2), (5, 0.9), (1, 1.0)])
 def test_fedprox(prox: float, smoothness: float, local_steps: int, step: float) -> None:
     """Theorem 15: linear losses lose sqrt(T) (1 - (1 - eta alpha)^K) units, the printed bound converges below it."""
-    arguments = {
+    arguments = FEDERATION | {
         "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
         "noise_std": 1.0,
         "smoothness": smoothness,
         "learning_rate": step / prox,
@@ -148,11 +135,9 @@ def test_fedprox(prox: float, smoothness: float, local_steps: int, step: float) 
 
 def test_fedprox_step_above_one_over_prox() -> None:
     """The printed condition eta < 1/(alpha - L) lets one step of eta = 0.9, alpha = 2, L = 1 through: off by 1.8 at T = K = 1."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": 1,
         "local_steps": 1,
-        "num_clients": 10,
-        "clip_norm": 1.0,
         "noise_std": 1.0,
         "smoothness": 1.0,
         "learning_rate": 0.9,
@@ -166,12 +151,9 @@ def test_fedprox_step_above_one_over_prox() -> None:
 
 def test_printed_bound_falls_with_smoothness() -> None:
     """A bound for all L-smooth losses cannot fall as L grows: the printed (a) does, the certified value does not."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": 20,
         "local_steps": 2,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": np.linspace(0.01, 3, 50),
         "learning_rate": 0.5,
     }
@@ -325,12 +307,9 @@ def test_from_which_round_on() -> None:
 @pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
 def test_stage_wise_steps(rounds: int, local_steps: int) -> None:
     """Theorem 12 (c) holds; linear losses attain it in the first round, where (19) prints a strict sign, and in no later one."""
-    arguments = {
+    arguments = FEDERATION | {
         "rounds": rounds,
         "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
         "smoothness": 1.0,
         "learning_rate": 0.1,
         "schedule": "stagewise",

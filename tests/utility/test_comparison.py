@@ -286,18 +286,3 @@ def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str],
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"num_rows": 0}, "num_rows must be"),
-        ({"local_steps": 0}, "local_steps must be"),
-        ({"epsilon": -1.0}, "epsilon must be positive"),
-        ({"strong_convexity": 2.0}, "strong_convexity must be at most smoothness"),
-    ],
-)
-def test_compare_rejects(change: dict[str, object], reason: str) -> None:
-    """Arguments outside their domain are named."""
-    with pytest.raises(ValueError, match=reason):
-        utility.compare(**COMMON | change)

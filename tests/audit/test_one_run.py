@@ -220,29 +220,3 @@ def test_evidence_says_what_it_rests_on() -> None:
     fit = audit.one_run(coins.astype(float), coins, **asked, method="gdp")
     assert fit.epsilon == pytest.approx(hs.gdp_epsilon(fit.mu, 1e-5))
     assert "if the trade-off function is Gaussian" in str(fit)
-
-
-GOOD = {"scores": [1.0, 0.0], "included": [True, False], "num_guesses": 2, "delta": 1e-5, "confidence": 0.95}
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"scores": [], "included": []}, ValueError, r"scores must be a sequence of at least 1"),
-        ({"scores": [math.nan, 0.0]}, ValueError, r"scores\[0\] must be a number, not nan"),
-        ({"included": [1, 0]}, TypeError, r"included must be an array of booleans"),  # might be indices
-        ({"included": [True]}, ValueError, r"included must have the shape of scores, \(2,\), not \(1,\)"),
-        ({"num_guesses": 3}, ValueError, r"num_guesses must be at most the number of canaries, 2, not 3"),
-        ({"num_guesses": 0}, ValueError, r"num_guesses"),
-        ({"num_guesses": 1.0}, TypeError, r"num_guesses must be an integer"),
-        ({"num_guesses": True}, TypeError, r"num_guesses must be an integer"),
-        ({"delta": 1.0}, ValueError, r"delta must lie in \[0, 1\)"),
-        ({"delta": 0.0, "method": "gdp"}, ValueError, r"delta must be positive for method='gdp'"),
-        ({"confidence": 1.0}, ValueError, r"confidence must lie in \[0.5, 1\)"),
-        ({"method": "bayesian"}, ValueError, r"method must be one of 'f_dp', 'binomial', 'gdp'"),
-    ],
-)
-def test_bad_input(change: dict, error: type[Exception], message: str) -> None:
-    """What is outside its domain is named with its value."""
-    with pytest.raises(error, match=message):
-        audit.one_run(**(GOOD | change))

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
 
 from hockeystick import distortion, isrl, published, utility
 from hockeystick.published import UnsoundBoundWarning
+from printed import quietly
 
-LN5 = math.log(5.0)
 N2 = 1 / 1238**2
-
-
-def quietly(function: object, *arguments: object, **named: object) -> object:
-    """Call a printed formula without its warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsoundBoundWarning)
-        return function(*arguments, **named)
 
 
 def sigma(lipschitz: float, records: int, rounds: int, epsilon: float, delta: float) -> dict[str, float]:
@@ -265,34 +257,6 @@ def test_aggregator_delta_as_printed() -> None:
     with pytest.warns(UnsoundBoundWarning, match="Corollary 1"):
         printed = published.trusted_aggregator_delta(0.1, **arguments)
     assert printed < utility.trusted_aggregator_delta(0.1, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: published.user_level_to_isrl(1.5, 1e-5, 10), r"epsilon must lie in \(0, 1\]"),
-        (lambda: published.subsampling_amplification(1.5, 1e-5, 0.1), r"epsilon must lie in \(0, 1\]"),
-        (lambda: published.noisy_mb_sgd_sigma(**sigma(1, 1000, 50, 30, 1e-5)), r"at most 2 ln\(2/delta\)"),
-        (lambda: least(1000, 50, 30, 1e-5), r"at most 2 ln\(2/delta\)"),
-        (lambda: least(1, 1, 24.0, 1e-5), "a batch within the silo"),
-        (lambda: one_pass(1, 10, 93.0, 1e-5), r"at most 8 ln\(1/delta\)"),
-        (lambda: published.shuffle_composed_delta(0.2, 1e-15, num_silos=9, num_records=10, rounds=1), "1/num_records"),
-        (lambda: published.shuffle_composed_delta(0.1, 0.01, num_silos=9, num_records=10, rounds=1), "1/.14 num_silos"),
-        (lambda: published.silo_xi(**SILOS | {"deltas": [1e-5, 1e-5]}), "as long as the others"),
-        (lambda: published.shuffle_amplification(0.01, 1e-8, num_silos=300, num_records=100, slack=3e-4), "0.00755888"),
-        (lambda: published.privacy_leakage_upper_bound(0.1, 0.5, 0.5), "C_2 total_variation must be at most"),
-        (lambda: published.noise_variance_for_budget(0.31, 0.3, 1.0, 1), "less than .01 above budget"),
-        (lambda: published.noise_variance_for_budget(0.305, 0.3, 0.0, 1), "variance must be positive"),
-        (lambda: published.sampling_probability(0.308, 0.3, 0.1, 5.0), "at most 1/4, not 0.4"),
-        (lambda: published.sampling_probability(0.308, 0.3, 0.0, 5.0), "grad_sq_norm_sum must be positive"),
-        (lambda: published.utility_loss_upper_bound(0.1, 1.0, 1.5), "total_variation must lie in"),
-        (lambda: published.utility_loss_upper_bound(-0.1, 1.0, 0.5), "conditional_variance must be non-negative"),
-    ],
-)
-def test_rejected(call: object, reason: str) -> None:
-    """What is outside the printed domain is refused with a reason, before any warning."""
-    with pytest.raises(ValueError, match=reason):
-        call()
 
 
 def run(**changes: object) -> published.DistortionHistory:

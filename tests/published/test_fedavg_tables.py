@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import mpmath as mp
 import numpy as np
@@ -14,17 +13,11 @@ from hypothesis import strategies as st
 import hockeystick as hs
 from hockeystick import federated, published
 from hockeystick.published import UnsoundBoundWarning
+from printed import quietly
 
 STEPS = {"local_steps": 5, "learning_rate": 0.1}
 DATA = STEPS | {"num_clients": 20, "clip_norm": 2.0}
 OPEN = {"constant": {}, "cyclic": {"constant": 1.2}, "stagewise": {}, "continuous": {"constant": 1.5}}
-
-
-def quietly(function: object, *arguments: object, **named: object) -> object:
-    """Call a printed formula without its warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsoundBoundWarning)
-        return function(*arguments, **named)
 
 
 @pytest.mark.parametrize(
@@ -192,25 +185,3 @@ def test_settings_of_table_6(num_clients: int, noise_std: float, local_steps: in
             log_second = eps + mp.log(mp.erfc((eps / mu + mu / 2) / mp.sqrt(2)) / 2)
             delta = mp.erfc((eps / mu - mu / 2) / mp.sqrt(2)) / 2 - mp.exp(log_second)
             assert (delta > 1e-5) == above
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: published.fedavg_model_sensitivity(0, smoothness=1.0, constant=1.0, **STEPS), "constant must be given"),
-        (lambda: published.fedavg_data_sensitivity(0, schedule="cyclic", **DATA), "constant must be given"),
-        (lambda: published.fedavg_model_sensitivity(-1, smoothness=1.0, **STEPS), "round_index must be"),
-        (lambda: published.fedprox_model_sensitivity(smoothness=2.0, prox=2.0), "prox must be above smoothness"),
-        (lambda: published.compared_noise_std("li2020", epsilon=1.0, delta=0.1, rounds=1), "work must be one of"),
-        (lambda: published.compared_noise_std("cheng2022", epsilon=0.0, delta=0.1, rounds=1), "epsilon must be positive"),
-        (
-            lambda: published.compared_noise_std("wei2020", epsilon=1.0, delta=0.1, rounds=3, num_clients=10),
-            r"rounds must be at least sqrt\(num_clients\) exposures",
-        ),
-        (lambda: published.compared_rdp("sun2024", 1.0, noise_std=1.0, rounds=1), "order must be finite and above 1"),
-    ],
-)  # fmt: skip
-def test_refused(call: object, reason: str) -> None:
-    """What is outside the printed domain is refused with a reason, before any warning."""
-    with pytest.raises(ValueError, match=reason):
-        call()

@@ -163,21 +163,3 @@ def test_mean_squared_error() -> None:
     runs = np.array([isrl.shuffle_vector_sum(vectors, **setting, rng=rng) for _ in range(4000)])
     bound = isrl.vector_sum_mse(num_messages=50, dimension=2, **setting)
     assert ((runs - vectors.sum(axis=0)) ** 2).sum(axis=1).mean() == pytest.approx(bound, rel=0.08)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"delta": 0.0}, "delta must lie in"),
-        ({"probability": 1.0}, "probability must lie in"),
-        ({"levels": 0}, "levels must be"),
-        ({"dimension": 0.5}, "dimension must be"),
-        ({"noise_bits": 10**9}, "num_messages times noise_bits must be at most"),
-        ({"rounds": 0}, "rounds must be"),
-    ],
-)
-def test_refused(change: dict[str, float], message: str) -> None:
-    """What is outside its domain is named."""
-    setting = {"num_messages": 100, "levels": 4, "noise_bits": 10, "probability": 0.25, "dimension": 2, "delta": 1e-6}
-    with pytest.raises((ValueError, TypeError), match=message):
-        isrl.vector_sum_epsilon(**(setting | change))

@@ -93,19 +93,3 @@ def test_what_does_not_apply() -> None:
     assert rates.to_dict()["order_only"] is True
     assert not {"max_rounds", "max_batch_size"} & set(rates.to_dict()["inputs"])
     assert "neither column is a bound" in str(rates)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"gradient_std": 2.0}, r"gradient_std must be at most lipschitz \(1.5\)"),
-        ({"heterogeneity": 0.0}, "heterogeneity must be positive"),
-        ({"delta": 0.0}, r"delta must lie in \(0, 1\)"),
-        ({"dimension": 0}, "dimension must be"),
-        ({"strong_convexity": 2.0}, "strong_convexity must be at most smoothness"),
-    ],
-)
-def test_rejected(change: dict[str, float], reason: str) -> None:
-    """Arguments outside their domain are named."""
-    with pytest.raises(ValueError, match=reason):
-        utility.risk_rates(**INPUTS | change)

@@ -32,7 +32,7 @@ def test_audits_stay_below_the_guarantees(table: list) -> None:
 
 
 def test_every_algorithm_is_audited(table: list) -> None:
-    """Each algorithm of the simulator is in the table, but for the shuffled sums, of which isrl/test_vector_noise enumerates all outcomes."""
+    """Each algorithm of the simulator is in the table, but for the shuffled sums, of which isrl/test_vector_sums enumerates all outcomes."""
     kinds = {
         kind
         for kind in vars(simulate).values()

@@ -20,23 +20,9 @@ from hockeystick.correlated_noise import (
     square_root_coefficients,
     tree_sensitivity,
 )
+from participation import patterns, toeplitz
 
 ROUNDING = 1e-9
-
-
-def patterns(num_steps, participation, separation=1, most=None):
-    """Return every set of steps that one record may be in."""
-    if participation == "single":
-        return [(step,) for step in range(num_steps)]
-    if participation == "cyclic":
-        return [tuple(range(first, num_steps, separation)) for first in range(min(separation, num_steps))]
-    sizes = range(1, (most or num_steps) + 1)
-    return [
-        steps
-        for size in sizes
-        for steps in itertools.combinations(range(num_steps), size)
-        if all(later - step >= separation for step, later in itertools.pairwise(steps))
-    ]
 
 
 def brute(strategy, allowed):
@@ -46,13 +32,6 @@ def brute(strategy, allowed):
         for steps in allowed
         for signs in itertools.product((1.0,), *[(1.0, -1.0)] * (len(steps) - 1))
     )
-
-
-def toeplitz(coefficients, num_steps):
-    """Return the lower triangular matrix with these diagonals."""
-    gaps = np.subtract.outer(np.arange(num_steps), np.arange(num_steps))
-    padded = np.pad(np.asarray(coefficients, float), (0, num_steps))
-    return np.where(gaps >= 0, padded[np.abs(gaps)], 0.0)
 
 
 def tree(num_steps, nodes):
@@ -80,17 +59,12 @@ SCHEMES = [
 ]
 
 
-def all_patterns(num_steps, scheme):
-    """Return the patterns of a scheme."""
-    return patterns(num_steps, scheme["participation"], scheme.get("separation", 1), scheme.get("max_participations"))
-
-
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 @pytest.mark.parametrize("signs", ["non-negative", "any"])
 def test_matrix_against_all_patterns(scheme, signs):
     """The bracket holds what all patterns and signs attain; its lower end is what its steps attain."""
     rng = np.random.default_rng(3)
-    allowed = all_patterns(8, scheme)
+    allowed = patterns(8, **scheme)
     for rows in (1, 5, 8, 11):
         strategy = rng.normal(size=(rows, 8)) * rng.choice([0.0, 1.0], (rows, 8))
         strategy[0] += 0.1
@@ -128,7 +102,7 @@ def test_toeplitz_against_all_patterns(scheme, coefficients, exact):
     for num_steps in (3, 9):
         found = matrix_sensitivity(coefficients, num_steps=num_steps, **scheme)
         strategy = toeplitz(coefficients, num_steps)
-        truth = brute(strategy, all_patterns(num_steps, scheme))
+        truth = brute(strategy, patterns(num_steps, **scheme))
         assert found.lower <= truth * (1 + ROUNDING)
         assert truth <= found.upper
         if exact or len(coefficients) <= scheme.get("separation", num_steps):
@@ -168,7 +142,7 @@ def test_vectors_move_no_further(num_steps, separation, dimension, seed):
 def test_tree_against_all_patterns(num_steps, scheme, nodes):
     """The bracket of a tree holds the truth; single and cyclic participation are exact."""
     strategy = tree(num_steps, nodes)
-    truth = max(np.linalg.norm(strategy[:, steps].sum(axis=1)) for steps in all_patterns(num_steps, scheme))
+    truth = max(np.linalg.norm(strategy[:, steps].sum(axis=1)) for steps in patterns(num_steps, **scheme))
     found = tree_sensitivity(num_steps, nodes=nodes, **scheme)
     assert found.lower <= truth * (1 + ROUNDING)
     assert truth <= found.upper <= 1.25 * truth
@@ -290,7 +264,7 @@ def test_columns_of_other_norms():
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_participants_are_checked(scheme):
     """Exactly the sets of steps that some pattern holds are let through, whatever the others do."""
-    allowed = [set(steps) for steps in all_patterns(6, scheme)]
+    allowed = [set(steps) for steps in patterns(6, **scheme)]
     for size in range(1, 7):
         for steps in itertools.combinations(range(6), size):
             participants = [["Bo"] * (step == 3) + ["Ada"] * (step in steps) for step in range(6)]
@@ -315,69 +289,6 @@ def test_many_steps():
     assert tree_sensitivity(2**52, participation="single").upper == pytest.approx(math.sqrt(53), rel=1e-12)
     many = tree_sensitivity(10**6, participation="cyclic", separation=10**6 - 1)
     assert many.upper >= math.sqrt(20)
-
-
-def single(strategy, **options):
-    """Return the sensitivity under single participation."""
-    return lambda: matrix_sensitivity(strategy, **{"participation": "single"} | options)
-
-
-SHIFT = np.eye(4, k=1)
-POISSON = {"num_steps": 4, "separation": 2, "sampling_rate": 0.1, "noise_multiplier": 1.0}
-REJECTED = {
-    "no entries": (ValueError, "dimensions and an entry", single([])),
-    "all zero": (ValueError, "all zero", single(np.zeros((2, 2)))),
-    "three dimensions": (ValueError, "one or two dimensions", single(np.ones((2, 2, 2)))),
-    "NaN": (ValueError, "strategy.* must be finite", single([[1.0, math.nan]])),
-    "words": (TypeError, "strategy must be a real", single("identity")),
-    "coefficients without steps": (ValueError, "needs num_steps", single([1.0])),
-    "matrix with steps": (ValueError, "takes no num_steps", single(np.eye(2), num_steps=2)),
-    "no steps": (ValueError, "num_steps must be", single([1.0], num_steps=0)),
-    "true steps": (TypeError, "num_steps must be", single([1.0], num_steps=True)),
-    "scheme": (ValueError, "participation must be", single(np.eye(2), participation="often")),
-    "no separation": (ValueError, "separation must be given", single(np.eye(2), participation="cyclic")),
-    "separation of one": (ValueError, "separation must be given", single(np.eye(2), separation=2)),
-    "separation 0": (ValueError, "separation must be an", single(np.eye(2), participation="cyclic", separation=0)),
-    "cyclic limit": (
-        ValueError,
-        "max_participations must be for",
-        single(np.eye(2), participation="cyclic", separation=1, max_participations=1),
-    ),
-    "no participation": (
-        ValueError,
-        "max_participations must be an",
-        single(np.eye(2), participation="min_separation", separation=1, max_participations=0),
-    ),
-    "too much work": (
-        ValueError,
-        "must need at most",
-        single(np.ones(10**5), num_steps=10**5, participation="cyclic", separation=1),
-    ),
-    "no noise": (
-        ValueError,
-        "noise_multiplier must be",
-        lambda: tree_sensitivity(2, participation="single").mechanism(0.0),
-    ),
-    "tall tree": (
-        ValueError,
-        "num_steps must be at most",
-        lambda: tree_sensitivity(2**22 + 1, participation="cyclic", separation=2**21),
-    ),
-    "nodes": (ValueError, "nodes must be", lambda: tree_sensitivity(4, participation="single", nodes="left")),
-    "not lower triangular": (ValueError, "lower triangular", lambda: cyclic_poisson(SHIFT, **POISSON)),
-    "band too wide": (ValueError, "at most 2 bands", lambda: cyclic_poisson([1, 1, 1], **POISSON)),
-    "not square": (ValueError, r"of shape \(4, 4\)", lambda: cyclic_poisson(np.ones((4, 3)), **POISSON)),
-    "rate": (ValueError, "sampling_rate must", lambda: cyclic_poisson([1.0], **POISSON | {"sampling_rate": 1.5})),
-    "no bands": (ValueError, "bands must be", lambda: square_root_coefficients(0)),
-}
-
-
-@pytest.mark.parametrize("reason", REJECTED)
-def test_rejected(reason):
-    """What has no sensitivity is refused in words."""
-    error, words, call = REJECTED[reason]
-    with pytest.raises(error, match=words):
-        call()
 
 
 def test_names():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import mpmath as mp
 import numpy as np
@@ -15,6 +14,7 @@ import hockeystick as hs
 import theorems
 from hockeystick import federated, last_iterate, published, utility
 from hockeystick.published import UnsoundBoundWarning
+from printed import quietly
 
 STEP = {
     "num_records": 40,
@@ -35,13 +35,6 @@ RATE = {
     "gradient_bound": 1.0,
     "strong_convexity": 0.5,
 }
-
-
-def quietly(function: object, *arguments: object, **named: object) -> object:
-    """Call a printed formula without its warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsoundBoundWarning)
-        return function(*arguments, **named)
 
 
 @pytest.mark.parametrize("index", [1, 20, 39, 40])

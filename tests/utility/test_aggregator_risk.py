@@ -104,6 +104,7 @@ def test_delta_grid() -> None:
     assert np.isnan(out).tolist() == [False, True]
     assert np.isnan(utility.trusted_aggregator_delta(-1.0, **DELTA, on_error="nan"))
     assert np.isnan(utility.trusted_aggregator_excess_risk(**RISK | {"batch_size": 0}, on_error="nan"))
+    assert np.isnan(utility.random_stop_excess_risk_convex(**STOPPED | {"radius": -1.0}, on_error="nan"))
 
 
 def test_random_stop_rate() -> None:
@@ -144,3 +145,32 @@ def test_random_stop_rate_is_not_below_the_harmonic_sum() -> None:
         harmonic += Fraction(1, t)
         assert harmonic / t <= Fraction(found) <= harmonic / t * (1 + Fraction(1, 10**13)), t
     assert rate.private[0] == pytest.approx(1.0, rel=1e-14)
+
+
+STOPPED = {"num_users": 400, "batch_size": 4, "dimension": 5, "noise_std": 1.5, "gradient_bound": 1.0, "radius": 1.0}
+
+
+def test_convex_random_stop() -> None:
+    """The best step gives 2 rho sqrt((G^2 + d sigma^2/m)/T); every other step more."""
+    moment, rounds = 1 + 5 * 2.25 / 4, 100
+    best = utility.random_stop_excess_risk_convex(**STOPPED)
+    assert best == pytest.approx(2 * math.sqrt(moment / rounds), rel=1e-12)
+    step = 2 / math.sqrt(moment * rounds)
+    others = utility.random_stop_excess_risk_convex(**STOPPED, learning_rate=step * np.array([0.5, 1.0, 3.0]))
+    assert others[1] == pytest.approx(best, rel=1e-12)
+    assert min(others[0], others[2]) > best
+
+
+@pytest.mark.parametrize("step", [0.02, 0.2, 2.0])
+def test_randomly_stopped_runs_stay_below(step: float) -> None:
+    """Noisy steps on |w - a| with users' signs drawn at random: the mean risk of all models is below the bound."""
+    rng, d, batch, rounds, target = np.random.default_rng(1), 5, 4, 100, np.full(5, 0.4)
+    w, risks = np.zeros((2000, d)), []
+    w[:, 0] = -1.0
+    for _ in range(rounds):
+        offset = w - target
+        gradient = offset / np.maximum(np.linalg.norm(offset, axis=1, keepdims=True), 1e-12)
+        w = w - step * (gradient + 1.5 / math.sqrt(batch) * rng.standard_normal(w.shape))
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+        risks.append(np.linalg.norm(w - target, axis=1).mean())
+    assert np.mean(risks) < utility.random_stop_excess_risk_convex(**STOPPED, learning_rate=step)
