@@ -134,10 +134,10 @@ _ENTRIES = (
     Entry("003/7", "Figure 4 with M = 18", 15, settings={"number": 7}, **_PAIRS),
     Entry("003/8", "Figure 5 with N = 3, M = 3 and 2", 50, settings={"number": 8}, **_REGRESSION),
     Entry("003/9", "Figure 5 with N = 5, M = 3 and N = 15, M = 8", 40, settings={"number": 9}, **_REGRESSION),
-    Entry("004/theorems", "Theorems 12(a) and 15 as printed and certified", 1, "fedavg_refutation"),
-    Entry("004/table-1", "five parameters as printed and as certified, over rounds", 1, "fedavg_table"),
-    Entry("004/table-3", "sensitivities of a round as printed and as they are", 1, "fedavg_sensitivities"),
-    Entry("004/table-4", "noise of nine earlier works and of this one, in order", 1, "fedavg_comparison"),
+    Entry("004/theorems", "Theorems 12(a) and 15 as printed and certified", 1, "fedavg_as_printed", "theorems"),
+    Entry("004/table-1", "five parameters as printed and as certified, over rounds", 1, "fedavg_as_printed", "table_1"),
+    Entry("004/table-3", "sensitivities of a round as printed and as they are", 1, "fedavg_as_printed", "table_3"),
+    Entry("004/table-4", "noise of nine earlier works and of this one, in order", 1, "fedavg_as_printed", "table_4"),
     Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 20, suffix="figure_2", **_SENSITIVITY),
     Entry(
         "004/2-network",
@@ -156,7 +156,7 @@ _ENTRIES = (
         settings=_NETWORK,
         **_SENSITIVITY,
     ),
-    Entry("004/3", "the four schedules of step sizes", 1, "fedavg_schedules"),
+    Entry("004/3", "the four schedules of step sizes", 1, "fedavg_as_printed", "schedules"),
     Entry(
         "004/table-6", "accuracy over m, K, sigma, with certified eps", 45, "fedavg_accuracy", "", f"{DIGITS} for MNIST"
     ),
