@@ -85,7 +85,7 @@ def credible_epsilon(counts: Counts, delta: float, failure: float) -> float:
 Rule: TypeAlias = Literal[">=", "<="]
 
 CHOOSING = 4  # a quarter of the runs chooses: a threshold is easier to find than a rate to know
-MOST_CANDIDATES = 400
+MAX_CANDIDATES = 400
 
 
 class ThresholdTest(NamedTuple):
@@ -147,7 +147,7 @@ def _hits(ordered: Array, thresholds: Array, rule: Rule) -> Array:
 def _candidates(scores: Array) -> Array:
     """Return some of the scores, at ranks that grow geometrically from both ends: neighbours have about the same rates."""
     ordered = np.sort(scores)
-    ranks = np.unique(np.geomspace(1, ordered.size, MOST_CANDIDATES // 2).astype(np.int64)) - 1
+    ranks = np.unique(np.geomspace(1, ordered.size, MAX_CANDIDATES // 2).astype(np.int64)) - 1
     return np.unique(np.concatenate([ordered[ranks], ordered[-1 - ranks]]))
 
 

@@ -19,10 +19,7 @@ Assumptions of all functions here:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
 from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson
@@ -66,11 +63,4 @@ __all__ = [
     "tree_strategy",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

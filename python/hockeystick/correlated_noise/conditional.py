@@ -55,7 +55,7 @@ from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
 CELLS = 2**14
 LEAST_SHIFT = 1e-9  # of a MixtureOfGaussians, in noise multipliers
-MOST_SHIFTS = 96
+MAX_SHIFTS = 96
 
 
 def sum_law(distances: Array, probabilities: Array, cell: float) -> Array:
@@ -89,9 +89,9 @@ def mixture(law: Array, cell: float) -> MixtureOfGaussians:
     """Return the mechanism whose sensitivity, in noise multipliers, has this law, with few sensitivities, rounded up."""
     places = np.flatnonzero(law[1:]) + 1
     masses = law[places]
-    if places.size > MOST_SHIFTS:  # points in proportion to the cube root of the density, as for quantisers
+    if places.size > MAX_SHIFTS:  # points in proportion to the cube root of the density, as for quantisers
         weights = np.cumsum(np.cbrt(masses))
-        parts = np.minimum((weights / weights[-1] * MOST_SHIFTS).astype(np.int64), MOST_SHIFTS - 1)
+        parts = np.minimum((weights / weights[-1] * MAX_SHIFTS).astype(np.int64), MAX_SHIFTS - 1)
         first = np.flatnonzero(np.diff(parts, prepend=-1))
         masses = np.add.reduceat(masses, first)
         places = places[np.append(first[1:], places.size) - 1]
@@ -163,8 +163,8 @@ def _log_exceeds(x: Array, shifts: Array, rate: float) -> Array:
     return bound
 
 
-MOST_MIXTURES = 32
-MOST_BANDS, MOST_ROWS = 512, 192  # some ten seconds
+MAX_MIXTURES = 32
+MAX_BANDS, MAX_ROWS = 512, 192  # some ten seconds
 
 
 class Conditioned(NamedTuple):
@@ -327,7 +327,7 @@ def _toeplitz_steps(
 ) -> tuple[tuple[MixtureOfGaussians, int], ...]:
     """Return the steps of a Toeplitz matrix: one mixture, that of a row in the middle, has at least the tails of all."""
     bands = len(c)
-    at_most("bands of strategy", bands, "the largest supported", MOST_BANDS)
+    at_most("bands of strategy", bands, "the largest supported", MAX_BANDS)
     if not c.any():
         msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
         raise ValueError(msg)
@@ -349,13 +349,13 @@ def _toeplitz_steps(
 def _matrix_steps(shifts: Array, rate: float, failure: float) -> tuple[tuple[MixtureOfGaussians, int], ...]:
     """Return the steps of any matrix, whose rows are put in the order of their release, neighbours by the larger tails of all."""
     rows, num_steps = shifts.shape
-    at_most("rows and steps of strategy", max(rows, num_steps), "the largest supported", MOST_ROWS)
+    at_most("rows and steps of strategy", max(rows, num_steps), "the largest supported", MAX_ROWS)
     shifts = shifts[shifts.any(axis=1)]
     last = shifts.shape[1] - 1 - np.argmax(shifts[:, ::-1] > 0, axis=1)
     shifts = shifts[np.argsort(last, kind="stable")]
     each = failure / np.count_nonzero(shifts)
     cell = float(shifts.sum(axis=1).max()) / CELLS
-    size = -(-len(shifts) // MOST_MIXTURES)
+    size = -(-len(shifts) // MAX_MIXTURES)
     steps: list[tuple[MixtureOfGaussians, int]] = []
     for first in range(0, len(shifts), size):
         group = range(first, min(first + size, len(shifts)))

@@ -171,7 +171,7 @@ def _log_ratios(covariances: Array, count: int, rng: np.random.Generator, remove
     return ratios
 
 
-MOST_STEPS = 2.0**20
+MAX_STEPS = 2.0**20
 
 
 def estimate_min_separation_delta(
@@ -240,7 +240,7 @@ def estimate_min_separation_delta(
     True
     """
     array, steps = vector("strategy", strategy_array(strategy)), count_scalar("num_steps", num_steps)
-    at_most("num_steps", steps, "the largest supported", MOST_STEPS)
+    at_most("num_steps", steps, "the largest supported", MAX_STEPS)
     separation = count_scalar("separation", separation)
     at_most("bands of strategy", len(array), "separation", separation)
     rate = probability_scalar("sampling_rate", sampling_rate)

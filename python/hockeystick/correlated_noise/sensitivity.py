@@ -91,7 +91,7 @@ def pattern_of(participation: Participation, separation: int | None, most: int |
     return Pattern(participation == "cyclic", apart, limit).of_steps(num_steps)
 
 
-MOST_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
+MAX_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
 
 
 class Ends(NamedTuple):
@@ -258,12 +258,12 @@ def _times_up(upper: float, scale: float) -> float:
 
 def limit_work(work: float) -> None:
     """Refuse what would take much more than ten seconds."""
-    if work > MOST_WORK:
-        msg = f"strategy must need at most {MOST_WORK:.0e} multiplications, not {work:.0e}: fewer steps, bands or participations"
+    if work > MAX_WORK:
+        msg = f"strategy must need at most {MAX_WORK:.0e} multiplications, not {work:.0e}: fewer steps, bands or participations"
         raise ValueError(msg)
 
 
-MOST_STEPS = 2**22  # some 100 MB
+MAX_STEPS = 2**22  # some 100 MB
 
 
 def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
@@ -271,8 +271,8 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
     if pattern.most == 1:  # the first step is in the first node of every level
         levels = math.sqrt(num_steps.bit_length())
         return Ends(levels * DOWN, levels * (1 + UNIT), np.zeros(1, np.int64), "levels")
-    if num_steps > MOST_STEPS:
-        msg = f"num_steps must be at most {MOST_STEPS}, not {num_steps}; use restarts"
+    if num_steps > MAX_STEPS:
+        msg = f"num_steps must be at most {MAX_STEPS}, not {num_steps}; use restarts"
         raise ValueError(msg)
     if not pattern.limits(num_steps):
         squares = cyclic_squares(num_steps, pattern.separation, prefixes_only=prefixes_only)

@@ -7,10 +7,7 @@ the mechanism. The way from a guarantee to a leakage is `ldp_epsilon_for_leakage
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.distortion.divergences import (
     chi_squared_divergence,
     gaussian_tv_isotropic,
@@ -119,11 +116,4 @@ __all__ = [
     "variance_gap_bound",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -224,7 +224,7 @@ def jensen_shannon_distance(p: ArrayLike, q: ArrayLike) -> Result:
     return np.sqrt(jensen_shannon_divergence(p, q))
 
 
-MOST_RATIO = 1e300  # of the variances, from where the distance is 1 in doubles
+MAX_RATIO = 1e300  # of the variances, from where the distance is 1 in doubles
 
 
 def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimension: ArrayLike) -> Result:
@@ -266,7 +266,7 @@ def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimens
     """
     variance, noise, dimension = checked(locals())
     with np.errstate(over="ignore"):
-        ratio = np.minimum(noise / variance, MOST_RATIO)
+        ratio = np.minimum(noise / variance, MAX_RATIO)
     return _tv_of_ratio(ratio, dimension)[()]
 
 

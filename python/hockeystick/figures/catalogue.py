@@ -16,8 +16,6 @@ from hockeystick.figures.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Entry", "catalogue", "find", "write"]
-
 DOTS_PER_INCH = 150
 PAPERS = {
     "000": "Asoodeh, Chen, Calmon, Özgür 2021",

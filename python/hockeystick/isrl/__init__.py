@@ -8,10 +8,7 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.isrl.acceleration import (
     AcceleratedParameters,
     Stage,
@@ -200,11 +197,4 @@ __all__ = [
     "vector_sum_mse",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Result, positive_scalar, same_length, scalar, vector
-from hockeystick.isrl.domains import checked
+from hockeystick._checks import STRICT, Result, positive_scalar, scalar, vector
+from hockeystick.isrl.domains import checked, checked_vectors
 
 
 class Budget(NamedTuple):
@@ -64,9 +64,7 @@ def isrl_to_central(epsilon: ArrayLike, delta: ArrayLike) -> Budget:
     >>> isrl.isrl_to_central([1.0, 0.5], [1e-6, 1e-5])
     Budget(epsilon=1.0, delta=1e-05)
     """
-    epsilons, deltas = same_length(
-        epsilon=STRICT.non_negative("epsilon", epsilon), delta=STRICT.probability("delta", delta)
-    )
+    epsilons, deltas = checked_vectors(locals(), epsilon="non_negative", delta="probability")
     return Budget(float(epsilons.max()), float(deltas.max()))
 
 
@@ -296,9 +294,7 @@ def advanced_composition(epsilons: ArrayLike, deltas: ArrayLike, slack: float) -
     >>> print(format_upper(epsilon, ".4f"), format_upper(delta, ".1e"))
     6.3083 2.0e-06
     """
-    eps, delta = same_length(
-        epsilons=STRICT.non_negative("epsilons", epsilons), deltas=STRICT.probability("deltas", deltas)
-    )
+    eps, delta = checked_vectors(locals(), epsilons="non_negative", deltas="probability")
     slack = scalar("slack", slack, lambda x: 0 < x < 1, "lie in (0, 1)")
     with np.errstate(over="ignore"):
         drift = float((eps * np.expm1(eps)).sum())
@@ -416,9 +412,7 @@ def parallel_composition(epsilons: ArrayLike, deltas: ArrayLike) -> Budget:
     >>> isrl.parallel_composition([1.0, 0.5], [1e-5, 1e-6])
     Budget(epsilon=1.0, delta=1e-05)
     """
-    eps, delta = same_length(
-        epsilons=STRICT.non_negative("epsilons", epsilons), deltas=STRICT.probability("deltas", deltas)
-    )
+    eps, delta = checked_vectors(locals(), epsilons="non_negative", deltas="probability")
     return Budget(float(eps.max()), float(delta.max()))
 
 

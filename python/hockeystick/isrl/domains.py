@@ -7,40 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import STRICT, Array, Domain, Grid, broadcast
+from hockeystick._checks import STRICT, Array, Domain, Grid, broadcast, same_length
 from hockeystick._checks.named import in_domains
 
 _AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
 
 DOMAINS: dict[str, str | Domain] = {
-    **dict.fromkeys(
-        (
-            "compositionality",
-            "diameter",
-            "radius",
-            "distance_squared",
-            "effective_noise",
-            "epsilon",
-            "initial_gap",
-            "learning_rate",
-            "lipschitz",
-            "max_step",
-            "smoothness",
-        ),
-        "positive",
-    ),
-    **dict.fromkeys(
-        (
-            "gradient_bound",
-            "gradient_std",
-            "heterogeneity",
-            "noise_std",
-            "second_moment",
-            "strong_convexity",
-            "variance",
-        ),
-        "non_negative",
-    ),
+    **dict.fromkeys(("compositionality", "diameter", "distance_squared", "effective_noise", "epsilon"), "positive"),
+    **dict.fromkeys(("initial_gap", "learning_rate", "lipschitz", "max_step", "radius", "smoothness"), "positive"),
+    **dict.fromkeys(("gradient_bound", "gradient_std", "heterogeneity", "noise_std"), "non_negative"),
+    **dict.fromkeys(("second_moment", "strong_convexity", "variance"), "non_negative"),
     **dict.fromkeys(("batch_size", "dimension", "num_records", "num_silos", "rounds"), "count"),
     "delta": "inside",
     "silos_per_round": _AT_LEAST_ONE,  # a harmonic mean, which need not be an integer
@@ -62,6 +38,11 @@ def checked(arguments: Mapping[str, Any], grid: Grid = STRICT, **domains: str | 
             pair = {small: arrays[small], large: arrays[large]}
             grid.require(lambda a, b: a <= b, f"{small} must be at most {large}", **pair)
     return broadcast(*arrays.values())
+
+
+def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
+    """Return the same as vectors of one length, where single numbers are for all."""
+    return same_length(**in_domains(arguments, DOMAINS | domains))
 
 
 def left_out(silos_per_round: Array, num_silos: Array) -> Array:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import (
-    STRICT,
     Array,
     Grid,
     OnError,
@@ -23,12 +22,12 @@ from hockeystick._checks import (
     count_scalar,
     implausible,
     positive_scalar,
-    same_length,
     scalar,
 )
+from hockeystick._checks.named import in_domains
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
-from hockeystick.isrl.domains import checked
+from hockeystick.isrl.domains import DOMAINS, checked, checked_vectors
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
@@ -141,14 +140,7 @@ def noisy_mb_sgd_epsilon(
     [0.497 0.234]
     """
     grid = Grid(num_threads, on_error)
-    cells = [
-        grid.positive("noise_std", noise_std),
-        grid.positive("lipschitz", lipschitz),
-        grid.count("num_records", num_records),
-        grid.count("batch_size", batch_size),
-        grid.count("rounds", rounds),
-        grid.within("delta", delta, (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")),
-    ]
+    cells = [*in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid).values()]
     if not replacement:
         grid.require(
             lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
@@ -353,14 +345,7 @@ def silo_noise_sigmas(
     >>> print(*(format_upper(sigma, ".5f") for sigma in sigmas))
     0.05276 0.19890
     """
-    columns = same_length(
-        lipschitz=STRICT.positive("lipschitz", lipschitz),
-        num_records=STRICT.count("num_records", num_records),
-        batch_sizes=STRICT.count("batch_sizes", batch_sizes),
-        rounds=STRICT.count("rounds", rounds),
-        epsilons=STRICT.positive("epsilons", epsilons),
-        deltas=STRICT.inside("deltas", deltas),
-    )
+    columns = checked_vectors(locals(), batch_sizes="count", epsilons="positive", deltas="inside")
     known: dict[tuple[float, ...], float] = {}
     for silo in zip(*(column.tolist() for column in columns), strict=True):
         clip, records, batch, answers, epsilon, delta = silo

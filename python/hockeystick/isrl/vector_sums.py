@@ -36,7 +36,7 @@ from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
 from hockeystick._numeric.search import Probe, last_whole, narrow
 
-MOST_TRIALS = 10**7  # half a gigabyte
+MAX_TRIALS = 10**7  # half a gigabyte
 
 
 def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float, shift: int) -> float:
@@ -76,7 +76,7 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
     """
     epsilon = non_negative_scalar("epsilon", epsilon)
     trials = count_scalar("trials", trials)
-    at_most("trials", trials, "a memory of half a gigabyte", MOST_TRIALS)
+    at_most("trials", trials, "a memory of half a gigabyte", MAX_TRIALS)
     probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
     shift = count_scalar("shift", shift)
     if shift > trials:
@@ -137,13 +137,17 @@ def calibrate_binomial_b(
         reached = binomial_mechanism_delta(epsilon, trials=num_messages * int(b), probability=probability, shift=levels)
         return math.log(max(reached, 5e-324) / delta)
 
-    good = Probe(1, excess(1))
-    bad = Probe(0, math.inf)
+    too_many = f"levels must be at most what {MAX_TRIALS} noise bits hide at this epsilon and delta, not {levels}"
+    return _fewest_bits(excess, num_messages, MAX_TRIALS, too_many)
+
+
+def _fewest_bits(excess: Callable[[float], float], messages: int, limit: int, too_many: str) -> int:
+    """Return the fewest bits per message without an excess, found by doubling and then between; more than the limit in all are refused."""
+    good, bad = Probe(1, excess(1)), Probe(0, math.inf)
     while good.excess > 0:
         bad = good
-        if 2 * bad.x * num_messages > MOST_TRIALS:
-            msg = f"levels must be at most what {MOST_TRIALS} noise bits hide at this epsilon and delta, not {levels}"
-            raise ValueError(msg)
+        if 2 * bad.x * messages > limit:
+            raise ValueError(too_many)
         good = Probe(2 * bad.x, excess(2 * bad.x))
     return int(narrow(excess, good, bad, whole=True).x)
 
@@ -220,7 +224,7 @@ def shuffle_vector_sum(
     return np.asarray((bits - probability * noise_bits * number) * (2.0 * lipschitz / levels) - number * lipschitz)
 
 
-MOST_BITS = 10**10  # all of a coordinate; windows of as many outcomes as a few standard deviations are held in memory
+MAX_BITS = 10**10  # all of a coordinate; windows of as many outcomes as a few standard deviations are held in memory
 SHARES = (0.1, 1e-3)  # of delta, for noise that is cut off
 DEPTHS = (2, 4, 8, 16, 32, 64, 128, 256)  # powers of ten at which noise is cut off where delta is sought
 
@@ -252,8 +256,8 @@ class _Sum:
         messages = count_scalar("num_messages", num_messages)
         self.levels = count_scalar("levels", levels)
         self.trials = messages * count_scalar("noise_bits", noise_bits, 0)
-        if self.trials > MOST_BITS:
-            msg = f"num_messages times noise_bits must be at most {MOST_BITS:g}, not {self.trials:g}"
+        if self.trials > MAX_BITS:
+            msg = f"num_messages times noise_bits must be at most {MAX_BITS:g}, not {self.trials:g}"
             raise ValueError(msg)
         self.probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
         self.dimension = count_scalar("dimension", dimension)
@@ -461,17 +465,11 @@ def calibrate_vector_bits(
         )
         return math.log(max(reached, 1e-300) / epsilon)
 
-    good, bad = Probe(1, excess(1)), Probe(0, math.inf)
-    while good.excess > 0:
-        bad = good
-        if 2 * bad.x * messages > MOST_BITS:
-            msg = (
-                f"epsilon={epsilon:g} with levels={levels} and delta={delta:g} needs more than {MOST_BITS:g} noise bits in all: "
-                "take fewer levels or a larger epsilon"
-            )
-            raise ValueError(msg)
-        good = Probe(2 * bad.x, excess(2 * bad.x))
-    return int(narrow(excess, good, bad, whole=True).x)
+    too_many = (
+        f"epsilon={epsilon:g} with levels={levels} and delta={delta:g} needs more than {MAX_BITS:g} noise bits in all: "
+        "take fewer levels or a larger epsilon"
+    )
+    return _fewest_bits(excess, messages, MAX_BITS, too_many)
 
 
 def vector_sum_mse(

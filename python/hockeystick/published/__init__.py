@@ -8,10 +8,7 @@ show it beside what holds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.published.contraction import (
     pnsgd_gaussian_random_stop,
     pnsgd_rdp,
@@ -148,11 +145,4 @@ __all__ = [
     "xi_aggregate",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

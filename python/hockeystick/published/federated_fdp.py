@@ -7,21 +7,33 @@ against them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, OnError, Result, broadcast, choice
+from hockeystick._checks import STRICT, Array, Domain, OnError, Result, broadcast, choice
+from hockeystick._checks.named import in_domains
 from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, FederationGrid, Schedule
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
 PAPER = "of Sun, Shen and Tao (2024)"
+DOMAINS: dict[str, str | Domain] = {
+    **dict.fromkeys(("exposures", "local_steps", "num_clients", "rounds"), "count"),
+    **dict.fromkeys(("b", "clip_norm", "epsilon", "learning_rate", "noise_std", "prox"), "positive"),
+    **dict.fromkeys(("smoothness", "strong_convexity"), "positive"),
+    "delta": "inside",
+    "order": (lambda x: (x > 1) & (x < np.inf), "be finite and above 1"),
+}
+
+
+def _checked(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
+    return broadcast(*in_domains(arguments, DOMAINS | domains).values())
 
 
 def table_row(
@@ -385,7 +397,7 @@ def fedprox_model_sensitivity(*, smoothness: ArrayLike, prox: ArrayLike) -> Resu
     >>> print(published.fedprox_model_sensitivity(smoothness=1.0, prox=2.0))
     2.0
     """
-    bound, pull = broadcast(STRICT.non_negative("smoothness", smoothness), STRICT.positive("prox", prox))
+    bound, pull = _checked(locals(), smoothness="non_negative")
     STRICT.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=bound)
     return (pull / (pull - bound))[()]
 
@@ -419,9 +431,7 @@ def fedprox_data_sensitivity(*, num_clients: ArrayLike, clip_norm: ArrayLike, pr
     >>> print(published.fedprox_data_sensitivity(num_clients=10, clip_norm=1.0, prox=2.0))
     0.1
     """
-    clients, norm, pull = broadcast(
-        STRICT.count("num_clients", num_clients), STRICT.positive("clip_norm", clip_norm), STRICT.positive("prox", prox)
-    )
+    clients, norm, pull = _checked(locals())
     return (2.0 * norm / (clients * pull))[()]
 
 
@@ -500,14 +510,8 @@ def accumulated_step_size_bounds(
     """
     choice("schedule", schedule, ("cyclic", "continuous"))
     t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
-    t, steps, bound, rate, open_constant, scale = broadcast(
-        t,
-        steps,
-        STRICT.positive("smoothness", smoothness),
-        STRICT.positive("learning_rate", learning_rate),
-        open_constant,
-        STRICT.positive("b", b),
-    )
+    bound, rate, scale = _checked({"smoothness": smoothness, "learning_rate": learning_rate, "b": b})
+    t, steps, bound, rate, open_constant, scale = broadcast(t, steps, bound, rate, open_constant, scale)
     STRICT.require(
         lambda e, a: e * a <= 1, "learning_rate must be at most 1/smoothness", learning_rate=rate, smoothness=bound
     )
@@ -591,15 +595,7 @@ def compared_noise_std(
     sun2024 [6.493 6.66 ]
     """
     choice("work", work, get_args(NoiseWork))
-    eps, small, total, steps, clients, norm, uploads = broadcast(
-        STRICT.positive("epsilon", epsilon),
-        STRICT.inside("delta", delta),
-        STRICT.count("rounds", rounds),
-        STRICT.count("local_steps", local_steps),
-        STRICT.count("num_clients", num_clients),
-        STRICT.positive("clip_norm", clip_norm),
-        STRICT.count("exposures", exposures),
-    )
+    eps, small, total, steps, clients, norm, uploads = _checked(locals())
     if work == "wei2020":
         STRICT.require(
             lambda a, b, c: a * b**2 <= c**2, "rounds must be at least sqrt(num_clients) exposures",
@@ -678,16 +674,7 @@ def compared_rdp(
     [2.    3.    3.998]
     """
     choice("work", work, get_args(RenyiWork))
-    zeta, sigma, total, steps, clients, norm, bound, convexity = broadcast(
-        STRICT.within("order", order, (lambda x: (x > 1) & (x < np.inf), "be finite and above 1")),
-        STRICT.positive("noise_std", noise_std),
-        STRICT.count("rounds", rounds),
-        STRICT.count("local_steps", local_steps),
-        STRICT.count("num_clients", num_clients),
-        STRICT.positive("clip_norm", clip_norm),
-        STRICT.positive("smoothness", smoothness),
-        STRICT.positive("strong_convexity", strong_convexity),
-    )
+    zeta, sigma, total, steps, clients, norm, bound, convexity = _checked(locals())
     warn_unsound(f"Table 4 {PAPER} has orders without their constants", "hockeystick.federated.fedavg_gdp")
     growth: dict[str, Callable[[], Array]] = {
         "zhang2022": lambda: total * steps,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, count_scalar, same_length, vector
+from hockeystick._checks import STRICT, Array, Result, count_scalar, vector
 from hockeystick.isrl import Budget, Stage, harmonic_participation, noisy_mb_sgd_accountant
 from hockeystick.isrl import erm_rounds as corrected_rounds
 from hockeystick.isrl import multistage_schedule as corrected_schedule
-from hockeystick.isrl.domains import checked
+from hockeystick.isrl.domains import checked, checked_vectors
 from hockeystick.published.warning import warn_unsound
 
 
@@ -484,12 +484,7 @@ def silo_xi(*, num_records: ArrayLike, epsilons: ArrayLike, deltas: ArrayLike, r
     >>> print(published.silo_xi(num_records=[1000, 500], epsilons=[1.0, 0.5], deltas=1e-5, rounds=50))
     [0.00019946 0.0031914 ]
     """
-    records, eps, delta, number = same_length(
-        num_records=STRICT.count("num_records", num_records),
-        epsilons=STRICT.positive("epsilons", epsilons),
-        deltas=STRICT.inside("deltas", deltas),
-        rounds=STRICT.count("rounds", rounds),
-    )
+    records, eps, delta, number = checked_vectors(locals(), epsilons="positive", deltas="inside")
     require_within_theorem(eps, delta)
     return np.asarray(np.log(2.5 * number / delta) * np.log(2.0 / delta) / (records * eps) ** 2)
 

@@ -6,10 +6,7 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.utility.aggregator_risk import (
     random_stop_excess_risk_convex,
     random_stop_excess_risk_rate,
@@ -41,11 +38,4 @@ __all__ = [
     "trusted_aggregator_excess_risk",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

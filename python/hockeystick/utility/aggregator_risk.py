@@ -17,7 +17,7 @@ from hockeystick.isrl import Rate
 from hockeystick.isrl.domains import checked
 from hockeystick.kernels import theta
 
-MOST_ROUNDS = 10**7  # their coefficients are written out
+MAX_ROUNDS = 10**7  # their coefficients are written out
 
 
 def checked_rounds(grid: NumpyGrid, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
@@ -190,7 +190,7 @@ def trusted_aggregator_delta(
     radius = grid.positive("radius", radius)
     smoothness, convexity = checked({"smoothness": smoothness, "strong_convexity": strong_convexity}, grid)
     grid.positive("strong_convexity", convexity)
-    grid.require(lambda t: t <= MOST_ROUNDS, f"num_users // batch_size must be at most {MOST_ROUNDS}", rounds=rounds)
+    grid.require(lambda t: t <= MAX_ROUNDS, f"num_users // batch_size must be at most {MAX_ROUNDS}", rounds=rounds)
     cells = broadcast(eps, users, batch, rounds, noise, lipschitz, radius, smoothness, convexity)
     good = np.broadcast_to(grid.inside_domain, cells[0].shape)
     values = np.full(cells[0].shape, np.nan)

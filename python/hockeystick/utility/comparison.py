@@ -18,7 +18,7 @@ from hockeystick.kernels import theta_inverse
 from hockeystick.last_iterate import best_random_stop
 from hockeystick.utility.settings import (
     EXTRA_NOISE,
-    MOST_ROUND_COUNTS,
+    MAX_ROUND_COUNTS,
     Candidate,
     Pool,
     Problem,
@@ -52,7 +52,7 @@ def one_pass_settings(
 ) -> Iterator[Candidate]:
     """Try numbers of rounds for single passes with a step size and a risk that follow from rounds, batch, noise and parties."""
     total = pool.num_parties * pool.num_records
-    for rounds in divided_down(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
+    for rounds in divided_down(min(problem.max_rounds, total), MAX_ROUND_COUNTS):
         batch, parties = single_pass(pool, rounds)
         budget = {"epsilon": problem.epsilon, "delta": problem.delta}
         noise = rounded_up(float(one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, **budget)))
@@ -134,7 +134,7 @@ def multistage(problem: Problem, pool: Pool) -> Iterator[Candidate]:
 def random_stop(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     """Try projected noisy SGD with a single pass, of which only the model after a uniformly random step is seen."""
     total = pool.num_parties * pool.num_records
-    for rounds in divided_down(min(problem.max_rounds, total), MOST_ROUND_COUNTS):
+    for rounds in divided_down(min(problem.max_rounds, total), MAX_ROUND_COUNTS):
         batch = single_pass(pool, rounds)[0]
         yield Candidate(_stopped_risk(problem, rounds, 0.0)[1], partial(_stopped, problem, rounds, batch))
 
@@ -185,42 +185,28 @@ def fedavg(problem: Problem, local_steps: int, *, averaged: int) -> Setting:
 
     So many uploads are averaged before anybody sees them: all, or 1 where each is seen.
     """
-    training: dict[str, Any] = {
-        "rounds": problem.max_rounds,
-        "local_steps": local_steps,
-        "num_clients": averaged,
-        "clip_norm": problem.lipschitz,
-        "smoothness": problem.smoothness,
-        "learning_rate": local_step(problem, local_steps),
-    }
-    return _uploaded(
-        problem, partial(fedavg_gdp, **training), partial(fedavg_epsilon, **training), training["learning_rate"]
-    )
+    step = local_step(problem, local_steps)
+    training = {"local_steps": local_steps, "num_clients": averaged, "learning_rate": step}
+    return _uploaded(problem, fedavg_gdp, fedavg_epsilon, training)
 
 
 def fedprox(problem: Problem, local_steps: int) -> Setting:
     """Return the same for Noisy-FedProx, with a proximal coefficient of twice the smoothness."""
     prox = PROX * problem.smoothness
-    training: dict[str, Any] = {
-        "rounds": problem.max_rounds,
-        "local_steps": local_steps,
-        "num_clients": problem.num_silos,
-        "clip_norm": problem.lipschitz,
-        "smoothness": problem.smoothness,
-        "learning_rate": min(local_step(problem, local_steps), 1.0 / prox),
-        "prox": prox,
-    }
-    return _uploaded(
-        problem, partial(fedprox_gdp, **training), partial(fedprox_epsilon, **training), training["learning_rate"]
-    )
+    step = min(local_step(problem, local_steps), 1.0 / prox)
+    training = {"local_steps": local_steps, "num_clients": problem.num_silos, "learning_rate": step, "prox": prox}
+    return _uploaded(problem, fedprox_gdp, fedprox_epsilon, training)
 
 
-def _uploaded(problem: Problem, gdp: Callable[..., float], epsilon: Callable[..., float], step: float) -> Setting:
+def _uploaded(
+    problem: Problem, gdp: Callable[..., Any], epsilon: Callable[..., Any], training: dict[str, float]
+) -> Setting:
     """Return the noise with which mu, in proportion to its inverse, is that of the budget; its epsilon is checked."""
-    noise = float(gdp(noise_std=1.0)) / float(theta_inverse(problem.epsilon, problem.delta))
-    noise = rounded_up(noise)
-    while (reached := float(epsilon(problem.delta, noise_std=noise))) > problem.epsilon:
+    training |= {"rounds": problem.max_rounds, "clip_norm": problem.lipschitz, "smoothness": problem.smoothness}
+    noise = rounded_up(float(gdp(**training, noise_std=1.0)) / float(theta_inverse(problem.epsilon, problem.delta)))
+    while (reached := float(epsilon(problem.delta, **training, noise_std=noise))) > problem.epsilon:
         noise = rounded_up(np.nextafter(noise, np.inf))
+    step = training["learning_rate"]
     return Setting(noise, problem.max_rounds, problem.num_records, problem.num_silos, step, reached, math.nan)
 
 
@@ -473,13 +459,9 @@ def compare(
     central PNSGD, random stop 0.252
     """
     problem = checked_inputs(Problem, locals())
-    return _compared(problem, local_steps, num_rows, report)
-
-
-def _compared(problem: Problem, local_steps: int, num_rows: int | None, report: Report | None) -> Comparison:
     local_steps = count_scalar("local_steps", local_steps)
     most = len(RANKED) if num_rows is None else count_scalar("num_rows", num_rows)
-    implausible.warn(implausible.large_delta(problem.delta, problem.num_records * problem.num_silos), skip=1)
+    implausible.warn(implausible.large_delta(problem.delta, problem.num_records * problem.num_silos))
     reasons = [""] * len(RANKED)
     groups = [_candidates(number, problem, reasons) for number in range(len(RANKED))]
     best = smallest(groups, most, report)
@@ -517,34 +499,20 @@ def _candidates(number: int, problem: Problem, reasons: list[str]) -> list[Candi
 
 
 def _row(algorithm: _Algorithm, setting: Setting | None, reason: str = "") -> Row:
-    return Row(
-        algorithm.trust,
-        algorithm.name,
-        algorithm.protects,
-        setting,
-        algorithm.privacy_assumes,
-        algorithm.risk_assumes,
-        reason,
-    )
+    trust, name, _, risk, protects, privacy = algorithm
+    return Row(trust, name, protects, setting, privacy, risk, reason)
 
 
 def _without_bounds(problem: Problem, local_steps: int) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """Return the rows of FedAvg and FedProx, for which no explicit bound on the risk is known, and those that do not apply."""
     everybody = problem.silos_per_round == problem.num_silos
+    averaged = partial(fedavg, problem, local_steps, averaged=problem.num_silos) if everybody else None
+    proximal = partial(fedprox, problem, local_steps) if everybody else None
+    uploads = partial(fedavg, problem, local_steps, averaged=1)
     settings: tuple[tuple[str, str, Callable[[], Setting] | None, str], ...] = (
-        (
-            "last-iterate",
-            "FedAvg",
-            partial(fedavg, problem, local_steps, averaged=problem.num_silos) if everybody else None,
-            "nothing; every silo takes part in every round",
-        ),
-        (
-            "last-iterate",
-            "FedProx",
-            partial(fedprox, problem, local_steps) if everybody else None,
-            "smooth losses; every silo takes part in every round",
-        ),
-        ("inter-silo", "FedAvg, uploads seen", partial(fedavg, problem, local_steps, averaged=1), "nothing"),
+        ("last-iterate", "FedAvg", averaged, "nothing; every silo takes part in every round"),
+        ("last-iterate", "FedProx", proximal, "smooth losses; every silo takes part in every round"),
+        ("inter-silo", "FedAvg, uploads seen", uploads, "nothing"),
     )
     rows = [
         Row(trust, name, "record", make() if make else None, assumes, "", NO_BOUND if make else EVERY_SILO)

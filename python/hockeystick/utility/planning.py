@@ -266,7 +266,7 @@ def num_protected(trust: Trust, num_silos: int, num_records: int) -> int:
     return num_records * (1 if trust == "inter-silo" else num_silos)
 
 
-MOST_NUMBERS = 50_000_000  # of synthetic data: 400 MB
+MAX_NUMBERS = 50_000_000  # of synthetic data: 400 MB
 SIMULATED = ("central", "inter-silo")
 
 
@@ -297,10 +297,8 @@ def synthetic_data(problem: Problem, seed: int) -> Data:
     from hockeystick.simulate import synthetic  # noqa: PLC0415
 
     size = problem.num_silos * problem.num_records * problem.dimension
-    if size > MOST_NUMBERS:
-        msg = (
-            f"num_silos num_records dimension must be at most {MOST_NUMBERS} for synthetic data, not {size}; give data"
-        )
+    if size > MAX_NUMBERS:
+        msg = f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
         raise ValueError(msg)
     sizes = [problem.num_records] * problem.num_silos
     return synthetic("logistic", sizes=sizes, num_features=problem.dimension, seed=seed)

@@ -199,9 +199,8 @@ def _pair(  # noqa: PLR0917, in the order of its fields
     algorithm: str, notion: str, source: str, upper: isrl.Rate, rounds: float, lower: tuple[str, float, str, str]
 ) -> RatePair:
     lower_source, value, objective, remark = lower
-    return RatePair(
-        algorithm, notion, objective, source, float(upper.value), float(rounds), lower_source, value, remark
-    )
+    reached = float(upper.value)
+    return RatePair(algorithm, notion, objective, source, reached, float(rounds), lower_source, value, remark)
 
 
 def _lower(inputs: _Inputs, source: str, **others: Any) -> tuple[str, float, str, str]:

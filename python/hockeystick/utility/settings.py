@@ -97,8 +97,8 @@ class Problem(Inputs):
 Trust: TypeAlias = Literal["central", "inter-silo", "shuffle", "last-iterate"]
 TRUST: tuple[Trust, ...] = get_args(Trust)
 
-MOST_ROUND_COUNTS = 6  # numbers of rounds that are tried, each half of the one before
-MOST_BATCH_SIZES = 3  # the same for batch sizes, a quarter of the one before
+MAX_ROUND_COUNTS = 6  # numbers of rounds that are tried, each half of the one before
+MAX_BATCH_SIZES = 3  # the same for batch sizes, a quarter of the one before
 EXTRA_NOISE = 1.001  # factor on a feasible noise, for the rounding of the certificate
 DIGITS = 4  # of the noise, rounded up, so that what is printed is what is certified
 
@@ -188,7 +188,7 @@ def least_risk(problem: Problem, rounds: int) -> float:
 def batches(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     """Try mini-batch SGD that draws its batches afresh in every round."""
     for rounds, batch in itertools.product(
-        divided_down(problem.max_rounds, MOST_ROUND_COUNTS), divided_down(pool.largest_batch, MOST_BATCH_SIZES, 4)
+        divided_down(problem.max_rounds, MAX_ROUND_COUNTS), divided_down(pool.largest_batch, MAX_BATCH_SIZES, 4)
     ):
         yield Candidate(least_risk(problem, rounds), partial(_noisy_batches, problem, pool, rounds, batch))
 
@@ -234,7 +234,7 @@ def risk_of_batches(problem: Problem, rounds: int, noise: float, taking_part: in
 
 def shuffled(problem: Problem) -> Iterator[Candidate]:
     """Try mini-batch SGD whose messages, each of one record, are shuffled."""
-    for rounds in divided_down(problem.max_rounds, MOST_ROUND_COUNTS):
+    for rounds in divided_down(problem.max_rounds, MAX_ROUND_COUNTS):
         yield Candidate(least_risk(problem, rounds), partial(_shuffled, problem, rounds))
 
 

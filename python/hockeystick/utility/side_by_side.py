@@ -33,7 +33,7 @@ from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian
 from hockeystick.utility.settings import InputChecks, Inputs, checked_inputs
 
 Order: TypeAlias = Literal["random", "cyclic"]
-MOST_POINTS = 10  # numbers of rounds, where only the largest is given
+MAX_POINTS = 10  # numbers of rounds, where only the largest is given
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def checked_rounds(rounds: int | Sequence[int]) -> Array:
     """Return increasing numbers of rounds; those up to a single one spaced by ratios."""
     if np.ndim(rounds) == 0:
         last = count_scalar("rounds", rounds)  # type: ignore[arg-type]
-        return np.unique(np.geomspace(1, last, MOST_POINTS).round()).astype(np.int64)
+        return np.unique(np.geomspace(1, last, MAX_POINTS).round()).astype(np.int64)
     given = [count_scalar(f"rounds[{k}]", value) for k, value in enumerate(rounds)]  # type: ignore[arg-type]
     if not given or any(b <= a for a, b in itertools.pairwise(given)):
         msg = f"rounds must be one number, or increasing ones, not {shown(rounds)}"
@@ -151,9 +151,9 @@ def checked_rounds(rounds: int | Sequence[int]) -> Array:
 
 
 TOLERANCE = 1e-3  # relative, of an epsilon that is found by bisection: the feasible end
-MOST_EPSILON = 1e4
+MAX_EPSILON = 1e4
 HIDDEN = ("contraction", "nonlinear", "pattern", "shifted", "joint")  # the bounds of the last model that are shown
-ABOVE = f"its epsilon is above {MOST_EPSILON:.0f}"
+ABOVE = f"its epsilon is above {MAX_EPSILON:.0f}"
 ONE_STEP = "needs one local step a round, not {}"
 
 
@@ -266,7 +266,7 @@ def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, s
 
     if math.isnan(at(0.0)[name]):
         return math.nan
-    return smallest_feasible(excess, most=MOST_EPSILON, tolerance=TOLERANCE, known=seen)
+    return smallest_feasible(excess, most=MAX_EPSILON, tolerance=TOLERANCE, known=seen)
 
 
 def fedavg(training: Training, rounds: Array) -> Curve:
