@@ -59,17 +59,9 @@ def test_ratio_is_the_mean_over_patterns(
 def test_poisson_samples(rate: float, noise: float) -> None:
     """Without bands and separation it is DP-SGD, whose delta is known."""
     known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), 20)
+    setting = {"num_steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
     for eps in (0.0, 0.3, 1.0):
-        found = estimate_min_separation_delta(
-            [1.0],
-            num_steps=20,
-            separation=1,
-            sampling_rate=rate,
-            noise_multiplier=noise,
-            eps=eps,
-            confidence=SURE,
-            seed=3,
-        )
+        found = estimate_min_separation_delta([1.0], **setting, eps=eps, confidence=SURE, seed=3)
         assert found.lower <= known.delta(eps) <= found.upper
 
 

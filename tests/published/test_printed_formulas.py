@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -259,8 +260,11 @@ def test_aggregator_delta_as_printed() -> None:
     assert printed < utility.trusted_aggregator_delta(0.1, **arguments)
 
 
-def run(**changes: object) -> published.DistortionHistory:
-    """Run Algorithm 1 on 200 records whose squared gradient norms are 1."""
+ALIKE = [np.full((200, 100), 0.1)] * 2  # squared gradient norms of 1
+
+
+def loudly(gradients: list[np.ndarray] = ALIKE, start: float = 0.0, **changes: object) -> published.DistortionHistory:
+    """Run Algorithm 1 with clients of these gradients."""
     arguments = {
         "rounds": 5,
         "budget": 0.3,
@@ -270,9 +274,11 @@ def run(**changes: object) -> published.DistortionHistory:
         "learning_rate": 0.5,
         "rng": np.random.default_rng(3),
     }
-    gradients = np.full((200, 100), 0.1)
-    clients = [lambda _: gradients, lambda _: gradients]
-    return quietly(published.run_near_optimal_utility_fl, clients, np.zeros(100), **arguments | changes)
+    clients = [lambda _, each=each: each for each in gradients]
+    return published.run_near_optimal_utility_fl(clients, np.full(gradients[0].shape[1], start), **arguments | changes)
+
+
+run = partial(quietly, loudly)
 
 
 def test_algorithm_1() -> None:
@@ -300,37 +306,16 @@ def test_algorithm_1_steps() -> None:
 def test_algorithm_1_of_each_client() -> None:
     """C_1 and the variance of each client have their own noise; without weights the clients' shares are those of their records."""
     gradients = [np.full((100, 4), 0.1), np.full((300, 4), -0.1)]
-    history = quietly(
-        published.run_near_optimal_utility_fl,
-        [lambda _: gradients[0], lambda _: gradients[1]],
-        np.zeros(4),
-        rounds=1,
-        budget=0.3,
-        unprotected=[0.305, 0.302],
-        variance=[[1.0, 2.0], [3.0, 0.5]],
-        utility_constant=1e-9,
-        learning_rate=1.0,
-        rng=np.random.default_rng(3),
-    )
+    each = {"unprotected": [0.305, 0.302], "variance": [[1.0, 2.0], [3.0, 0.5]]}
+    history = run(gradients, rounds=1, **each, utility_constant=1e-9, learning_rate=1.0)
     np.testing.assert_allclose(history.noise_variances, [[0.25, 0.2], [0.75, 0.05]], rtol=1e-9)
-    steps = {"unprotected": [0.3, 0.3], "variance": 1.0, "utility_constant": 1.0, "learning_rate": 1.0, "budget": 0.3}
-    silent = quietly(  # nothing to hide, no noise; records are drawn by the smallest p, which is 0
-        published.run_near_optimal_utility_fl,
-        [lambda _: gradients[0], lambda _: gradients[1]],
-        np.ones(4),
-        rounds=1,
-        rng=np.random.default_rng(1),
-        **steps,
-    )
+    steps = {"rounds": 1, "learning_rate": 1.0, "rng": np.random.default_rng(1)}
+    # nothing to hide, no noise; records are drawn by the smallest p, which is 0
+    silent = run(gradients, 1.0, **steps, unprotected=[0.3, 0.3], utility_constant=1.0)
     assert (silent.parameters == 1).all()
-    whole = quietly(  # p = 1/2, 400 records: both means are exact, whatever is drawn
-        published.run_near_optimal_utility_fl,
-        [lambda _: gradients[0], lambda _: gradients[1]],
-        np.zeros(4),
-        rounds=1,
-        rng=np.random.default_rng(1),
-        **(steps | {"unprotected": 0.3 + 1e-12, "utility_constant": 0.2499 * 4 / 1e-12, "variance": 1e-12}),
-    )
+    # p = 1/2, 400 records: both means are exact, whatever is drawn
+    half = {"unprotected": 0.3 + 1e-12, "utility_constant": 0.2499 * 4 / 1e-12, "variance": 1e-12}
+    whole = run(gradients, **steps | {"rng": np.random.default_rng(1)}, **half)
     np.testing.assert_allclose(whole.parameters[1], -0.25 * 0.1 + 0.75 * 0.1, rtol=1e-3)
 
 
@@ -352,17 +337,7 @@ def test_equations_18_and_20_clash() -> None:
 def test_algorithm_1_warns_once() -> None:
     """It warns at the caller, once."""
     with pytest.warns(UnsoundBoundWarning, match="neither privacy nor utility") as caught:
-        published.run_near_optimal_utility_fl(
-            [lambda _: np.ones((2, 1))],
-            [0.0],
-            rounds=2,
-            budget=0.3,
-            unprotected=0.3,
-            variance=1.0,
-            utility_constant=1.0,
-            learning_rate=1.0,
-            rng=np.random.default_rng(1),
-        )
+        loudly([np.ones((2, 1))], rounds=2, unprotected=0.3, utility_constant=1.0, learning_rate=1.0)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 

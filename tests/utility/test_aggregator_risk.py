@@ -22,15 +22,8 @@ RISK = {
 }
 
 
-DELTA = {
-    "num_users": 60,
-    "batch_size": 3,
-    "noise_std": 1.5,
-    "lipschitz": 1.0,
-    "radius": 1.0,
-    "smoothness": 1.0,
-    "strong_convexity": 0.5,
-}
+PROCESS = {"num_users": 60, "batch_size": 3, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}
+DELTA = PROCESS | {"smoothness": 1.0, "strong_convexity": 0.5}
 
 
 def test_excess_risk() -> None:
@@ -64,31 +57,15 @@ def test_excess_risk_holds() -> None:
 def test_delta_is_theorem_2() -> None:
     """For steps that never exceed 2/beta the delta is that of the trusted aggregator with its schedule."""
     rounds = np.arange(1.0, 21.0)
-    expected = federated.trusted_aggregator(
-        [0.3, 1.0],
-        num_users=60,
-        batch_size=3,
-        learning_rate=2.0 / rounds,
-        noise_std=1.5,
-        lipschitz=1.0,
-        radius=1.0,
-        loss="convex",
-        smoothness=1.0,
-    )
+    steps = {"learning_rate": 2.0 / rounds, "loss": "convex", "smoothness": 1.0}
+    expected = federated.trusted_aggregator([0.3, 1.0], **PROCESS, **steps)
     np.testing.assert_allclose(utility.trusted_aggregator_delta([0.3, 1.0], **DELTA), expected, rtol=1e-11)
 
 
 def test_delta_charges_steps_that_expand() -> None:
     """With more smoothness the first steps expand: the delta lies between Theorem 2's for convex and for other losses."""
     rounds = np.arange(1.0, 21.0)
-    arguments = {
-        "num_users": 60,
-        "batch_size": 3,
-        "learning_rate": 2.0 / rounds,
-        "noise_std": 1.5,
-        "lipschitz": 1.0,
-        "radius": 1.0,
-    }
+    arguments = PROCESS | {"learning_rate": 2.0 / rounds}
     low = federated.trusted_aggregator(0.3, **arguments, loss="convex")
     high = federated.trusted_aggregator(0.3, **arguments, loss="nonconvex")
     assert low < utility.trusted_aggregator_delta(0.3, **DELTA | {"smoothness": 2.5}) < high
@@ -109,17 +86,8 @@ def test_delta_grid() -> None:
 
 def test_random_stop_rate() -> None:
     """Corollary 2's noise term is the mean over the rounds of eta_t d sigma^2/(2m), and the rest has no known constant."""
-    rate = utility.random_stop_excess_risk_rate(
-        num_users=60,
-        batch_size=3,
-        dimension=7,
-        noise_std=0.5,
-        lipschitz=1.0,
-        smoothness=2.0,
-        radius=1.5,
-        gradient_bound=3.0,
-        strong_convexity=0.5,
-    )
+    changes = {"dimension": 7, "noise_std": 0.5, "smoothness": 2.0, "radius": 1.5, "gradient_bound": 3.0}
+    rate = utility.random_stop_excess_risk_rate(**DELTA | changes)
     steps = [1 / (0.5 * t) for t in range(1, 21)]
     assert rate.private == pytest.approx(sum(steps) / 20 * 7 * 0.25 / (2 * 3), rel=1e-13)
     assert rate.statistical == pytest.approx((16 + 9) * math.log(20) / (0.5 * 20), rel=1e-12)
@@ -129,17 +97,8 @@ def test_random_stop_rate() -> None:
 def test_random_stop_rate_is_not_below_the_harmonic_sum() -> None:
     """For every number of rounds up to 1000 the noise's term is H_T/T, in fractions, rounded up; it is 1 after one round."""
     rounds = np.arange(1, 1001)
-    rate = utility.random_stop_excess_risk_rate(
-        num_users=rounds,
-        batch_size=1,
-        dimension=2,
-        noise_std=1.0,
-        lipschitz=1.0,
-        smoothness=1.0,
-        radius=1.0,
-        gradient_bound=1.0,
-        strong_convexity=1.0,
-    )
+    changes = {"num_users": rounds, "batch_size": 1, "dimension": 2, "noise_std": 1.0, "gradient_bound": 1.0}
+    rate = utility.random_stop_excess_risk_rate(**DELTA | changes | {"strong_convexity": 1.0})
     harmonic = Fraction(0)
     for t, found in zip(rounds.tolist(), rate.private.tolist(), strict=True):
         harmonic += Fraction(1, t)

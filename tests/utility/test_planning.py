@@ -35,27 +35,12 @@ def test_plan_of_batches(trust: str) -> None:
     found = utility.plan(trust=trust, **COMMON)
     pooled, silos = (6000, 1) if trust == "central" else (500, 12)
     for setting in found.settings:
-        silo = isrl.noisy_mb_sgd_accountant(
-            noise_std=setting.noise_std,
-            lipschitz=1.0,
-            num_records=pooled,
-            batch_size=setting.batch_size,
-            rounds=setting.rounds,
-        )
+        noise = {"noise_std": setting.noise_std, "lipschitz": 1.0, "num_records": pooled, "rounds": setting.rounds}
+        silo = isrl.noisy_mb_sgd_accountant(**noise, batch_size=setting.batch_size)
         assert setting.epsilon == silo.epsilon(1e-5)
         assert 1.9 < setting.epsilon <= 2.0
-        risk = isrl.mb_sgd_risk_bound(
-            diameter=2.0,
-            rounds=setting.rounds,
-            lipschitz=1.0,
-            num_records=pooled,
-            num_silos=silos,
-            silos_per_round=silos,
-            dimension=5,
-            noise_std=setting.noise_std,
-            smoothness=1.0,
-            strong_convexity=0.1,
-        )
+        losses = {"diameter": 2.0, "dimension": 5, "smoothness": 1.0, "strong_convexity": 0.1}
+        risk = isrl.mb_sgd_risk_bound(**noise, **losses, num_silos=silos, silos_per_round=silos)
         assert setting.risk_bound == pytest.approx(min(float(risk), 2.0), rel=1e-12)
         assert setting.silos_per_round == 12
     risks = [setting.risk_bound for setting in found.settings]
@@ -69,15 +54,9 @@ def test_plan_of_the_last_iterate() -> None:
     found = utility.plan(trust="last-iterate", **COMMON | {"num_silos": 400, "max_rounds": 100})
     for setting in found.settings:
         assert setting.rounds == 400 // setting.silos_per_round <= 100
+        batch = {"num_users": 400, "batch_size": setting.silos_per_round, "noise_std": setting.noise_std}
         delta = utility.trusted_aggregator_delta(
-            2.0,
-            num_users=400,
-            batch_size=setting.silos_per_round,
-            noise_std=setting.noise_std,
-            lipschitz=1.0,
-            radius=1.0,
-            smoothness=1.0,
-            strong_convexity=0.1,
+            2.0, **batch, lipschitz=1.0, radius=1.0, smoothness=1.0, strong_convexity=0.1
         )
         assert 0.9e-5 < delta <= 1e-5
 
@@ -87,15 +66,8 @@ def test_plan_of_the_shuffler() -> None:
     """The noise is that of the shuffler's calculator, rounded up."""
     found = utility.plan(trust="shuffle", **COMMON | {"num_silos": 20_000, "silos_per_round": 5000})
     for setting in found.settings:
-        noise = isrl.shuffled_mb_sgd_sigma(
-            lipschitz=1.0,
-            num_records=500,
-            num_silos=20_000,
-            silos_per_round=5000,
-            rounds=setting.rounds,
-            epsilon=2.0,
-            delta=1e-5,
-        ).noise_std
+        silos = {"num_records": 500, "num_silos": 20_000, "silos_per_round": 5000, "rounds": setting.rounds}
+        noise = isrl.shuffled_mb_sgd_sigma(**silos, lipschitz=1.0, epsilon=2.0, delta=1e-5).noise_std
         assert noise <= setting.noise_std <= noise * 1.001
         assert setting.batch_size == 1
     with pytest.raises(ValueError, match="no array function"):
