@@ -21,15 +21,8 @@ def test_shuffled_sgd_of_the_specification() -> None:
         (10, 2_000_000, 2434.3506, (None, 0.0058902621, None)),
         (1, 10_000, 1550.9167, (None, None, None)),
     ):
-        noise = isrl.shuffled_mb_sgd_sigma(
-            lipschitz=1.0,
-            num_records=records,
-            num_silos=10_000,
-            silos_per_round=10_000,
-            rounds=rounds,
-            epsilon=1.0,
-            delta=1e-6,
-        )
+        many = {"num_records": records, "num_silos": 10_000, "silos_per_round": 10_000, "rounds": rounds}
+        noise = isrl.shuffled_mb_sgd_sigma(**many, lipschitz=1.0, epsilon=1.0, delta=1e-6)
         close(noise.noise_std, sigma)
         found = (noise.round.epsilon, *noise.local)
         for value, expected in zip(found, budgets, strict=True):
@@ -120,12 +113,8 @@ def test_shuffled_vector_sum() -> None:
     rng = np.random.default_rng(4)
     vectors = rng.standard_normal((200, 3))
     vectors /= np.maximum(1.0, np.linalg.norm(vectors, axis=1, keepdims=True))
-    runs = np.array(
-        [
-            isrl.shuffle_vector_sum(vectors, lipschitz=1.0, levels=20, noise_bits=8, probability=0.25, rng=rng)
-            for _ in range(2000)
-        ]
-    )
+    protocol = {"lipschitz": 1.0, "levels": 20, "noise_bits": 8, "probability": 0.25, "rng": rng}
+    runs = np.array([isrl.shuffle_vector_sum(vectors, **protocol) for _ in range(2000)])
     errors = runs - vectors.sum(axis=0)
     assert (abs(errors.mean(axis=0)) < 4 * errors.std(axis=0) / math.sqrt(2000)).all()
     assert 9.0 < (errors**2).sum(axis=1).mean() < 10.5

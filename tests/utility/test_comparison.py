@@ -111,17 +111,10 @@ def test_random_stop_is_the_mean_over_the_stops(found: utility.Comparison) -> No
     """Delta is the mean, over the step at which the run ends, of that of the record used first."""
     (row,) = rows(found, "PNSGD, random stop")
     s = row.setting
-    deltas = last_iterate.best(
-        2.0,
-        index=1,
-        num_records=np.arange(1, s.rounds + 1),
-        learning_rate=s.learning_rate,
-        noise_std=s.noise_std,
-        lipschitz=1.5 / s.batch_size,
-        smoothness=1.0,
-        strong_convexity=0.1,
-        diameter=2.0,
-    ).delta
+    process = {"learning_rate": s.learning_rate, "noise_std": s.noise_std, "lipschitz": 1.5 / s.batch_size}
+    losses = {"smoothness": 1.0, "strong_convexity": 0.1, "diameter": 2.0}
+    records = np.arange(1, s.rounds + 1)
+    deltas = last_iterate.best(2.0, index=1, num_records=records, **process, **losses).delta
     assert 0.99e-5 < deltas.mean() * (1 - 1e-9) <= 1e-5
     moment = 1.5**2 + 5 * s.noise_std**2
     step = min(1.0, 2.0 / math.sqrt(s.rounds * moment))

@@ -109,15 +109,9 @@ def test_the_truth_is_below(cyclic: utility.Analyses) -> None:
     for place, rounds in ((2, 10), (4, 15)):
         used = np.arange(1, rounds + 1) % 10 == 3
         for name in ("contraction", "nonlinear contraction", "shifted interpolation", "joint"):
-            lower = last_iterate.chain_delta(
-                cyclic[name].epsilon[place],
-                gradient_map="linear",
-                record=np.where(used, share, 0.0),
-                neighbour=np.where(used, -share, 0.0),
-                learning_rate=0.5,
-                noise_std=noise,
-                diameter=0.04,
-            ).lower
+            losses = {"gradient_map": "linear", "learning_rate": 0.5, "noise_std": noise, "diameter": 0.04}
+            losses |= {"record": np.where(used, share, 0.0), "neighbour": np.where(used, -share, 0.0)}
+            lower = last_iterate.chain_delta(cyclic[name].epsilon[place], **losses).lower
             assert lower <= DELTA
 
 
@@ -130,16 +124,9 @@ def test_batches_at_random() -> None:
                 noise_std=noise, lipschitz=1.5, num_records=1000, batch_size=100, rounds=rounds
             )
             assert epsilon == pytest.approx(silo.epsilon(DELTA), rel=1e-6)
-    best = last_iterate.best_sampled(
-        found["joint"].epsilon[1],
-        sampling_rate=0.1,
-        rounds=30,
-        learning_rate=0.5,
-        noise_std=0.05 / math.sqrt(10),
-        lipschitz=0.0015,
-        smoothness=1.0,
-        diameter=0.04,
-    )
+    process = {"learning_rate": 0.5, "noise_std": 0.05 / math.sqrt(10), "lipschitz": 0.0015, "smoothness": 1.0}
+    epsilon = found["joint"].epsilon[1]
+    best = last_iterate.best_sampled(epsilon, sampling_rate=0.1, rounds=30, **process, diameter=0.04)
     assert best.bounds["joint"] <= DELTA
     assert "its rounds" not in found["joint"].reason
     assert "rounds are known" in found["contraction"].reason
