@@ -239,15 +239,10 @@ def noisy_mb_sgd_sigma(
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
     implausible.warn(implausible.large_delta(delta, num_records))
 
+    shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
+
     def silo(noise_std: float) -> Accountant:
-        return noisy_mb_sgd_accountant(
-            noise_std=noise_std,
-            lipschitz=lipschitz,
-            num_records=num_records,
-            batch_size=batch_size,
-            rounds=rounds,
-            replacement=replacement,
-        )
+        return noisy_mb_sgd_accountant(noise_std=noise_std, lipschitz=lipschitz, **shape, replacement=replacement)
 
     # Sampling only helps: a batch of everything, or of one record K times, needs the most noise. The rest is for the engine's error.
     # From there down by halves, since far below the answer an evaluation is slow.

@@ -145,7 +145,7 @@ def erm_rounds(
     305.284
     """
     optional = ("diameter", "initial_gap", "smoothness")
-    needed = {name: value for name, value in locals().items() if name not in optional}
+    needed = {name: value for name, value in {**locals()}.items() if name not in optional}
     lipschitz, silos, all_silos, records, batch, epsilon, delta, dimension, convexity = checked(needed)
     log = np.log(1.0 / delta)
     sampled = np.where(silos * batch < all_silos * records, (epsilon * records) ** 2 / (batch * dimension * log), 0.0)

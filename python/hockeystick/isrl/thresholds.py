@@ -176,17 +176,9 @@ def smoothing_parameter(
     >>> print(format_upper(beta, ".3f"))
     59.029
     """
-    rate = excess_risk_rate_iid if choice("problem", problem, ("population", "empirical")) == "population" else erm_rate
-    found = rate(
-        lipschitz=lipschitz,
-        diameter=diameter,
-        silos_per_round=silos_per_round,
-        num_records=num_records,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        strong_convexity=strong_convexity,
-    )
+    arguments = {**locals()}
+    whole = choice("problem", arguments.pop("problem"), ("population", "empirical")) == "population"
+    found = excess_risk_rate_iid(**arguments) if whole else erm_rate(**arguments)
     return (STRICT.positive("lipschitz", lipschitz) ** 2 / found.value)[()]
 
 

@@ -450,20 +450,12 @@ def calibrate_vector_bits(
     >>> isrl.calibrate_vector_bits(epsilon=1.0, delta=1e-6, num_messages=1000, levels=32, dimension=10)
     115
     """
-    epsilon = positive_scalar("epsilon", epsilon)
+    setting = {**locals()}
+    epsilon = positive_scalar("epsilon", setting.pop("epsilon"))
     messages = count_scalar("num_messages", num_messages)
 
     def excess(bits: float) -> float:
-        reached = vector_sum_epsilon(
-            num_messages=messages,
-            levels=levels,
-            noise_bits=int(bits),
-            probability=probability,
-            dimension=dimension,
-            delta=delta,
-            rounds=rounds,
-        )
-        return math.log(max(reached, 1e-300) / epsilon)
+        return math.log(max(vector_sum_epsilon(**setting, noise_bits=int(bits)), 1e-300) / epsilon)
 
     too_many = (
         f"epsilon={epsilon:g} with levels={levels} and delta={delta:g} needs more than {MAX_BITS:g} noise bits in all: "

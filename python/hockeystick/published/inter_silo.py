@@ -398,19 +398,10 @@ def erm_rounds(
     >>> print(f"{rounds:.3f}")
     86.859
     """
+    arguments = {**locals()}
     beta, width, clip = checked({"smoothness": smoothness, "diameter": diameter, "lipschitz": lipschitz})
-    return corrected_rounds(
-        lipschitz=clip,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        num_records=num_records,
-        batch_size=batch_size,
-        epsilon=epsilon,
-        delta=delta,
-        dimension=dimension,
-        diameter=width,
-        smoothness=np.sqrt(beta * clip / width),  # then beta D/L is its root
-    )
+    root = np.sqrt(beta * clip / width)  # with it in place of beta, beta D/L is its root
+    return corrected_rounds(**arguments | {"lipschitz": clip, "diameter": width, "smoothness": root})
 
 
 def multistage_schedule(
@@ -443,13 +434,7 @@ def multistage_schedule(
     ... )
     [Stage(rounds=1707, phi=2.0)]
     """
-    stages = corrected_schedule(
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-        gradient_std=gradient_std,
-        initial_gap=initial_gap,
-        rounds=rounds,
-    )
+    stages = corrected_schedule(**locals())
 
     def phi(k: int, r: int) -> float:
         scale = strong_convexity * gradient_std**2 * 2.0**k / (3.0 * initial_gap)

@@ -15,6 +15,7 @@ from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.isrl import Rate
 from hockeystick.isrl.domains import checked
+from hockeystick.isrl.rates import rate_of
 from hockeystick.kernels import theta
 
 MAX_ROUNDS = 10**7  # their coefficients are written out
@@ -95,19 +96,10 @@ def trusted_aggregator_excess_risk(
     >>> print(f"{risk:.4f}")
     0.0880
     """
+    others = {name: value for name, value in {**locals()}.items() if name != "batch_size"}
     grid = NumpyGrid(num_threads, on_error)
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    dimension, noise, bound, spread, smoothness, convexity = checked(
-        {
-            "dimension": dimension,
-            "noise_std": noise_std,
-            "gradient_bound": gradient_bound,
-            "gradient_std": gradient_std,
-            "smoothness": smoothness,
-            "strong_convexity": strong_convexity,
-        },
-        grid,
-    )
+    dimension, noise, bound, spread, smoothness, convexity = checked(others, grid)
     grid.positive("strong_convexity", convexity)
     with np.errstate(all="ignore"):  # cells outside the domain become NaN
         moment = bound**2 + (spread**2 + dimension * noise**2) / batch
@@ -284,26 +276,17 @@ def random_stop_excess_risk_rate(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
     0.4605 0.005187
     """
+    others = {name: value for name, value in {**locals()}.items() if name not in ("batch_size", "strong_convexity")}
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
     grid = NumpyGrid(1, "raise")
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    dimension, noise, lipschitz, smoothness, radius, bound = checked(
-        {
-            "dimension": dimension,
-            "noise_std": noise_std,
-            "lipschitz": lipschitz,
-            "smoothness": smoothness,
-            "radius": radius,
-            "gradient_bound": gradient_bound,
-        }
-    )
+    dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
     convexity = grid.positive("strong_convexity", strong_convexity)
     statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
     harmonic = digamma(rounds + 1.0) + np.euler_gamma
     private = dimension * noise**2 * harmonic / (2.0 * convexity * batch * rounds) * (1.0 + FUNCTIONS)
-    shared = np.broadcast_arrays(statistical, private, 0.0)
-    return Rate(*(term[()] for term in shared))
+    return rate_of(statistical, private)
 
 
 def random_stop_excess_risk_convex(
