@@ -1,4 +1,4 @@
-"""Draws figures of `hockeystick.figures` into a page: ``<!-- figures MODULE -->`` shows all that one module makes.
+"""Draws figures of `hockeystick.figures` into a page: ``<!-- figures MODULE -->`` shows all that one module makes, with the name of one that one.
 
 ``sphinx-build -D draw_gallery=0`` leaves the pictures out, for a quick look at the text.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,21 +19,25 @@ from hockeystick import figures
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-MARK = re.compile(r"<!-- figures (\w+) -->")
+MARK = re.compile(r"<!-- figures ([\w/-]+) -->")
 DATA = "generated/figures"
 
 
 def show(app: Sphinx, page: str, text: list[str]) -> None:
-    """Replace each mark by what the module says of itself, its pictures, their data, and the commands that make them."""
+    """Replace each mark by what the module or function says of itself, its pictures, their data, and the commands that make them."""
     del page
-    text[0] = MARK.sub(lambda mark: _module(app, mark.group(1)), text[0])
+    text[0] = MARK.sub(lambda mark: _figures(app, mark.group(1)), text[0])
 
 
-def _module(app: Sphinx, name: str) -> str:
-    module = importlib.import_module(f"hockeystick.figures.{name}")
+def _figures(app: Sphinx, name: str) -> str:
+    entries = [entry for entry in figures.catalogue() if name in (entry.module, entry.name)]
+    module = importlib.import_module(f"hockeystick.figures.{entries[0].module}")
     app.env.note_dependency(str(module.__file__))
-    shown = (_entry(app, entry) for entry in figures.catalogue() if entry.module == name)
-    return "\n\n".join([module.__doc__ or "", *shown]) + "\n"
+    if name == entries[0].module:
+        text = inspect.getdoc(module) or ""
+    else:  # but for the first line, which says what the function returns
+        text = (inspect.getdoc(getattr(module, f"compute_{entries[0].suffix}")) or "").partition("\n\n")[2]
+    return "\n\n".join([text, *(_entry(app, entry) for entry in entries)]) + "\n"
 
 
 def _entry(app: Sphinx, entry: figures.Entry) -> str:

@@ -118,37 +118,6 @@ def test_noise_beyond_the_allocation() -> None:
         assert found.delta(math.inf) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"strategy": [1.0]}, "needs num_steps"),
-        ({"strategy": [[1.0]], "num_steps": 1}, "takes no num_steps"),
-        ({"strategy": [0.0], "num_steps": 4}, "not zero"),
-        ({"strategy": [1.0], "num_steps": 4, "bins": 5}, "bins must be at most"),
-        ({"strategy": [1.0], "num_steps": 4, "bins": 0}, "bins must be an integer"),
-        ({"strategy": [1.0], "num_steps": 4, "noise_multiplier": 0.0}, "noise_multiplier must be positive"),
-        ({"strategy": [math.nan], "num_steps": 4}, "must be finite"),
-    ],
-)
-def test_bad_input(given: dict, says: str) -> None:
-    """What is outside its domain is named."""
-    with pytest.raises(ValueError, match=says):
-        balls_in_bins(**({"bins": 1, "noise_multiplier": 1.0} | given))
-
-
-@pytest.mark.parametrize(
-    ("seed", "error", "says"),
-    [
-        (-1, ValueError, r"seed must be an integer in \[0, 2\^64\), not -1"),
-        (None, TypeError, "seed must be an integer, not None"),  # the same call would give another number each time
-    ],
-)
-def test_bad_seed(seed: object, error: type[Exception], says: str) -> None:
-    """A seed that is none is named, and not replaced by one from the system."""
-    with pytest.raises(error, match=says):
-        estimate_balls_in_bins_delta([1.0], num_steps=4, bins=2, noise_multiplier=1.0, eps=0.1, seed=seed)
-
-
 @pytest.mark.parametrize("unit", [1e-170, 1e-161, 1e160, 1e200])
 def test_units_do_not_matter(unit: float) -> None:
     """C and the noise in tiny or huge units: squares of neither underflow or overflow."""
@@ -169,16 +138,3 @@ def test_units_do_not_matter(unit: float) -> None:
 def test_entries_that_nothing_is_as_small_as() -> None:
     """The certificate of an entry whose square is no double is not zero."""
     assert correlated_noise.balls_in_bins([1e-170], num_steps=4, bins=2, noise_multiplier=1.0).delta(0.0) >= 1e-171
-
-
-def test_noise_that_hides_nothing_is_refused() -> None:
-    """Squares overflow: an error with the argument's name, no estimate that is not a number."""
-    common = {"num_steps": 4, "noise_multiplier": 1e-200}
-    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
-        correlated_noise.balls_in_bins([1.0], **common, bins=2)
-    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
-        correlated_noise.estimate_balls_in_bins_delta([1.0], **common, bins=2, eps=0.0, samples=10, seed=1)
-    with pytest.raises(ValueError, match="noise_multiplier must be at least"):
-        correlated_noise.estimate_min_separation_delta(
-            [1.0], **common, separation=1, sampling_rate=0.5, eps=0.0, samples=10, seed=1
-        )

@@ -17,13 +17,8 @@ from hockeystick.correlated_noise import (
     tree_sensitivity,
     tree_strategy,
 )
-from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
-
-
-def toeplitz(coefficients, num_steps):
-    """Return the lower triangular matrix with these diagonals."""
-    gaps = np.subtract.outer(np.arange(num_steps), np.arange(num_steps))
-    return np.where(gaps >= 0, np.pad(np.asarray(coefficients, float), (0, num_steps))[np.abs(gaps)], 0.0)
+from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
+from participation import toeplitz
 
 
 def all_patterns(steps, rate):
@@ -211,26 +206,6 @@ def test_tree_strategy(num_steps, nodes):
         assert found.upper == pytest.approx(moved, rel=1e-12)
     last = [np.flatnonzero(row).max() for row in strategy]
     assert last == sorted(last)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"strategy": [0.0, 1.0], "num_steps": 1}, "not zero among its first 1"),
-        ({"strategy": [1.0]}, "needs num_steps"),
-        ({"strategy": np.eye(3), "num_steps": 3}, "takes no num_steps"),
-        ({"strategy": np.eye(193)}, "rows and steps of strategy must be at most"),
-        ({"strategy": np.ones(513), "num_steps": 600}, "bands of strategy must be at most"),
-        ({"sampling_rate": 1.5}, "sampling_rate must lie in"),
-        ({"noise_multiplier": 0.0}, "noise_multiplier must be positive"),
-        ({"failure": 0.0}, r"failure must lie in \(0, 1\)"),
-    ],
-)
-def test_bad_input(given, says):
-    """What is outside its domain is named."""
-    good = {"strategy": np.eye(3), "sampling_rate": 0.1, "noise_multiplier": 1.0, "failure": 1e-6}
-    with pytest.raises(ValueError, match=says):
-        conditional_composition(**(good | given))
 
 
 def test_delta_must_exceed_the_failure():

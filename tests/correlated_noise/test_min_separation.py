@@ -1,7 +1,8 @@
-"""The certified bound of b-min-separated batches: exact compositions, quadrature, samples."""
+"""Batches that are b-min-separated: the certified bound and the estimate, by exact compositions, sums over patterns, quadrature and samples."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from hockeystick.correlated_noise import (
     min_separated_poisson,
     square_root_coefficients,
 )
+from hockeystick.correlated_noise.estimates import log_ratio
 
 
 @pytest.mark.parametrize(("rate", "noise", "steps"), [(0.01, 1.0, 500), (0.3, 4.0, 20), (1.0, 6.0, 10)])
@@ -28,10 +30,13 @@ def test_without_separation_it_is_dpsgd(rate, noise, steps):
 
 
 def test_a_record_that_must_be_in_every_bth_step():
-    """At rate 1 it is in the steps 0, b, 2b, ...: a Gaussian release."""
-    found = min_separated_poisson([1.0, 0.5], num_steps=9, separation=5, sampling_rate=1.0, noise_multiplier=2.0)
+    """At rate 1 it is in the steps 0, b, 2b, ...: a Gaussian release, for the bound and the estimate."""
+    setting = {"strategy": [1.0, 0.5], "num_steps": 9, "separation": 5, "sampling_rate": 1.0, "noise_multiplier": 2.0}
+    found = min_separated_poisson(**setting)
     known = hs.Accountant().compose(hs.Gaussian(2.0 / math.sqrt(2.5)))
     assert known.delta_bracket(0.5).lower <= found.delta(0.5) <= known.delta(0.5) * (1 + 1e-9)
+    estimate = estimate_min_separation_delta(**setting, eps=0.5, confidence=1 - 1e-9, seed=6)
+    assert estimate.lower <= known.delta(0.5) <= estimate.upper
 
 
 def test_a_rate_of_zero_leaks_nothing():
@@ -46,7 +51,7 @@ def test_a_rate_of_zero_leaks_nothing():
 )
 @pytest.mark.parametrize("warm_start", [False, True])
 def test_two_steps_by_quadrature(rate, noise, second, warm_start):
-    """Two steps of which a record is in one at most: an integral in the plane is never above the bound."""
+    """Two steps of which a record is in one at most: an integral in the plane is never above the bound, and in the estimate's interval."""
     x = np.linspace(-10.0, 14.0, 1500)
     cell, a, b = (x[1] - x[0]) ** 2, 1.0 / noise, second / noise
     first, last = x[:, None], x[None, :]
@@ -55,13 +60,20 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
     in_first, in_last = start * rate, (1 - start * rate) * rate
     tilt = in_first * np.exp(a * first + b * last - (a * a + b * b) / 2) + in_last * np.exp(a * last - a * a / 2)
     record = without * (1 - in_first - in_last + tilt)
-    found = min_separated_poisson(
-        [1.0, second], num_steps=2, separation=2, sampling_rate=rate, noise_multiplier=noise, warm_start=warm_start
-    )
+    setting = {
+        "num_steps": 2,
+        "separation": 2,
+        "sampling_rate": rate,
+        "noise_multiplier": noise,
+        "warm_start": warm_start,
+    }
+    found = min_separated_poisson([1.0, second], **setting)
     for eps in (0.0, 0.2, 0.6, 2.0):
         e = math.exp(eps)
         truth = max(float(np.maximum(p - e * q, 0).sum() * cell) for p, q in ((record, without), (without, record)))
         assert truth * (1 - 1e-6) <= found.delta(eps)
+        estimate = estimate_min_separation_delta([1.0, second], **setting, eps=eps, confidence=1 - 1e-9, seed=4)
+        assert estimate.lower * (1 - 1e-6) <= truth <= estimate.upper * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
@@ -114,30 +126,66 @@ def test_a_matrix_counts_by_its_longest_column():
     )
 
 
-GOOD = {"strategy": [1.0, 0.5], "num_steps": 4, "separation": 2, "sampling_rate": 0.5, "noise_multiplier": 1.0}
+SURE = 1 - 1e-9
+
+
+def patterns(steps: int, separation: int, rate: float, first: np.ndarray) -> dict[tuple[int, ...], float]:
+    """Return the probability of every pattern of steps, from all outcomes of all coins; the record may be in a random step first."""
+    found: dict[tuple[int, ...], float] = {}
+    for (start, weight), *coins in itertools.product(enumerate(first), *[(0, 1)] * steps):
+        chance = weight * math.prod(rate if coin else 1 - rate for coin in coins)
+        free, steps_in = start, []
+        for step, coin in enumerate(coins):
+            if coin and step >= free:
+                steps_in.append(step)
+                free = step + separation
+        found[tuple(steps_in)] = found.get(tuple(steps_in), 0.0) + chance
+    return found
 
 
 @pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
-        ({"separation": 1}, ValueError, r"at most 1 bands, the separation"),
-        ({"separation": 0}, ValueError, r"separation must be"),
-        ({"separation": 2.5}, TypeError, r"separation must be"),
-        ({"num_steps": 0}, ValueError, r"num_steps must be"),
-        ({"num_steps": 2**40}, ValueError, r"num_steps must be at most the largest supported"),
-        ({"sampling_rate": 1.5}, ValueError, r"sampling_rate must"),
-        ({"sampling_rate": math.nan}, ValueError, r"sampling_rate must"),
-        ({"noise_multiplier": 0.0}, ValueError, r"noise_multiplier must"),
-        ({"strategy": [[1.0, 0.0], [0.0, 1.0]]}, ValueError, r"strategy must be of shape \(4, 4\)"),
-        ({"warm_start": 1}, TypeError, r"warm_start must be True or False"),
-    ],
+    ("steps", "separation", "bands"), [(1, 1, 1), (6, 1, 1), (7, 2, 2), (9, 3, 3), (8, 4, 2), (5, 9, 9)]
 )
-def test_bad_input(changed, error, message):
-    """Every argument is named, with its domain."""
-    with pytest.raises(error, match=message):
-        min_separated_poisson(**(GOOD | changed))
-    found = min_separated_poisson(**GOOD)
-    with pytest.raises(ValueError, match="eps must"):
-        found.delta(-1.0)
-    with pytest.raises(ValueError, match="delta must"):
-        found.epsilon(1.0)
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_ratio_is_the_mean_over_patterns(
+    steps: int, separation: int, bands: int, rate: float, warm_start: bool
+) -> None:
+    """One pass gives what all 2^steps outcomes of the coins give."""
+    rng = np.random.default_rng(steps)
+    first = rng.dirichlet(np.ones(separation)) if warm_start else np.ones(1)
+    column = rng.uniform(0.1, 1.0, bands)[:steps]
+    outcomes = rng.normal(0.3, 1.5, (steps, 5))
+    expected = np.zeros(5)
+    for steps_in, chance in patterns(steps, separation, rate, first).items():
+        mean = np.zeros(steps)
+        for step in steps_in:
+            mean[step : step + bands] += column[: steps - step]
+        expected += chance * np.exp(mean @ outcomes - mean @ mean / 2)
+    assert np.exp(log_ratio(outcomes, column, separation, rate, first)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.5), (0.5, 4.0), (1.0, 6.0)])
+def test_poisson_samples(rate: float, noise: float) -> None:
+    """Without bands and separation it is DP-SGD, whose delta is known."""
+    known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), 20)
+    setting = {"num_steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
+    for eps in (0.0, 0.3, 1.0):
+        found = estimate_min_separation_delta([1.0], **setting, eps=eps, confidence=SURE, seed=3)
+        assert found.lower <= known.delta(eps) <= found.upper
+
+
+@pytest.mark.parametrize("bands", [1, 2, 4])
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])
+def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:
+    """What is certified for records that ignore coins is never below what samples say, and more separation leaks less."""
+    c = square_root_coefficients(bands)
+    setting = {"num_steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
+    bound = conditional_composition(c, **setting, failure=1e-8)
+    for eps in (0.05, 0.4):
+        near, far = (
+            estimate_min_separation_delta(c, **setting, separation=b, eps=eps, samples=20_000, confidence=SURE, seed=5)
+            for b in (bands, 6 * bands)
+        )
+        assert far.lower <= near.upper
+        assert near.lower <= bound.delta(eps)

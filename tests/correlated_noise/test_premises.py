@@ -11,15 +11,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import correlated_noise as cn
+from participation import toeplitz
 
 EPSILONS = (0.0, 0.4)
 RULE = 5e-3  # relative error of the trapezoidal rule, whose integrand has a kink
-
-
-def toeplitz(coefficients, num_steps):
-    """Return the lower triangular matrix with these diagonals."""
-    gaps = np.subtract.outer(np.arange(num_steps), np.arange(num_steps))
-    return np.where(gaps >= 0, np.pad(np.asarray(coefficients, float), (0, num_steps))[np.abs(gaps)], 0.0)
 
 
 def exact(strategy, weighted_patterns, noise, eps):

@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.correlated_noise import cyclic_poisson, cyclic_truncated_poisson
 
 GRID = np.linspace(-60.0, 60.0, 400_001)
+TWO_STEPS = {"num_steps": 2, "separation": 2}
 
 
 def sums(others: int, rate: float, largest: int, *, with_record: bool) -> dict[int, float]:
@@ -41,15 +42,8 @@ def sums(others: int, rate: float, largest: int, *, with_record: bool) -> dict[i
 def test_against_every_draw(others: int, largest: int, noise: float) -> None:
     """One part of one step: the sum along its column, with noise over the column's norm."""
     rate, column = 0.3, [1.0, 0.5]
-    step, count = cyclic_truncated_poisson(
-        column,
-        num_steps=2,
-        separation=2,
-        sampling_rate=rate,
-        noise_multiplier=noise,
-        part_size=others + 1,
-        max_batch_size=largest,
-    )
+    batches = {"sampling_rate": rate, "part_size": others + 1, "max_batch_size": largest}
+    step, count = cyclic_truncated_poisson(column, **TWO_STEPS, **batches, noise_multiplier=noise)
     assert count == 1
     deviation = noise / float(np.linalg.norm(column))
     with_it, without = (
@@ -95,16 +89,8 @@ def other_patterns(others: int, rate: float, largest: int) -> dict[tuple[int, in
 def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> None:
     """Zeroed out, with all others seen: a batch whose last place is taken by nothing tells the record."""
     column, noise = [1.0, 0.5], 1.5
-    step, count = cyclic_truncated_poisson(
-        column,
-        num_steps=2,
-        separation=2,
-        sampling_rate=rate,
-        noise_multiplier=noise,
-        part_size=others + 1,
-        max_batch_size=largest,
-        zeroed_out=True,
-    )
+    batches = {"sampling_rate": rate, "part_size": others + 1, "max_batch_size": largest, "zeroed_out": True}
+    step, count = cyclic_truncated_poisson(column, **TWO_STEPS, **batches, noise_multiplier=noise)
     assert step.mechanism.zeroed_out
     deviation = noise / float(np.linalg.norm(column))
     law, cell = other_patterns(others, rate, largest), GRID[1] - GRID[0]
@@ -118,17 +104,3 @@ def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> 
             removed += float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * cell)
             added += float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum() * cell)
         assert ledger.delta(epsilon) >= max(removed, added) * (1 - 1e-6) - 1e-12
-
-
-def test_part_size_is_named() -> None:
-    """A refusal has the name of this function's argument, not of the step's."""
-    with pytest.raises(ValueError, match="part_size must be an integer"):
-        cyclic_truncated_poisson(
-            [1.0],
-            num_steps=3,
-            separation=1,
-            sampling_rate=0.1,
-            noise_multiplier=1.0,
-            part_size=0,
-            max_batch_size=1,
-        )

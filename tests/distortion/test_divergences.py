@@ -1,10 +1,12 @@
-"""f-divergences of finite laws: by fractions, by their relations to each other, and by the accountant."""
+"""Distances of laws: by fractions, by their relations, by the accountant; and of Gaussians, by references, samples and inverses."""
 
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -46,11 +48,96 @@ def test_hockey_stick() -> None:
     assert tiny == pytest.approx(0.5 - math.exp(743.0 - 1074 * math.log(2.0)), rel=1e-12)
 
 
-def test_refused() -> None:
-    """Laws that do not sum to 1, of different lengths, and a negative eps."""
-    with pytest.raises(ValueError, match="q must sum to 1 within 1e-09"):
-        distortion.chi_squared_divergence([0.5, 0.5], [0.5, 0.4])
-    with pytest.raises(ValueError, match="q must have as many outcomes as p"):
-        distortion.chi_squared_divergence([0.5, 0.5], [0.5, 0.25, 0.25])
-    with pytest.raises(ValueError, match="eps must be non-negative, not -1"):
-        distortion.hockey_stick_divergence([0.5, 0.5], [0.5, 0.5], -1.0)
+LOG_2 = math.log(2.0)
+
+
+FAIR = [0.5, 0.5]
+
+
+TV = {
+    (1, 0.01): 0.00240768379944585,
+    (1, 1): 0.166064074983513,
+    (2, 0.5): 4 / 27,
+    (10, 0.1): 0.0834611641790038,
+    (100, 0.05): 0.136726920643536,
+    (1000, 0.01): 0.0885656128277734,
+    (10000, 0.005): 0.139967859877155,
+    (1, 10): 0.520002650824056,
+    (100, 1): 0.985251147254215,
+    (5, 0): 0.0,
+}
+
+
+@pytest.mark.parametrize(("dimension", "ratio"), TV)
+def test_gaussian_tv(dimension: int, ratio: float) -> None:
+    """The exact distance has the specification's values, whatever the unit."""
+    expected = TV[dimension, ratio]
+    value = distortion.gaussian_tv_isotropic([1.0, 4.0], [ratio, 4.0 * ratio], dimension)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 41, 1000, 10**6])
+def test_gaussian_tv_for_all_ratios(dimension: int) -> None:
+    """It agrees with the incomplete gamma function in 60 digits, where the difference of two does not cancel."""
+    for ratio in (1e-14, 1e-7, 1e-4, 3e-3, 0.05, 0.5, 1.0, 1.5, 30.0, 1e6):
+        with mp.workdps(60):
+            rho, half = mp.mpf(ratio), mp.mpf(dimension) / 2
+            low = half * mp.log1p(rho) / rho
+            reference = mp.quad(
+                lambda x, a=half: mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a)),
+                mp.linspace(low, low * (1 + rho), 3) if rho < 2 else [low, half, half + 20 * mp.sqrt(half), mp.inf],
+            ) - (0 if rho < 2 else mp.gammainc(half, low * (1 + rho), regularized=True))
+        value = distortion.gaussian_tv_isotropic(1.0, ratio, dimension)
+        if reference < 1 - 1e-12:
+            assert value == pytest.approx(float(reference), rel=2e-11), (dimension, ratio)
+
+
+def test_gaussian_tv_by_sampling() -> None:
+    """The distance is what the likelihood-ratio test reaches on a million draws, to five standard errors."""
+    rng = np.random.default_rng(7)
+    n, d, ratio = 10**6, 2, 0.5
+    radius = d * (1 + ratio) * math.log1p(ratio) / ratio
+    near = ((rng.standard_normal((n, d)) ** 2).sum(axis=1) < radius).mean()
+    far = (((1 + ratio) * rng.standard_normal((n, d)) ** 2).sum(axis=1) < radius).mean()
+    assert abs(near - far - distortion.gaussian_tv_isotropic(1.0, ratio, d)) < 5 * math.sqrt(0.5 / n)
+
+
+INVERSE = {(1, 0.005): 0.0208788159274389, (100, 0.05): 0.0179245287059941, (1000, 0.3): 0.0350711197668336}
+
+
+@pytest.mark.parametrize(("dimension", "target"), INVERSE)
+def test_noise_variance_for_tv(dimension: int, target: float) -> None:
+    """The inverse has the specification's values and never exceeds the target."""
+    value = distortion.noise_variance_for_tv(target, 2.0, dimension)
+    assert value == pytest.approx(2 * INVERSE[dimension, target], rel=1e-11)
+    assert distortion.gaussian_tv_isotropic(2.0, value, dimension) <= target
+
+
+def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without SciPy the one formula that needs it says which extra has it."""
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ImportError, match=r'pip install "\.\[distortion\]" in a clone'):
+        distortion.gaussian_tv_isotropic(1.0, 0.1, 3)
+
+
+def test_noise_variance_for_every_tv() -> None:
+    """The inverse undoes the distance from 1e-12 to close to 1, and nothing is allowed for 0."""
+    targets = np.array([[1e-12, 1e-6, 0.01, 0.3, 0.9, 0.999]])
+    dimensions = np.array([[1], [7], [10_000]])
+    noise = distortion.noise_variance_for_tv(targets, 1.0, dimensions)
+    again = distortion.gaussian_tv_isotropic(1.0, noise, dimensions)
+    np.testing.assert_allclose(again, np.broadcast_to(targets, again.shape), rtol=1e-9)
+    assert distortion.noise_variance_for_tv(0.0, 1.0, 3) == 0.0
+    # Far below, rho sqrt(d)/(2 sqrt(pi)) bounds the distance, which is rho/sqrt(2 pi e) for d = 1.
+    smallest = 1e-310 * math.sqrt(2 * math.pi * math.e)
+    assert distortion.noise_variance_for_tv(1e-310, 1.0, 1) == pytest.approx(smallest, rel=1e-6, abs=0)
+
+
+def test_ratios_beyond_the_doubles() -> None:
+    """Where a ratio of variances or probabilities overflows, its logarithm does not."""
+    tiny = 2.0**-1074
+    assert distortion.gaussian_tv_isotropic(1e-300, [1e300, 1e8], 3).tolist() == [1.0, 1.0]
+    assert distortion.kl_divergence([1.0, 0.0], [tiny, 1.0]) == pytest.approx(1074 * LOG_2)
+    assert distortion.kl_divergence([1.0, 0.0], [0.0, 1.0]) == math.inf
+    assert distortion.max_bayesian_privacy_leakage([FAIR], [tiny, 1.0]) == pytest.approx(1073 * LOG_2)
+    assert distortion.max_bayesian_privacy_leakage([[1.0, 0.0]], FAIR) == math.inf

@@ -12,14 +12,18 @@ from hockeystick import figures
 for extra in ("sklearn", "numba"):
     pytest.importorskip(extra)
 
-from hockeystick.figures import fedavg_accuracy, isrl_data, isrl_experiments, sensitivity_study
+from hockeystick.figures import fedavg_accuracy, isrl_experiments, sensitivity_study
 
 ALGORITHMS = list(isrl_experiments.LOOKS)
 
 
 def test_splits_are_disjoint_balanced_and_fresh() -> None:
     """A fifth of each silo tests, silos are of one size, no record is on both sides, and another seed splits otherwise."""
-    for make, silos in ((isrl_data.digit_pairs, 25), (isrl_data.digit_classes, 7), (lambda: isrl_data.diabetes(5), 5)):
+    for make, silos in (
+        (isrl_experiments.digit_pairs, 25),
+        (isrl_experiments.digit_classes, 7),
+        (lambda: isrl_experiments.diabetes(5), 5),
+    ):
         study = make()
         train, test = study.split(1)
         assert train.num_silos == silos
@@ -37,17 +41,17 @@ def test_splits_are_disjoint_balanced_and_fresh() -> None:
 
 def test_silos_are_what_they_say() -> None:
     """A silo has one pair of digits, one class, or one range of the target."""
-    train, _ = isrl_data.digit_pairs().split(1)
+    train, _ = isrl_experiments.digit_pairs().split(1)
     assert set(np.diff(np.flatnonzero(train.data.offsets))) == {1}
-    labels = np.split(isrl_data.digit_classes().split(1)[0].data.labels, 7)
+    labels = np.split(isrl_experiments.digit_classes().split(1)[0].data.labels, 7)
     assert [set(part) for part in labels] == [{float(digit)} for digit in range(7)]
-    target = np.split(isrl_data.diabetes(3).split(1)[0].data.labels, 3)
+    target = np.split(isrl_experiments.diabetes(3).split(1)[0].data.labels, 3)
     assert max(target[0]) <= min(target[1]) <= max(target[1]) <= min(target[2])
 
 
 def test_batches_are_the_papers() -> None:
     """K is n sqrt(eps)/(2 sqrt(R)), rounded, and at least 1."""
-    study = isrl_data.digit_pairs()
+    study = isrl_experiments.digit_pairs()
     cells = [isrl_experiments.Cell(study, 25, 25, 1238, eps, True) for eps in study.budgets]
     assert [cell.batch for cell in cells] == [
         round(1238 * math.sqrt(eps) / (2 * math.sqrt(35))) for eps in study.budgets
@@ -57,7 +61,7 @@ def test_batches_are_the_papers() -> None:
 
 def test_a_step_is_chosen_by_training_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among candidates the one with the least training error is reported, whatever its test error; what is not finite never is."""
-    study = isrl_data.diabetes(3)
+    study = isrl_experiments.diabetes(3)
     split = study.split(1)
     cell = isrl_experiments.Cell(study, 3, 3, min(split[0].sizes), 1.0, False)
     chosen = isrl_experiments.best_of(cell, "minibatch SGD", split, 1)
@@ -72,7 +76,7 @@ def test_a_step_is_chosen_by_training_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_noise_is_charged() -> None:
     """Private algorithms add noise whose certified epsilon is the budget; the others add none."""
-    study = isrl_data.digit_classes()
+    study = isrl_experiments.digit_classes()
     train, _ = study.split(1)
     cell = isrl_experiments.Cell(study, 7, 3, min(train.sizes), 3.0, True)
     for name in ALGORITHMS[:3]:

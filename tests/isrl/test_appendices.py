@@ -182,14 +182,8 @@ def test_printed_stability_and_lower_bound() -> None:
     )
     with pytest.raises(ValueError, match="silos_per_round and num_records must exceed 1"):
         published.uniform_stability(**setting, silos_per_round=1, strong_convexity=0.5)
-    setting = {
-        "lipschitz": 2.0,
-        "diameter": 3.0,
-        "gradient_std": 0.5,
-        "num_silos": 10,
-        "num_records": 100,
-        "dimension": 7,
-    }
+    setting = {"lipschitz": 2.0, "diameter": 3.0, "gradient_std": 0.5, "num_silos": 10, "num_records": 100}
+    setting |= {"dimension": 7}
     strong = {"epsilon": 0.5, "strong_convexity": 0.4}
     found = isrl.risk_lower_bound(**setting, **strong, notion="central", matched=True)
     close(found.private, 4 / 0.4 * 7 / (0.5 * 1000) ** 2)
@@ -215,17 +209,9 @@ def test_deletion_groups() -> None:
 
 def test_printed_shuffling() -> None:
     """Theorem G.1's noise with a constant, Corollary D.1's order, and the biased sum of Algorithms 4 and 5, which warn."""
+    many = {"num_records": 10, "num_silos": 5000, "silos_per_round": 2000, "rounds": 100}
     with pytest.warns(published.UnsoundBoundWarning, match="constant of Theorem G.1"):
-        sigma = published.shuffled_mb_sgd_sigma(
-            lipschitz=2.0,
-            num_records=10,
-            num_silos=5000,
-            silos_per_round=2000,
-            rounds=100,
-            epsilon=0.7,
-            delta=1e-6,
-            constant=4.0,
-        )
+        sigma = published.shuffled_mb_sgd_sigma(**many, lipschitz=2.0, epsilon=0.7, delta=1e-6, constant=4.0)
     logs = math.log(100 * 2000**2 / (5000 * 1e-6)) * math.log(1e8) * math.log(1e6)
     close(sigma, 2 * math.sqrt(4 * 100 * 2000 * logs) / (10 * 5000 * 0.7))
     with pytest.warns(published.UnsoundBoundWarning, match="states an order"):
@@ -233,11 +219,9 @@ def test_printed_shuffling() -> None:
     close(order, 0.4 * math.log(1 / 5e-10) * 4 / math.sqrt(50_000))
     rng = np.random.default_rng(1)
     vectors = rng.uniform(-0.4, 0.4, (30, 4))
+    protocol = {"lipschitz": 1.0, "levels": 5, "noise_bits": 3, "probability": 0.25, "rng": rng}
     with pytest.warns(published.UnsoundBoundWarning, match="too large"):
-        runs = [
-            published.shuffle_vector_sum(vectors, lipschitz=1.0, levels=5, noise_bits=3, probability=0.25, rng=rng)
-            for _ in range(2000)
-        ]
+        runs = [published.shuffle_vector_sum(vectors, **protocol) for _ in range(2000)]
     error = np.mean(runs, axis=0) - vectors.sum(axis=0)
     close(error, np.full(4, 29.0), rel=0.01)
 

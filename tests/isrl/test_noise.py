@@ -66,12 +66,8 @@ def test_mb_sgd_noise_is_the_least() -> None:
 
 def test_nearly_full_batches() -> None:
     """Where sampling helps by less than the engine's error the search still has an end to start from."""
-    full = isrl.noisy_mb_sgd_sigma(
-        lipschitz=1.0, num_records=100_000, batch_size=100_000, rounds=50, epsilon=1.0, delta=1e-6
-    )
-    nearly = isrl.noisy_mb_sgd_sigma(
-        lipschitz=1.0, num_records=100_000, batch_size=99_999, rounds=50, epsilon=1.0, delta=1e-6
-    )
+    shape = {"lipschitz": 1.0, "num_records": 100_000, "rounds": 50, "epsilon": 1.0, "delta": 1e-6}
+    full, nearly = (isrl.noisy_mb_sgd_sigma(**shape, batch_size=batch) for batch in (100_000, 99_999))
     assert nearly == pytest.approx(full, rel=1e-3)
 
 
@@ -113,14 +109,9 @@ def test_slack_of_one_pass(epsilon: float, delta: float, multiplier: float, slac
 
 def test_unequal_silos() -> None:
     """Each silo has its own noise, and equal silos the same."""
-    sigmas = isrl.silo_noise_sigmas(
-        lipschitz=[1.0, 2.0, 1.0],
-        num_records=[200, 100, 200],
-        batch_sizes=[200, 100, 200],
-        rounds=9,
-        epsilons=[1.0, 0.5, 1.0],
-        deltas=1e-5,
-    )
+    sizes = {"num_records": [200, 100, 200], "batch_sizes": [200, 100, 200], "rounds": 9}
+    budgets = {"epsilons": [1.0, 0.5, 1.0], "deltas": 1e-5}
+    sigmas = isrl.silo_noise_sigmas(lipschitz=[1.0, 2.0, 1.0], **sizes, **budgets)
     mechanism = [
         2 * lipschitz / n * 3 / float(hs.theta_inverse(e, 1e-5)) for lipschitz, n, e in ((1, 200, 1.0), (2, 100, 0.5))
     ]

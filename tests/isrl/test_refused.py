@@ -8,129 +8,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import refused_calls
+import silo_arguments
 from hockeystick import isrl
-from silo_arguments import BATCH_SC, EMPIRICAL, ERM, ERM_SC, GRADIENT, LOWER, STABILITY, STICH, setting
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: isrl.group_privacy(0.1, 1e-8, 0), "group_size must be an integer"),
-        (lambda: isrl.group_privacy(0.1, 1e-8, 1.5), "group_size must be an integer"),
-        (lambda: isrl.group_privacy(-0.1, 1e-8, 2), "epsilon must be non-negative"),
-        (lambda: isrl.isrl_to_user_level(0.1, 2.0, 2), "delta must lie in"),
-        (lambda: isrl.user_level_to_isrl(0.0, 1e-5, 2), "epsilon must be positive"),
-        (lambda: isrl.advanced_composition([0.1, 0.2], [1e-8] * 3, 1e-6), "as long as the others"),
-        (lambda: isrl.advanced_composition([0.1], [1e-8], 0.0), r"slack must lie in \(0, 1\)"),
-        (lambda: isrl.advanced_composition([0.1], [1e-8], 1.0), r"slack must lie in \(0, 1\)"),
-        (lambda: isrl.advanced_composition([], [], 0.1), "not empty"),
-        (lambda: isrl.per_round_budget(30.0, 1e-5, 50), r"epsilon must be at most 2 ln\(2/delta\)"),
-        (lambda: isrl.subsampling_amplification(1.0, 1e-5, 0.0), r"sampling_rate must lie in \(0, 1\]"),
-        (lambda: isrl.subsampling_amplification(1.0, 1e-5, 1.1), r"sampling_rate must lie in \(0, 1\]"),
-        (lambda: isrl.compositionality_constant([0.1], 0.0), "epsilon must be positive"),
-        (lambda: isrl.randomized_response_keep_prob(1.0, 1), "num_buckets must be an integer >= 2"),
-        (lambda: isrl.tv_transfer(1.0, 0.0, -0.1), "total_variation must lie in"),
-        (
-            lambda: isrl.shuffle_amplification(0.01, 1e-8, num_silos=300, num_records=100, slack=3e-4),
-            r"epsilon = 0.01, largest = 0.00755888",
-        ),
-        (
-            lambda: isrl.shuffle_amplification_composed(0.1, 0.01, num_silos=100, num_records=10, rounds=2),
-            "delta must be below",
-        ),
-        (lambda: isrl.clone_bound(0.01, 1000, 1e-4), "probability must be at least 16"),
-        (lambda: isrl.clone_bound(1.1, 1000, 1e-4), r"probability must lie in \(0, 1\]"),
-        (lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 20}), "for the shuffler to help"),
-        (lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 2000}), "at most num_silos"),
-        (lambda: isrl.binomial_mechanism_delta(1.0, trials=10, probability=1.0, shift=1), "probability must lie in"),
-        (lambda: isrl.binomial_mechanism_delta(1.0, trials=10, probability=0.5, shift=0), "shift must be an integer"),
-        (lambda: isrl.calibrate_binomial_b(**BITS | {"probability": 0.5}), r"probability must lie in \(0, 1/2\)"),
-        (lambda: isrl.calibrate_binomial_b(**BITS | {"epsilon": 16.0}), "epsilon must lie in"),
-        (lambda: isrl.calibrate_binomial_b(**BITS | {"delta": 0.5}), "delta must lie in"),
-        (lambda: isrl.calibrate_binomial_b(**BITS | {"levels": 0}), "levels must be an integer"),
-        (lambda: isrl.calibrate_binomial_b(**BITS | {"levels": 10**8}), "levels must be at most what"),
-        (lambda: vector_sum([[2.0]]), "the norm of vectors must be at most lipschitz"),
-        (lambda: vector_sum([1.0]), "vectors must have the shape"),
-        (lambda: isrl.noisy_mb_sgd_sigma(**MB | {"batch_size": 2000}), r"batch_size must be at most num_records"),
-        (lambda: isrl.noisy_mb_sgd_sigma(**MB | {"epsilon": 0.0}), "epsilon must be positive"),
-        (lambda: isrl.noisy_mb_sgd_sigma(**MB | {"epsilon": math.inf}), "epsilon must be positive and finite"),
-        (lambda: isrl.noisy_mb_sgd_sigma(**MB | {"delta": 0.0}), "delta must lie in"),
-        (lambda: isrl.noisy_mb_sgd_sigma(**MB | {"delta": 1.0}), "delta must lie in"),
-        (lambda: isrl.one_pass_sigma(lipschitz=1.0, batch_size=0, epsilon=1.0, delta=1e-5), "batch_size must be an"),
-        (lambda: silos(num_records=[10, 20], batch_sizes=[10, 20, 30]), "as long as the others"),
-        (lambda: isrl.harmonic_participation({2: 0.5, 3: 0.4}, 5), "must sum to 1"),
-        (lambda: isrl.harmonic_participation({2: 0.5, 6: 0.5}, 5), "at most num_silos"),
-        (lambda: isrl.harmonic_participation({0: 1.0}, 5), "participation must be an integer"),
-        (lambda: isrl.reweighted_constants([0.5, 0.4], lipschitz=1.0, smoothness=1.0), "weights must sum to 1"),
-        (lambda: isrl.reweighted_constants([1.5, -0.5], lipschitz=1.0, smoothness=1.0), "weights"),
-        (
-            lambda: isrl.reweighted_constants([1.0, 0.0], lipschitz=1.0, strong_convexity=0.1, smoothness=1.0),
-            "weights must be positive",
-        ),
-        (lambda: isrl.balanced_batch_sizes([1000, 501], 7), "the same share of its records"),
-        (lambda: isrl.balanced_batch_sizes([1000, 500], 501), "at most the smallest silo"),
-        (lambda: isrl.heterogeneity([1.0, 2.0]), "gradients must have the shape"),
-        (lambda: isrl.sampled_mean_variance([[1.0], [-1.0]], 3), "sample_size must be an integer in"),
-        (
-            lambda: isrl.uniform_stability(**setting(STABILITY, (1, 100, 2.0, 1000, 10)), smoothness=1),
-            "learning_rate must be at most 1/smoothness",
-        ),
-        (
-            lambda: isrl.uniform_stability(**setting(STABILITY, (1, 1, 0.1, 1, 1)), smoothness=1, strong_convexity=0.5),
-            "must exceed 1",
-        ),
-        (lambda: isrl.population_bound(-0.1, 0.1), "stability must be non-negative"),
-        (lambda: isrl.population_bound(0.1, -0.1), "empirical must be non-negative"),
-        (
-            lambda: isrl.mb_sgd_empirical_bound(**setting(EMPIRICAL, (2, 2, 50, 10, 1, 25, 1)), strong_convexity=0.5),
-            "learning_rate must be below",
-        ),
-        (
-            lambda: isrl.noisy_gradient_variance(**setting(GRADIENT, (1, 10, 30, 2, 20, 10, 0.5))),
-            "silos_per_round must be at most num_silos",
-        ),
-        (lambda: isrl.step_size_stich(**setting(STICH, (0.1, 4, 500, 1, 11))), "max_step must be at most"),
-        (lambda: isrl.step_size_stich(**setting(STICH, (0.0, 4, 500, 1, 1))), "strong_convexity must be positive"),
-        (
-            lambda: isrl.averaging_weights(strong_convexity=1.0, learning_rate=1.0, rounds=3),
-            "learning_rate must be below",
-        ),
-        (lambda: isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.1, rounds=10**9), "memory"),
-        (
-            lambda: isrl.multistage_schedule(
-                smoothness=1.0, strong_convexity=0.1, gradient_std=1.0, initial_gap=1.0, rounds=100
-            ),
-            "rounds must be at least 1707",
-        ),
-        (
-            lambda: isrl.one_pass_batch_size_sc(**setting(BATCH_SC, (10, 1, 0.1, 1e-6, 1, 25, 1, 10, 1e-5, 1))),
-            "initial_gap must be larger",
-        ),
-        (
-            lambda: isrl.erm_rounds(**setting(ERM, (1, None, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))),
-            "diameter must be given where smoothness is given",
-        ),
-        (
-            lambda: isrl.erm_rounds(**setting(ERM_SC, (1, 1, None, 10, 0.5, 2000, 1, 50, 1e-6, 2000, 10))),
-            "initial_gap must be given",
-        ),
-        (
-            lambda: isrl.risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 6.0))),
-            r"epsilon must be at most sqrt\(num_silos\)",
-        ),
-        (
-            lambda: isrl.risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 1.0)), compositionality=0.0),
-            "compositionality must be positive",
-        ),
-        (lambda: isrl.moreau_envelope(abs, lambda w, _: w, [0.1], 0.0), "smoothness must be positive"),
-        (lambda: isrl.moreau_envelope(abs, lambda w, _: w[:0], [0.1], 1.0), "prox must return"),
-    ],
-)
-def test_rejected(call: object, reason: str) -> None:
-    """What is outside its domain is refused with a reason."""
-    with pytest.raises(ValueError, match=reason):
-        call()
-
 
 SHUFFLED = {
     "lipschitz": 1.0,
@@ -141,40 +21,110 @@ SHUFFLED = {
     "epsilon": 1.0,
     "delta": 1e-6,
 }
+NAMES = {
+    **vars(silo_arguments),
+    **vars(isrl),
+    "math": math,
+    "np": np,
+    "SHUFFLED": SHUFFLED,
+    "VECTORS": {
+        "num_messages": 100, "levels": 4, "noise_bits": 10, "probability": 0.25, "dimension": 2, "delta": 1e-6
+    },
+    "BITS": {"epsilon": 1.0, "delta": 1e-4, "num_messages": 50, "levels": 5},
+    "MB": {"lipschitz": 1.0, "num_records": 1000, "batch_size": 10, "rounds": 5, "epsilon": 1.0, "delta": 1e-5},
+    "SILOS": {"lipschitz": 1.0, "rounds": 1, "epsilons": 1.0, "deltas": 1e-5},
+    "SUM": {"lipschitz": 1.0, "levels": 2, "noise_bits": 1, "probability": 0.5, "rng": np.random.default_rng(1)},
+}  # fmt: skip
+REFUSED = r"""
+group_privacy(0.1, 1e-8, 0) -> group_size must be an integer
+group_privacy(0.1, 1e-8, 1.5) -> group_size must be an integer
+group_privacy(-0.1, 1e-8, 2) -> epsilon must be non-negative
+isrl_to_user_level(0.1, 2.0, 2) -> delta must lie in
+user_level_to_isrl(0.0, 1e-5, 2) -> epsilon must be positive
+advanced_composition([0.1, 0.2], [1e-8] * 3, 1e-6) -> as long as the others
+advanced_composition([0.1], [1e-8], 0.0) -> slack must lie in \(0, 1\)
+advanced_composition([0.1], [1e-8], 1.0) -> slack must lie in \(0, 1\)
+advanced_composition([], [], 0.1) -> not empty
+per_round_budget(30.0, 1e-5, 50) -> epsilon must be at most 2 ln\(2/delta\)
+subsampling_amplification(1.0, 1e-5, 0.0) -> sampling_rate must lie in \(0, 1\]
+subsampling_amplification(1.0, 1e-5, 1.1) -> sampling_rate must lie in \(0, 1\]
+compositionality_constant([0.1], 0.0) -> epsilon must be positive
+randomized_response_keep_prob(1.0, 1) -> num_buckets must be an integer >= 2
+tv_transfer(1.0, 0.0, -0.1) -> total_variation must lie in
+shuffle_amplification(0.01, 1e-8, num_silos=300, num_records=100, slack=3e-4) -> epsilon = 0.01, largest = 0.00755888
+shuffle_amplification_composed(0.1, 0.01, num_silos=100, num_records=10, rounds=2) -> delta must be below
+clone_bound(0.01, 1000, 1e-4) -> probability must be at least 16
+clone_bound(1.1, 1000, 1e-4) -> probability must lie in \(0, 1\]
+shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 20}) -> for the shuffler to help
+shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 2000}) -> at most num_silos
+binomial_mechanism_delta(1.0, trials=10, probability=1.0, shift=1) -> probability must lie in
+binomial_mechanism_delta(1.0, trials=10, probability=0.5, shift=0) -> shift must be an integer
+calibrate_binomial_b(**BITS | {"probability": 0.5}) -> probability must lie in \(0, 1/2\)
+calibrate_binomial_b(**BITS | {"epsilon": 16.0}) -> epsilon must lie in
+calibrate_binomial_b(**BITS | {"delta": 0.5}) -> delta must lie in
+calibrate_binomial_b(**BITS | {"levels": 0}) -> levels must be an integer
+calibrate_binomial_b(**BITS | {"levels": 10**8}) -> levels must be at most what
+shuffle_vector_sum([[2.0]], **SUM) -> the norm of vectors must be at most lipschitz
+shuffle_vector_sum([1.0], **SUM) -> vectors must have the shape
+noisy_mb_sgd_sigma(**MB | {"batch_size": 2000}) -> batch_size must be at most num_records
+noisy_mb_sgd_sigma(**MB | {"epsilon": 0.0}) -> epsilon must be positive
+noisy_mb_sgd_sigma(**MB | {"epsilon": math.inf}) -> epsilon must be positive and finite
+noisy_mb_sgd_sigma(**MB | {"delta": 0.0}) -> delta must lie in
+noisy_mb_sgd_sigma(**MB | {"delta": 1.0}) -> delta must lie in
+one_pass_sigma(lipschitz=1.0, batch_size=0, epsilon=1.0, delta=1e-5) -> batch_size must be an
+silo_noise_sigmas(**SILOS, num_records=[10, 20], batch_sizes=[10, 20, 30]) -> as long as the others
+harmonic_participation({2: 0.5, 3: 0.4}, 5) -> must sum to 1
+harmonic_participation({2: 0.5, 6: 0.5}, 5) -> at most num_silos
+harmonic_participation({0: 1.0}, 5) -> participation must be an integer
+reweighted_constants([0.5, 0.4], lipschitz=1.0, smoothness=1.0) -> weights must sum to 1
+reweighted_constants([1.5, -0.5], lipschitz=1.0, smoothness=1.0) -> weights
+reweighted_constants([1.0, 0.0], lipschitz=1.0, strong_convexity=0.1, smoothness=1.0) -> weights must be positive
+balanced_batch_sizes([1000, 501], 7) -> the same share of its records
+balanced_batch_sizes([1000, 500], 501) -> at most the smallest silo
+heterogeneity([1.0, 2.0]) -> gradients must have the shape
+sampled_mean_variance([[1.0], [-1.0]], 3) -> sample_size must be an integer in
+uniform_stability(**setting(STABILITY, (1, 100, 2.0, 1000, 10)), smoothness=1)
+    -> learning_rate must be at most 1/smoothness
+uniform_stability(**setting(STABILITY, (1, 1, 0.1, 1, 1)), smoothness=1, strong_convexity=0.5) -> must exceed 1
+population_bound(-0.1, 0.1) -> stability must be non-negative
+population_bound(0.1, -0.1) -> empirical must be non-negative
+mb_sgd_empirical_bound(**setting(EMPIRICAL, (2, 2, 50, 10, 1, 25, 1)), strong_convexity=0.5)
+    -> learning_rate must be below
+noisy_gradient_variance(**setting(GRADIENT, (1, 10, 30, 2, 20, 10, 0.5))) -> silos_per_round must be at most num_silos
+step_size_stich(**setting(STICH, (0.1, 4, 500, 1, 11))) -> max_step must be at most
+step_size_stich(**setting(STICH, (0.0, 4, 500, 1, 1))) -> strong_convexity must be positive
+averaging_weights(strong_convexity=1.0, learning_rate=1.0, rounds=3) -> learning_rate must be below
+averaging_weights(strong_convexity=1.0, learning_rate=0.1, rounds=10**9) -> memory
+multistage_schedule(smoothness=1.0, strong_convexity=0.1, gradient_std=1.0, initial_gap=1.0, rounds=100)
+    -> rounds must be at least 1707
+one_pass_batch_size_sc(**setting(BATCH_SC, (10, 1, 0.1, 1e-6, 1, 25, 1, 10, 1e-5, 1))) -> initial_gap must be larger
+erm_rounds(**setting(ERM, (1, None, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)))
+    -> diameter must be given where smoothness is given
+erm_rounds(**setting(ERM_SC, (1, 1, None, 10, 0.5, 2000, 1, 50, 1e-6, 2000, 10))) -> initial_gap must be given
+risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 6.0))) -> epsilon must be at most sqrt\(num_silos\)
+risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 1.0)), compositionality=0.0)
+    -> compositionality must be positive
+moreau_envelope(abs, lambda w, _: w, [0.1], 0.0) -> smoothness must be positive
+moreau_envelope(abs, lambda w, _: w[:0], [0.1], 1.0) -> prox must return
+vector_sum_epsilon(**VECTORS | {"delta": 0.0}) -> delta must lie in
+vector_sum_epsilon(**VECTORS | {"probability": 1.0}) -> probability must lie in
+vector_sum_epsilon(**VECTORS | {"levels": 0}) -> levels must be
+vector_sum_epsilon(**VECTORS | {"dimension": 0.5}) -> TypeError: dimension must be
+vector_sum_epsilon(**VECTORS | {"noise_bits": 10**9}) -> num_messages times noise_bits must be at most
+vector_sum_epsilon(**VECTORS | {"rounds": 0}) -> rounds must be
+group_privacy(True, 1e-8, 2) -> TypeError
+group_privacy("0.1", 1e-8, 2) -> TypeError
+noisy_mb_sgd_sigma(**MB | {"rounds": 5.0}) -> TypeError
+noisy_mb_sgd_sigma(**MB | {"num_records": True}) -> TypeError
+shuffled_mb_sgd_sigma(**SHUFFLED | {"rounds": 2.0}) -> TypeError
+shuffle_vector_sum([[1.0]], lipschitz=1.0, levels=2, noise_bits=1, probability=0.5, rng=np.random) -> TypeError
+"""
 
 
-BITS = {"epsilon": 1.0, "delta": 1e-4, "num_messages": 50, "levels": 5}
-
-
-MB = {"lipschitz": 1.0, "num_records": 1000, "batch_size": 10, "rounds": 5, "epsilon": 1.0, "delta": 1e-5}
-
-
-def vector_sum(vectors: list[object]) -> object:
-    """Sum vectors under the shuffler."""
-    rng = np.random.default_rng(1)
-    return isrl.shuffle_vector_sum(vectors, lipschitz=1.0, levels=2, noise_bits=1, probability=0.5, rng=rng)
-
-
-def silos(**arguments: object) -> object:
-    """Calibrate several silos."""
-    return isrl.silo_noise_sigmas(lipschitz=1.0, rounds=1, epsilons=1.0, deltas=1e-5, **arguments)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: isrl.group_privacy(True, 1e-8, 2),
-        lambda: isrl.group_privacy("0.1", 1e-8, 2),
-        lambda: isrl.noisy_mb_sgd_sigma(**MB | {"rounds": 5.0}),
-        lambda: isrl.noisy_mb_sgd_sigma(**MB | {"num_records": True}),
-        lambda: isrl.shuffled_mb_sgd_sigma(**SHUFFLED | {"rounds": 2.0}),
-        lambda: isrl.shuffle_vector_sum([[1.0]], lipschitz=1.0, levels=2, noise_bits=1, probability=0.5, rng=np.random),
-    ],
-)
-def test_wrong_types(call: object) -> None:
-    """Wrong types are told from wrong values."""
-    with pytest.raises(TypeError):
-        call()
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call: str, reason: str) -> None:
+    """What is outside its domain is refused with a reason; wrong types are told from wrong values."""
+    refused_calls.check(call, reason, NAMES)
 
 
 def test_a_slack_of_one_is_refused():

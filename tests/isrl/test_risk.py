@@ -26,17 +26,10 @@ def test_epsilon_grid() -> None:
     assert np.isnan(risk).tolist() == [[False, True], [True, True]]
 
 
-RISK = {
-    "diameter": 2.0,
-    "rounds": 50,
-    "lipschitz": 1.0,
-    "num_records": 1000,
-    "num_silos": 10,
-    "silos_per_round": 10,
-    "dimension": 10,
-    "noise_std": 0.3,
-    "smoothness": 1.0,
-}
+RISK = setting(
+    "diameter rounds lipschitz num_records num_silos silos_per_round dimension noise_std smoothness",
+    (2.0, 50, 1.0, 1000, 10, 10, 10, 0.3, 1.0),
+)
 
 
 @pytest.mark.parametrize("convexity", [0.0, 0.25])
@@ -69,26 +62,15 @@ def test_step_of_the_specification() -> None:
     shape = RISK | {"num_silos": 25, "silos_per_round": 25, "noise_std": 1.597848}
     best = isrl.step_size_convex(**shape)
     close(best, 0.19855348)
-    printed = published.step_size_convex(
-        **{name: shape[name] for name in ("diameter", "rounds", "lipschitz", "num_records", "dimension", "smoothness")},
-        silos_per_round=25,
-        epsilon=1.0,
-    )
+    names = ("diameter", "rounds", "lipschitz", "num_records", "dimension", "smoothness")
+    printed = published.step_size_convex(**{name: shape[name] for name in names}, silos_per_round=25, epsilon=1.0)
     close(printed, 0.28284271)
 
     def total(step: float) -> float:
-        stability = isrl.uniform_stability(
-            lipschitz=1.0, rounds=50, learning_rate=step, num_records=1000, num_silos=25, smoothness=1.0
-        )
-        empirical = isrl.mb_sgd_empirical_bound(
-            diameter=2.0,
-            learning_rate=step,
-            rounds=50,
-            dimension=10,
-            noise_std=1.597848,
-            silos_per_round=25,
-            lipschitz=1.0,
-        )
+        losses = {"lipschitz": 1.0, "rounds": 50, "learning_rate": step}
+        stability = isrl.uniform_stability(**losses, num_records=1000, num_silos=25, smoothness=1.0)
+        noise = {"dimension": 10, "noise_std": 1.597848, "silos_per_round": 25}
+        empirical = isrl.mb_sgd_empirical_bound(**losses, **noise, diameter=2.0)
         return isrl.population_bound(stability, empirical)
 
     close([total(printed), total(best)], [0.42840025, 0.40291411])

@@ -78,8 +78,8 @@ def test_table_of_slack() -> None:
             "chosen without privacy, as there",
         ),  # by the test records, here
         ("python/hockeystick/isrl/budgets.py", "reveals each of its records and hides the"),  # impossible
-        ("python/hockeystick/isrl/silos.py", "Assumption 1(3)"),  # 1(4)
-        ("python/hockeystick/utility/random_stop.py", "printed without d. "),  # and without 1/2
+        ("python/hockeystick/isrl/unequal_silos.py", "Assumption 1(3)"),  # 1(4)
+        ("python/hockeystick/utility/aggregator_risk.py", "printed without d. "),  # and without 1/2
     ],
 )
 def test_wrong_sentences_are_gone(path: str, was_wrong: str) -> None:

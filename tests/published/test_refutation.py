@@ -21,6 +21,11 @@ FACTORS = (1.001, 1.01, 1.05, 1.2, 1.5, 2.0, 4.0, 16.0)  # rho = (1 + mu L)^K
 ROUNDS = (2, 3, 5, 10, 20, 50, 1000)
 
 
+def federation(**changes: object) -> dict[str, object]:
+    """Return the arguments of a federation of ten clients, with changes."""
+    return {"num_clients": 10, "clip_norm": 1.0, "noise_std": 3.0, "smoothness": 1.0} | changes
+
+
 @pytest.fixture(autouse=True)
 def _quiet() -> object:
     with warnings.catch_warnings():
@@ -41,15 +46,9 @@ def last_model(rounds: int, sensitivity: float, num_clients: int, noise_std: flo
 @pytest.mark.parametrize("local_steps", [1, 5])
 def test_constant_steps(rounds: int, factor: float, local_steps: int) -> None:
     """Theorem 12 (a): for every T >= 2 and rho > 1 the printed bound is below the exact parameter, which is certified."""
-    arguments = {
-        "rounds": rounds,
-        "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": (factor ** (1 / local_steps) - 1) / 0.1,
-        "learning_rate": 0.1,
-    }
+    arguments = federation(
+        rounds=rounds, local_steps=local_steps, smoothness=(factor ** (1 / local_steps) - 1) / 0.1, learning_rate=0.1
+    )
     true = last_model(rounds, 2 * 0.1 * 1.0 * local_steps / 10, 10, 3.0)
     np.testing.assert_allclose(federated.fedavg_gdp(**arguments), true, rtol=1e-11)
     assert published.fedavg_gdp(**arguments) < true * (1 - 1e-9)
@@ -63,16 +62,9 @@ def test_constant_steps(rounds: int, factor: float, local_steps: int) -> None:
 @pytest.mark.parametrize("local_steps", [1, 10, 100])
 def test_cyclic_steps(rounds: int, learning_rate: float, local_steps: int) -> None:
     """Theorem 12 (b), with the most generous constant the paper allows, 1.543: violated for enough rounds, certified exact."""
-    arguments = {
-        "rounds": rounds,
-        "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": 2.0,
-        "learning_rate": learning_rate,
-        "schedule": "cyclic",
-    }
+    arguments = federation(
+        rounds=rounds, local_steps=local_steps, smoothness=2.0, learning_rate=learning_rate, schedule="cyclic"
+    )
     harmonic = sum(1 / k for k in range(1, local_steps + 1))
     true = last_model(rounds, 2 * learning_rate * harmonic / 10, 10, 3.0)
     np.testing.assert_allclose(federated.fedavg_gdp(**arguments), true, rtol=1e-11)
@@ -85,16 +77,7 @@ def test_cyclic_steps(rounds: int, learning_rate: float, local_steps: int) -> No
 
 def test_cyclic_steps_lack_the_learning_rate() -> None:
     """Theorem 12 (b) at T = 1: printed and exact differ by the learning rate itself."""
-    arguments = {
-        "rounds": 1,
-        "local_steps": 8,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": 1.0,
-        "learning_rate": 7.0,
-        "schedule": "cyclic",
-    }
+    arguments = federation(rounds=1, local_steps=8, learning_rate=7.0, schedule="cyclic")
     c = sum(1 / k for k in range(1, 9)) / math.log(9)
     np.testing.assert_allclose(
         federated.fedavg_gdp(**arguments) / published.fedavg_gdp(**arguments, c=c), 7.0, rtol=1e-12
@@ -103,16 +86,7 @@ def test_cyclic_steps_lack_the_learning_rate() -> None:
 
 def test_continuous_steps() -> None:
     """Theorem 12 (d) with z = 1.5, mu = 1, K = 100 fails at T = 1 by the factor H_100/1.5 = 3.46."""
-    arguments = {
-        "rounds": 1,
-        "local_steps": 100,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": 1.0,
-        "learning_rate": 1.0,
-        "schedule": "continuous",
-    }
+    arguments = federation(rounds=1, local_steps=100, learning_rate=1.0, schedule="continuous")
     harmonic = sum(1 / k for k in range(1, 101))
     true = last_model(1, 2 * harmonic / 10, 10, 3.0)
     np.testing.assert_allclose(federated.fedavg_gdp(**arguments), true, rtol=1e-12)
@@ -128,15 +102,9 @@ def test_continuous_steps() -> None:
 @pytest.mark.parametrize(("local_steps", "step"), [(50, 0.2), (200, 0.2), (5, 0.9), (1, 1.0)])
 def test_fedprox(prox: float, smoothness: float, local_steps: int, step: float) -> None:
     """Theorem 15: linear losses lose sqrt(T) (1 - (1 - eta alpha)^K) units, the printed bound converges below it."""
-    arguments = {
-        "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 1.0,
-        "smoothness": smoothness,
-        "learning_rate": step / prox,
-        "prox": prox,
-    }
+    arguments = federation(
+        local_steps=local_steps, noise_std=1.0, smoothness=smoothness, learning_rate=step / prox, prox=prox
+    )
     sensitivity = 2 / (10 * prox) * (1 - (1 - step) ** local_steps)
     for rounds in ROUNDS:
         true = last_model(rounds, sensitivity, 10, 1.0)
@@ -148,16 +116,7 @@ def test_fedprox(prox: float, smoothness: float, local_steps: int, step: float) 
 
 def test_fedprox_step_above_one_over_prox() -> None:
     """The printed condition eta < 1/(alpha - L) lets one step of eta = 0.9, alpha = 2, L = 1 through: off by 1.8 at T = K = 1."""
-    arguments = {
-        "rounds": 1,
-        "local_steps": 1,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 1.0,
-        "smoothness": 1.0,
-        "learning_rate": 0.9,
-        "prox": 2.0,
-    }
+    arguments = federation(rounds=1, local_steps=1, noise_std=1.0, learning_rate=0.9, prox=2.0)
     true = last_model(1, 2 * 0.9 / 10, 10, 1.0)
     np.testing.assert_allclose(true / published.fedprox_gdp(**arguments), 1.8, rtol=1e-12)
     with pytest.raises(ValueError, match=r"learning_rate.*1/prox"):
@@ -166,15 +125,7 @@ def test_fedprox_step_above_one_over_prox() -> None:
 
 def test_printed_bound_falls_with_smoothness() -> None:
     """A bound for all L-smooth losses cannot fall as L grows: the printed (a) does, the certified value does not."""
-    arguments = {
-        "rounds": 20,
-        "local_steps": 2,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": np.linspace(0.01, 3, 50),
-        "learning_rate": 0.5,
-    }
+    arguments = federation(rounds=20, local_steps=2, smoothness=np.linspace(0.01, 3, 50), learning_rate=0.5)
     assert np.all(np.diff(published.fedavg_gdp(**arguments)) < 0)
     assert np.ptp(federated.fedavg_gdp(**arguments)) == 0
 
@@ -184,15 +135,7 @@ def test_printed_bound_falls_with_smoothness() -> None:
 )
 def test_delta(rounds: int, true: float, printed: float) -> None:
     """At eps = 1, half a unit a round and rho = 2: the delta that is lost."""
-    arguments = {
-        "rounds": rounds,
-        "local_steps": 1,
-        "num_clients": 4,
-        "clip_norm": 1.0,
-        "noise_std": 2.0,
-        "smoothness": 1.0,
-        "learning_rate": 1.0,
-    }
+    arguments = federation(rounds=rounds, local_steps=1, num_clients=4, noise_std=2.0, learning_rate=1.0)
     exact = hs.gdp_delta(last_model(rounds, 0.5, 4, 2.0), 1.0)
     np.testing.assert_allclose(federated.fedavg_delta(1.0, **arguments), exact, rtol=1e-11)
     np.testing.assert_allclose(exact, true, atol=0, rtol=2e-3)
@@ -325,16 +268,7 @@ def test_from_which_round_on() -> None:
 @pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
 def test_stage_wise_steps(rounds: int, local_steps: int) -> None:
     """Theorem 12 (c) holds; linear losses attain it in the first round, where (19) prints a strict sign, and in no later one."""
-    arguments = {
-        "rounds": rounds,
-        "local_steps": local_steps,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 3.0,
-        "smoothness": 1.0,
-        "learning_rate": 0.1,
-        "schedule": "stagewise",
-    }
+    arguments = federation(rounds=rounds, local_steps=local_steps, learning_rate=0.1, schedule="stagewise")
     gap = sum(2 * 0.1 / (t + 1) * local_steps / 10 for t in range(rounds))
     true = gap / math.sqrt(rounds * 3.0**2 / 10)
     printed = published.fedavg_gdp(**arguments)

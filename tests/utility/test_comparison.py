@@ -11,9 +11,15 @@ from scipy.special import ndtr
 
 from hockeystick import last_iterate, utility
 from hockeystick.cli import main, plan
-from hockeystick.utility.problem import checked_problem
-from hockeystick.utility.search import smallest
-from hockeystick.utility.settings import Candidate, Setting, least_risk, risk_of_batches
+from hockeystick.utility.settings import (
+    Candidate,
+    Problem,
+    Setting,
+    checked_inputs,
+    least_risk,
+    risk_of_batches,
+    smallest,
+)
 
 COMMON = {
     "num_silos": 12,
@@ -105,17 +111,10 @@ def test_random_stop_is_the_mean_over_the_stops(found: utility.Comparison) -> No
     """Delta is the mean, over the step at which the run ends, of that of the record used first."""
     (row,) = rows(found, "PNSGD, random stop")
     s = row.setting
-    deltas = last_iterate.best(
-        2.0,
-        index=1,
-        num_records=np.arange(1, s.rounds + 1),
-        learning_rate=s.learning_rate,
-        noise_std=s.noise_std,
-        lipschitz=1.5 / s.batch_size,
-        smoothness=1.0,
-        strong_convexity=0.1,
-        diameter=2.0,
-    ).delta
+    process = {"learning_rate": s.learning_rate, "noise_std": s.noise_std, "lipschitz": 1.5 / s.batch_size}
+    losses = {"smoothness": 1.0, "strong_convexity": 0.1, "diameter": 2.0}
+    records = np.arange(1, s.rounds + 1)
+    deltas = last_iterate.best(2.0, index=1, num_records=records, **process, **losses).delta
     assert 0.99e-5 < deltas.mean() * (1 - 1e-9) <= 1e-5
     moment = 1.5**2 + 5 * s.noise_std**2
     step = min(1.0, 2.0 / math.sqrt(s.rounds * moment))
@@ -199,7 +198,7 @@ def test_no_noise_undercuts_the_least_risk(convexity: float) -> None:
     rng = np.random.default_rng(5)
     for _ in range(500):
         given = COMMON | {"smoothness": 1.0, "strong_convexity": convexity, "diameter": float(10 ** rng.uniform(-2, 2))}
-        problem = checked_problem(**given, silos_per_round=None, max_batch_size=None)
+        problem = checked_inputs(Problem, given | {"silos_per_round": None, "max_batch_size": None})
         rounds, noise = int(2 ** rng.uniform(0, 14)), float(10 ** rng.uniform(-4, 4))
         for total in (10.0, 1e5, math.inf):
             risk = risk_of_batches(problem, rounds, noise, 3, total)[1]
@@ -280,18 +279,3 @@ def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str],
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"num_rows": 0}, "num_rows must be"),
-        ({"local_steps": 0}, "local_steps must be"),
-        ({"epsilon": -1.0}, "epsilon must be positive"),
-        ({"strong_convexity": 2.0}, "strong_convexity must be at most smoothness"),
-    ],
-)
-def test_compare_rejects(change: dict[str, object], reason: str) -> None:
-    """Arguments outside their domain are named."""
-    with pytest.raises(ValueError, match=reason):
-        utility.compare(**COMMON | change)

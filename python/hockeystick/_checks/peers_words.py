@@ -115,6 +115,14 @@ def missing(module: str, known: Callable[[], Iterable[str]]) -> Callable[[str], 
     return refuse
 
 
+def open_room(room: str) -> None:
+    """Put doors before the public names of a room, list them alone, and say of any other name what was probably meant."""
+    doors.keep_module(room)
+    namespace = vars(sys.modules[room])
+    namespace["__dir__"] = lambda: sorted(namespace["__all__"])
+    namespace["__getattr__"] = missing(room, namespace["__dir__"])
+
+
 def _near(name: str, names: Iterable[str]) -> list[str]:
     """Return the name that is meant by a misspelling, which may miss underscores."""
     bare = {known.replace("_", "").casefold(): known for known in names}

@@ -11,10 +11,7 @@ can deny: a claimed epsilon below an audit's is refuted with the confidence stat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.audit.canaries import canary_direction, canary_pair
 from hockeystick.audit.many_runs import Evidence, epsilon_lower_bound, evaluate, individual_confidence, mu_lower_bound
 from hockeystick.audit.one_run import OneRunEvidence, one_run
@@ -31,11 +28,4 @@ __all__ = [
     "one_run",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -12,8 +12,6 @@ from hockeystick._checks import Array, choice, positive_scalar, real, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.search import halve
 
-__all__ = ["canary_direction", "canary_pair"]
-
 Loss: TypeAlias = Literal["linear", "logistic"]
 
 LOSSES: tuple[Loss, ...] = get_args(Loss)

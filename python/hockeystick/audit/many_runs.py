@@ -1,19 +1,155 @@
-"""Audits of many independent runs, one score a run, some with the record and some without."""
+"""Audits of many independent runs, one score a run, some with the record and some without.
+
+A test calls a run "in" or "out". With the true positive rate y and the false positive rate x, (epsilon, delta)-DP says
+y <= e^epsilon x + delta and 1 - x <= e^epsilon (1 - y) + delta, and mu-GDP says y <= Phi(Phi^-1(x) + mu). Each is the
+weaker the larger x and the smaller y, so that an upper end of x and a lower end of y, right together, bound epsilon and
+mu from below, in both directions at once.
+
+The test is a threshold on the score; if it has to be chosen, it is chosen on runs that do not count afterwards.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, choice, count_scalar
+from hockeystick._checks import Array, choice, count_scalar, scalar
+from hockeystick._numeric.search import last_that_holds
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
-from hockeystick.audit.rates import Counts, corner, credible_epsilon, epsilon_at, mu_at
-from hockeystick.audit.scores import claim, delta_of, failure_probability, scores_of
-from hockeystick.audit.threshold import Rule, put_to_test
+from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled, special
+from hockeystick.kernels import q_inv
 
-__all__ = ["Evidence", "epsilon_lower_bound", "evaluate", "individual_confidence", "mu_lower_bound"]
+QUADRATURE = np.linspace(-40.0, 40.0, 8001)  # logit of a probability; relative error 2e-4 at most, from the kink of f
+
+
+class Counts(NamedTuple):
+    """How often the test said "in"; numbers or arrays, one element a threshold."""
+
+    true_positives: Any
+    num_in: Any
+    false_positives: Any
+    num_out: Any
+
+
+def proportion_lower(successes: Array, trials: Array, failure: float) -> Array:
+    """Return the Clopper-Pearson lower end: P(Bin(trials, p) >= successes) = failure, and 0 without a success."""
+    some = np.maximum(successes, 1.0)  # betaincinv has no value at 0
+    return np.where(successes > 0, special().betaincinv(some, trials - successes + 1.0, failure), 0.0)
+
+
+def corner(counts: Counts, failure: float) -> tuple[Array, Array]:
+    """Return x and y such that x is too small or y too large with probability `failure` at most."""
+    correct_out = np.asarray(counts.num_out - counts.false_positives, dtype=np.float64)
+    true_positives = np.asarray(counts.true_positives, dtype=np.float64)
+    x = 1.0 - proportion_lower(correct_out, counts.num_out, failure / 2)
+    return x, proportion_lower(true_positives, counts.num_in, failure / 2)
+
+
+def epsilon_at(x: Array, y: Array, delta: float) -> Array:
+    """Return the smallest epsilon that allows the rates: negative where even guessing is better."""
+    with np.errstate(divide="ignore"):
+        first = np.log(np.maximum(y - delta, 0.0) / x)
+        second = np.log(np.maximum(1.0 - x - delta, 0.0) / (1.0 - y))
+    return np.maximum(first, second)
+
+
+def mu_at(x: Array, y: Array) -> Array:
+    """Return the smallest mu that allows the rates: negative where even guessing is better, minus infinity at y = 0."""
+    return np.asarray(q_inv(x) - q_inv(y))
+
+
+def credible_epsilon(counts: Counts, delta: float, failure: float) -> float:
+    """Return the epsilon whose region {(x, y)} of (epsilon, delta)-DP has the posterior probability `failure`, or 0.
+
+    The rates have independent Jeffreys priors. P(y <= 1 - f(x)) = E_x[P(y <= 1 - f(x) | x)] with the trade-off function
+    f of (epsilon, delta)-DP; the outer integral is over the logit of x's posterior distribution function.
+    """
+    functions = special()
+    a, b = counts.true_positives + 0.5, counts.num_in - counts.true_positives + 0.5
+    c, d = counts.false_positives + 0.5, counts.num_out - counts.false_positives + 0.5
+    below, above = functions.expit(QUADRATURE), functions.expit(-QUADRATURE)
+    weights = below * above * (QUADRATURE[1] - QUADRATURE[0])
+    x = np.where(below < 0.5, functions.betaincinv(c, d, below), 1.0 - functions.betaincinv(d, c, above))
+
+    def inside(epsilon: float) -> float:
+        largest_y = np.minimum(delta + np.exp(epsilon) * x, 1.0 - np.exp(-epsilon) * (1.0 - delta - x))
+        return float(weights @ functions.betainc(a, b, np.clip(largest_y, 0.0, 1.0)))
+
+    return last_that_holds(lambda epsilon: inside(epsilon) <= failure, TOLERANCE)
+
+
+Rule: TypeAlias = Literal[">=", "<="]
+
+CHOOSING = 4  # a quarter of the runs chooses: a threshold is easier to find than a rate to know
+MAX_CANDIDATES = 400
+
+
+class ThresholdTest(NamedTuple):
+    """Call a run "in" where its score `rule` threshold."""
+
+    rule: Rule
+    threshold: float
+
+    def apply(self, runs_in: Array, runs_out: Array) -> Counts:
+        """Return how often the test says "in"; scores that are equal are called the same."""
+        called = [x >= self.threshold if self.rule == ">=" else x <= self.threshold for x in (runs_in, runs_out)]
+        hits = [int(np.count_nonzero(x)) for x in called]
+        return Counts(hits[0], runs_in.size, hits[1], runs_out.size)
+
+
+def put_to_test(
+    runs_in: Array, runs_out: Array, threshold: float | None, bound: Callable[[Counts], Array]
+) -> tuple[ThresholdTest, Counts]:
+    """Return the test and its counts on all runs, or, if it has to be chosen, on the runs that did not choose it."""
+    if threshold is not None:
+        test = ThresholdTest(">=", scalar("threshold", threshold, lambda x: not np.isnan(x), "be a number"))
+        return test, test.apply(runs_in, runs_out)
+    (choosing_in, counted_in), (choosing_out, counted_out) = (
+        _split(runs, shuffled(runs.size, runs_in, runs_out)) for runs in (runs_in, runs_out)
+    )
+    test = _choose(choosing_in, choosing_out, bound)
+    return test, test.apply(counted_in, counted_out)
+
+
+def _split(runs: Array, order: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return the runs that choose and those that count."""
+    choosing = -(-runs.size // CHOOSING)
+    return runs[order[:choosing]], runs[order[choosing:]]
+
+
+def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -> ThresholdTest:
+    """Return the test with the largest bound on the runs that choose.
+
+    Any choice is sound. This one is wary of thresholds that few runs pass: so few runs bound their rates badly.
+    """
+    candidates = _candidates(np.concatenate([runs_in, runs_out]))
+    best: tuple[float, ThresholdTest] = (-np.inf, ThresholdTest(">=", float(candidates[0])))
+    rules: tuple[Rule, Rule] = (">=", "<=")
+    for rule in rules:
+        hits = [_hits(np.sort(runs), candidates, rule) for runs in (runs_in, runs_out)]
+        bounds = bound(Counts(hits[0], runs_in.size, hits[1], runs_out.size))
+        winner = int(np.argmax(bounds))
+        if bounds[winner] > best[0]:
+            best = float(bounds[winner]), ThresholdTest(rule, float(candidates[winner]))
+    return best[1]
+
+
+def _hits(ordered: Array, thresholds: Array, rule: Rule) -> Array:
+    if rule == ">=":
+        return np.asarray(ordered.size - np.searchsorted(ordered, thresholds, "left"), dtype=np.float64)
+    return np.asarray(np.searchsorted(ordered, thresholds, "right"), dtype=np.float64)
+
+
+def _candidates(scores: Array) -> Array:
+    """Return some of the scores, at ranks that grow geometrically from both ends: neighbours have about the same rates."""
+    ordered = np.sort(scores)
+    ranks = np.unique(np.geomspace(1, ordered.size, MAX_CANDIDATES // 2).astype(np.int64)) - 1
+    return np.unique(np.concatenate([ordered[ranks], ordered[-1 - ranks]]))
+
 
 Method: TypeAlias = Literal["clopper_pearson", "bayesian", "gdp"]
 

@@ -58,3 +58,16 @@ def shuffled(size: int, *data: NDArray[Any]) -> NDArray[np.int64]:
     suits; one drawn anew would change the bound from call to call.
     """
     return np.random.default_rng([zlib.crc32(array.tobytes()) for array in data]).permutation(size)
+
+
+def special() -> Any:
+    """Return scipy.special, which the package needs for nothing else."""
+    try:
+        import scipy.special  # noqa: PLC0415 - asked for when first needed
+    except ImportError as error:
+        message = 'an audit needs SciPy: pip install ".[audit]" in a clone'
+        raise ImportError(message) from error
+    return scipy.special
+
+
+TOLERANCE = 1e-9  # of an epsilon that is searched for, relative

@@ -19,22 +19,25 @@ Assumptions of all functions here:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
-from hockeystick.correlated_noise.buffered import buffered_coefficients
 from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson
-from hockeystick.correlated_noise.estimated_balls import estimate_balls_in_bins_delta
-from hockeystick.correlated_noise.estimated_separation import estimate_min_separation_delta
-from hockeystick.correlated_noise.estimates import DeltaEstimate
-from hockeystick.correlated_noise.inverses import inverse_sensitivity, strategy_of_inverse
+from hockeystick.correlated_noise.estimates import (
+    DeltaEstimate,
+    estimate_balls_in_bins_delta,
+    estimate_min_separation_delta,
+)
 from hockeystick.correlated_noise.min_separation import MinSeparated, min_separated_poisson
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
-from hockeystick.correlated_noise.square_root import inverse_square_root_coefficients, square_root_coefficients
-from hockeystick.correlated_noise.tree_matrix import tree_strategy
+from hockeystick.correlated_noise.strategies import (
+    buffered_coefficients,
+    inverse_sensitivity,
+    inverse_square_root_coefficients,
+    square_root_coefficients,
+    strategy_of_inverse,
+    tree_strategy,
+)
 
 __all__ = [
     "BallsInBins",
@@ -60,11 +63,4 @@ __all__ = [
     "tree_strategy",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

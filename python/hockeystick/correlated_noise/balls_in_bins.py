@@ -27,14 +27,11 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most,
 from hockeystick._numeric.rounding import UNIT
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
-from hockeystick.correlated_noise.matrices import limit_work
-from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
+from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
 from hockeystick.mechanisms.random_allocation import NOISE
 
-__all__ = ["BallsInBins", "balls_in_bins", "bin_covariances", "in_noise"]
-
-MOST_BINS = 2048
+MAX_BINS = 2048
 SAME = 1e-9  # taken off a shift, far more than covariances were raised for rounding
 LEAST_ENTRY, LARGEST_ENTRY = 1e-150, 1e140  # of C over the noise: squares and their sums are normal numbers
 
@@ -179,7 +176,7 @@ def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise
     array, steps = strategy_of_steps(strategy, num_steps)
     array = in_noise(np.abs(array), noise_multiplier)
     bins = count_scalar("bins", bins)
-    at_most("bins", bins, "the number of steps and 2048,", min(steps, MOST_BINS))
+    at_most("bins", bins, "the number of steps and 2048,", min(steps, MAX_BINS))
     limit_work(float(array.shape[0] if array.ndim == 2 else steps) * bins * bins + steps * len(array))
     sums = _toeplitz_sums(array, steps, bins) if array.ndim == 1 else _matrix_sums(array, bins)
     covariances: Array = sums.T @ sums * (1.0 + 4 * (len(sums) + steps + 20) * UNIT)

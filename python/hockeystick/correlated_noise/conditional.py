@@ -18,29 +18,153 @@ the law by at most f, and what is left is dominated by the composition of the mi
 
 The mixtures. A row moves by the sum of its |C_ij| over the steps j that the record was in. If each, given all others and the rows before, has at most the
 probability q_j, the sum is at most, in law, one of independent terms with probabilities q_j. A mixture whose shifts are larger in law
-dominates, again by Kahane. The q_j are those of `hockeystick.correlated_noise.posteriors`.
+dominates, again by Kahane. The q_j are what follows.
+
+How likely a record took part in each step, given what was released before: bounds that fail with a small probability only. Everything
+is in units of the noise, and by the above no entry of C is negative and all updates are 1. Let c_j be the column of
+step j without the rows that are still to come, X_jl the product of c_j and c_l, and y the rows released. Given y and whether the record
+was in each step other than j, the log-odds that it was in step j are, by Bayes,
+
+    log(p/(1-p)) + <y, c_j> - X_jj/2 - (sum of X_jl over those other steps that it was in),
+
+at most what they are without the last term. With the record, <y, c_j> is S + sqrt(X_jj) xi: xi a standard normal, and S the sum of X_jl over the
+steps that it was in. Without it S = 0, and less is exceeded. The logarithm of the Gaussian tail Q is concave, with a slope of at least -h(x),
+h(x) = (x + sqrt(x^2 + 4))/2 (Birnbaum 1942), so
+
+    P(<y, c_j> > x sqrt(X_jj)) = E Q(x - S/sqrt(X_jj)) <= Q(x) E exp(h(x) S/sqrt(X_jj)) = Q(x) prod_l (1 - p + p exp(h(x) X_jl/sqrt(X_jj))).
+
+An x is sought at which this is the probability that may fail; the inequality, checked at the x that is used, is what counts, not how x was found.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+import hockeystick._core as core
 from hockeystick._checks import Array, at_most, positive_scalar, probability_scalar, scalar
-from hockeystick._numeric.rounding import UP
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
-from hockeystick.correlated_noise.posteriors import PRODUCTS, posterior_bounds
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
-from hockeystick.correlated_noise.sums import CELLS, largest_tails, mixture, sum_law
 from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
-__all__ = ["Conditioned", "conditional_composition"]
+CELLS = 2**14
+LEAST_SHIFT = 1e-9  # of a MixtureOfGaussians, in noise multipliers
+MAX_SHIFTS = 96
 
-MOST_MIXTURES = 32
-MOST_BANDS, MOST_ROWS = 512, 192  # some ten seconds
+
+def sum_law(distances: Array, probabilities: Array, cell: float) -> Array:
+    """Return the probabilities of 0, 1, ... cells, where each distance is rounded up to whole cells.
+
+    A law that is reached by rounding values up has larger tail probabilities everywhere, and so has the mixture of Gaussians that is made of it.
+    """
+    places = np.ceil(distances / cell).astype(np.int64)
+    law = np.zeros(int(places.sum()) + 1)
+    law[0], reached = 1.0, 1
+    for place, probability in zip(places, probabilities, strict=True):
+        moved = law[:reached] * probability
+        law[:reached] *= 1.0 - probability
+        law[place : place + reached] += moved
+        reached += int(place)
+    law[1:] *= 1.0 + (4 * len(places) + 16) * UNIT
+    return law
+
+
+def largest_tails(laws: Iterable[Array]) -> Array:
+    """Return the law whose tail probabilities are the largest of those of all laws."""
+    tails = [np.cumsum(law[::-1])[::-1] for law in laws]
+    most = np.zeros(max(map(len, tails)))
+    for tail in tails:
+        most[: len(tail)] = np.maximum(most[: len(tail)], tail)
+    law: Array = most - np.append(most[1:], 0.0)
+    return law
+
+
+def mixture(law: Array, cell: float) -> MixtureOfGaussians:
+    """Return the mechanism whose sensitivity, in noise multipliers, has this law, with few sensitivities, rounded up."""
+    places = np.flatnonzero(law[1:]) + 1
+    masses = law[places]
+    if places.size > MAX_SHIFTS:  # points in proportion to the cube root of the density, as for quantisers
+        weights = np.cumsum(np.cbrt(masses))
+        parts = np.minimum((weights / weights[-1] * MAX_SHIFTS).astype(np.int64), MAX_SHIFTS - 1)
+        first = np.flatnonzero(np.diff(parts, prepend=-1))
+        masses = np.add.reduceat(masses, first)
+        places = places[np.append(first[1:], places.size) - 1]
+    masses = masses * (1.0 + (CELLS + 64) * UNIT)
+    rest = 1.0 - math.fsum(masses)
+    for i in range(
+        masses.size
+    ):  # what was rounded up comes off the smallest sensitivities, if 0 is too unlikely to give it
+        if rest >= 0:
+            break
+        rest, masses[i] = min(0.0, rest + masses[i]), max(0.0, masses[i] + rest)
+    shifts = np.maximum(places * cell * (1.0 + 4 * UNIT), LEAST_SHIFT)
+    return MixtureOfGaussians(1.0, [0.0, *shifts.tolist()], [max(rest, 0.0), *masses.tolist()])
+
+
+HALVINGS = 24
+PRODUCTS = 1.0 + 1e-12  # by which products of columns are rounded up: more than the rounding of 1000 terms
+ODDS = 1e-11  # more than what that takes from the log-odds, over the sum of the sizes of their terms
+
+
+def posterior_bounds(products: Array, squares: Array, rate: float, failure: float) -> Array:
+    """Return for each step a bound of the probability that a record was in it, whatever else it was in.
+
+    Parameters
+    ----------
+    products : ndarray
+        X_jl, one row for each step j, times `PRODUCTS`.
+    squares : ndarray
+        X_jj, likewise; where they are 0 no row has told anything of the step.
+    rate : float
+        p, in [0, 1].
+    failure : float
+        The probability with which each bound may fail.
+    """
+    chances = np.full(squares.shape, rate)
+    known = squares > 0
+    if rate in (0.0, 1.0) or not known.any():
+        return chances
+    roots = np.sqrt(squares[known])
+    shifts = products[known] / roots[:, np.newaxis]
+    x = _exceeded(shifts, rate, failure)
+    prior = math.log(rate) - math.log1p(-rate)
+    odds = prior + x * roots - squares[known] / 2.0
+    odds += ODDS * (abs(prior) + x * roots + squares[known])
+    with np.errstate(over="ignore"):
+        chances[known] = np.minimum(1.0, UP / (1.0 + np.exp(-odds)))
+    return chances
+
+
+def _exceeded(shifts: Array, rate: float, failure: float) -> Array:
+    """Return an x for each row at which the inequality holds; infinity if none was found."""
+    high = 2.0 * shifts.sum(axis=1) + 2.0 * math.sqrt(-2.0 * math.log(failure)) + 2.0
+    high = np.where(_log_exceeds(high, shifts, rate) <= math.log(failure), high, np.inf)
+    low, reached = np.zeros_like(high), np.where(np.isinf(high), 0.0, high)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + reached)
+        good = _log_exceeds(middle, shifts, rate) <= math.log(failure)
+        low, reached = np.where(good, low, middle), np.where(good, middle, reached)
+    return np.where(np.isinf(high), high, reached)
+
+
+def _log_exceeds(x: Array, shifts: Array, rate: float) -> Array:
+    """Return an upper bound of the logarithm of the right-hand side above."""
+    tail = np.asarray(core.log_q(x), dtype=np.float64)
+    slope = 0.5 * (x + np.sqrt(x * x + 4.0)) * UP
+    terms = np.logaddexp(math.log1p(-rate), math.log(rate) + slope[:, np.newaxis] * shifts)
+    sums = np.maximum(terms, 0.0).sum(axis=1)
+    bound: Array = tail + sums + (2 * shifts.shape[1] + 16) * GAUSSIAN_TAIL * (sums - tail + 1.0)
+    return bound
+
+
+MAX_MIXTURES = 32
+MAX_BANDS, MAX_ROWS = 512, 192  # some ten seconds
 
 
 class Conditioned(NamedTuple):
@@ -203,7 +327,7 @@ def _toeplitz_steps(
 ) -> tuple[tuple[MixtureOfGaussians, int], ...]:
     """Return the steps of a Toeplitz matrix: one mixture, that of a row in the middle, has at least the tails of all."""
     bands = len(c)
-    at_most("bands of strategy", bands, "the largest supported", MOST_BANDS)
+    at_most("bands of strategy", bands, "the largest supported", MAX_BANDS)
     if not c.any():
         msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
         raise ValueError(msg)
@@ -225,13 +349,13 @@ def _toeplitz_steps(
 def _matrix_steps(shifts: Array, rate: float, failure: float) -> tuple[tuple[MixtureOfGaussians, int], ...]:
     """Return the steps of any matrix, whose rows are put in the order of their release, neighbours by the larger tails of all."""
     rows, num_steps = shifts.shape
-    at_most("rows and steps of strategy", max(rows, num_steps), "the largest supported", MOST_ROWS)
+    at_most("rows and steps of strategy", max(rows, num_steps), "the largest supported", MAX_ROWS)
     shifts = shifts[shifts.any(axis=1)]
     last = shifts.shape[1] - 1 - np.argmax(shifts[:, ::-1] > 0, axis=1)
     shifts = shifts[np.argsort(last, kind="stable")]
     each = failure / np.count_nonzero(shifts)
     cell = float(shifts.sum(axis=1).max()) / CELLS
-    size = -(-len(shifts) // MOST_MIXTURES)
+    size = -(-len(shifts) // MAX_MIXTURES)
     steps: list[tuple[MixtureOfGaussians, int]] = []
     for first in range(0, len(shifts), size):
         group = range(first, min(first + size, len(shifts)))

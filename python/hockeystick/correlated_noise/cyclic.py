@@ -12,13 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
-from hockeystick.correlated_noise.participation import Participation, pattern_of
-from hockeystick.correlated_noise.sensitivity import matrix_mechanism, matrix_sensitivity, strategy_array
+from hockeystick.correlated_noise.sensitivity import (
+    Participation,
+    matrix_mechanism,
+    matrix_sensitivity,
+    pattern_of,
+    strategy_array,
+)
 from hockeystick.mechanisms import Composed, Dominating, Gaussian, Mechanism, PoissonSampled, TruncatedPoissonSampled
 
-__all__ = ["check_participants", "cyclic_poisson", "cyclic_truncated_poisson"]
-
-MOST_KINDS = 32  # of columns whose lengths differ
+MAX_KINDS = 32  # of columns whose lengths differ
 SAME_LENGTH = 1e-12  # columns whose lengths differ by less, relative, are charged as one
 
 
@@ -184,11 +187,8 @@ def part_steps(
     """Return what dominates the samples of parts in turn, and how often: the i-th longest column of any part, for each i; attained is one part's."""
     array, steps, apart, noise = banded(strategy, num_steps, separation, noise_multiplier)
     squares = np.square(array / (scale := float(np.abs(array).max())))
-    lengths = np.sqrt(
-        squares.sum(axis=0)
-        if array.ndim == 2
-        else np.cumsum(squares)[np.minimum(len(array), steps - np.arange(steps)) - 1]
-    )
+    rows = np.minimum(len(array), steps - np.arange(steps))  # of each column of coefficients
+    lengths = np.sqrt(squares.sum(axis=0) if array.ndim == 2 else np.cumsum(squares)[rows - 1])
     turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
     turns = np.sort(turns, axis=0)[::-1]
     rounding = (len(array) + 16) * UNIT
@@ -198,9 +198,8 @@ def part_steps(
     once = len(upper) > 1 or [count for _, count in upper] != [count for _, count in lower]
     mechanism, attained = (Composed(some) if once else some[0][0] for some in (upper, lower))
     takes_part = f"the steps of its part, one of {apart} in turn; the parts of others do not depend on it; {takes_part}"
-    return matrix_mechanism(mechanism, attained, takes_part=takes_part, zeroed_out=zeroed_out), 1 if once else upper[0][
-        1
-    ]
+    whole = matrix_mechanism(mechanism, attained, takes_part=takes_part, zeroed_out=zeroed_out)
+    return whole, 1 if once else upper[0][1]
 
 
 def _releases(
@@ -208,7 +207,7 @@ def _releases(
 ) -> list[tuple[Mechanism, int]]:
     """Return samples of noise by the lengths of columns, which fall, neighbours alike: by the longest for ends = -1, else by the shortest."""
     kinds = np.split(lengths, np.flatnonzero(np.diff(lengths) < -SAME_LENGTH * lengths[:-1]) + 1)
-    size = -(-len(kinds) // MOST_KINDS)
+    size = -(-len(kinds) // MAX_KINDS)
     merged = [np.concatenate(kinds[first : first + size]) for first in range(0, len(kinds), size)]
     shifts = [(factor * (group[0] if ends < 0 else group[-1]), len(group)) for group in merged]
     return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in shifts if shift > 0.0]

@@ -47,9 +47,7 @@ from hockeystick.correlated_noise.thinning import Thinning
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Premises
 
-__all__ = ["MinSeparated", "min_separated_poisson"]
-
-MOST_STEPS = 2**24
+MAX_STEPS = 2**24
 
 
 class CandidateSteps(NamedTuple):
@@ -78,7 +76,7 @@ class CandidateSteps(NamedTuple):
         total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
         return min(1.0, total * (1.0 + LONG_SUM))
 
-    def most_epsilon(self, delta: float) -> float:
+    def max_epsilon(self, delta: float) -> float:
         """Return epsilon for the largest number of steps, an upper bound."""
         return float(core.dpsgd_epsilon(self._cells(self.counts[-1:], delta), thread_count(None))[0])
 
@@ -167,7 +165,7 @@ class MinSeparated(NamedTuple):
             If delta is outside its domain.
         """
         delta = scalar("delta", delta, *DELTA)
-        most = min(way.most_epsilon(delta) for way in self.ways)
+        most = min(way.max_epsilon(delta) for way in self.ways)
         if delta == 0.0 or most == 0.0:
             return most
 
@@ -239,7 +237,7 @@ def min_separated_poisson(
     1.958
     """
     steps = count_scalar("num_steps", num_steps)
-    at_most("num_steps", steps, "the largest supported", MOST_STEPS)
+    at_most("num_steps", steps, "the largest supported", MAX_STEPS)
     rate = probability_scalar("sampling_rate", sampling_rate)
     warm_start = boolean_scalar("warm_start", warm_start)
     column, most = largest_column(strategy, steps, separation, noise_multiplier)

@@ -30,8 +30,8 @@ from hockeystick._checks import Array
 from hockeystick._numeric.rounding import HANDFUL, UNIT, UP
 from hockeystick._numeric.search import halve
 
-MOST_POINTS = 2**17
-MOST_COUNTS = 48
+MAX_POINTS = 2**17
+MAX_COUNTS = 48
 
 
 def first_steps(rate: float, separation: int) -> Array:
@@ -78,11 +78,11 @@ class Thinning(NamedTuple):
     def counts(self) -> Array:
         """Return increasing numbers of candidates up to the most that there can be, close together where their number is likely to lie."""
         most = -(-self.num_steps // self.separation)
-        if most <= MOST_COUNTS:
+        if most <= MAX_COUNTS:
             return np.arange(1.0, most + 1.0)
         mean, variance = self._gap()
         first = max(1.0, self.num_steps / mean - 4.0 * math.sqrt(self.num_steps * variance / mean**3))
-        return np.unique(np.ceil(first + max(0.0, most - first) * np.linspace(0.0, 1.0, MOST_COUNTS) ** 2))
+        return np.unique(np.ceil(first + max(0.0, most - first) * np.linspace(0.0, 1.0, MAX_COUNTS) ** 2))
 
     def reached(self, count: int) -> float:
         """Return an upper bound of the probability that there are `count` candidates or more.
@@ -94,7 +94,7 @@ class Thinning(NamedTuple):
         last = self.num_steps - 1 - (count - 1) * self.separation
         if last < 0:
             return 0.0
-        points = min(MOST_POINTS, 4 << self.num_steps.bit_length())
+        points = min(MAX_POINTS, 4 << self.num_steps.bit_length())
         x = min(self._radius(count, last), math.exp(-min(24.0 / points, 8.0 / self.num_steps)))
         turns = np.arange(points // 2 + 1)  # the other half is conjugate
         y = x * np.exp(2j * np.pi / points * turns)

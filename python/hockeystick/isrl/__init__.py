@@ -8,96 +8,109 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.peers_words import open_room
 from hockeystick.isrl.acceleration import (
     AcceleratedParameters,
+    Stage,
     accelerated_parameters,
+    acsa_bound,
     multistage_bound,
     multistage_rate,
-)
-from hockeystick.isrl.batch_counts import (
-    binomial_mechanism_delta,
-    calibrate_binomial_b,
-    shuffle_vector_sum,
-)
-from hockeystick.isrl.batches import (
-    one_pass_batch_size,
-    one_pass_batch_size_sc,
-    sdp_batch_size,
+    multistage_schedule,
 )
 from hockeystick.isrl.budgets import (
     Budget,
-    group_privacy,
-    isrl_to_central,
-    isrl_to_user_level,
-    randomized_response_keep_prob,
-    tv_transfer,
-    user_level_to_isrl,
-)
-from hockeystick.isrl.composition import (
     advanced_composition,
     compositionality_constant,
     deletion_to_group,
+    group_privacy,
+    isrl_to_central,
+    isrl_to_user_level,
     parallel_composition,
     per_round_budget,
+    randomized_response_keep_prob,
     subsampling_amplification,
+    tv_transfer,
+    user_level_to_isrl,
 )
-from hockeystick.isrl.heterogeneity import Heterogeneity, heterogeneity, noisy_gradient_variance
-from hockeystick.isrl.noise import noisy_mb_sgd_accountant, noisy_mb_sgd_epsilon, noisy_mb_sgd_sigma
-from hockeystick.isrl.noise_of_silos import silo_noise_sigmas
-from hockeystick.isrl.one_pass_noise import one_pass_sigma
-from hockeystick.isrl.one_pass_rates import (
+from hockeystick.isrl.noise import (
+    noisy_mb_sgd_accountant,
+    noisy_mb_sgd_epsilon,
+    noisy_mb_sgd_sigma,
+    one_pass_sigma,
+    silo_noise_sigmas,
+)
+from hockeystick.isrl.rates import (
+    Rate,
+    erm_rate,
+    excess_risk_rate_iid,
+    hybrid_user_level_rate,
     one_pass_rate,
     one_pass_rate_sc,
+    risk_lower_bound,
     sdp_one_pass_rate,
+    sdp_one_pass_rate_sc,
+    shuffle_rate,
 )
-from hockeystick.isrl.rates import Rate, erm_rate, excess_risk_rate_iid, hybrid_user_level_rate
-from hockeystick.isrl.rates_lower_bound import risk_lower_bound
-from hockeystick.isrl.rates_shuffle import shuffle_rate
-from hockeystick.isrl.risk import mb_sgd_empirical_bound, mb_sgd_risk_bound, relative_rmse
-from hockeystick.isrl.rounds import (
-    Stage,
+from hockeystick.isrl.risk import (
+    mb_sgd_empirical_bound,
+    mb_sgd_risk_bound,
+    population_bound,
+    relative_rmse,
+    uniform_stability,
+)
+from hockeystick.isrl.rounds_and_steps import (
+    averaging_weights,
     erm_rounds,
     mb_sgd_rounds,
-    multistage_schedule,
+    one_pass_batch_size,
+    one_pass_batch_size_sc,
+    sdp_batch_size,
+    sdp_batch_size_sc,
+    shuffle_rounds,
+    step_size_convex,
+    step_size_stich,
 )
-from hockeystick.isrl.shuffle import clone_bound, shuffle_amplification, shuffle_amplification_composed
-from hockeystick.isrl.shuffle_epsilon import shuffled_mb_sgd_epsilon
-from hockeystick.isrl.shuffle_noise import ShuffledNoise, shuffled_mb_sgd_sigma
-from hockeystick.isrl.shuffled_one_pass import sdp_batch_size_sc, sdp_one_pass_rate_sc
-from hockeystick.isrl.shuffled_rounds import shuffle_rounds
-from hockeystick.isrl.silos import (
+from hockeystick.isrl.shuffling import (
+    ShuffledNoise,
+    clone_bound,
+    shuffle_amplification,
+    shuffle_amplification_composed,
+    shuffled_mb_sgd_epsilon,
+    shuffled_mb_sgd_sigma,
+)
+from hockeystick.isrl.thresholds import (
+    MoreauEnvelope,
+    communication_gain,
+    harmless_heterogeneity,
+    moreau_envelope,
+    smoothing_parameter,
+)
+from hockeystick.isrl.unequal_silos import (
+    Heterogeneity,
     Participation,
     ReweightedConstants,
     balanced_batch_sizes,
     harmonic_participation,
+    heterogeneity,
     mean_noise_std,
+    noisy_gradient_variance,
     reweighted_constants,
-)
-from hockeystick.isrl.smoothing import (
-    MoreauEnvelope,
-    acsa_bound,
-    moreau_envelope,
     sampled_mean_variance,
-)
-from hockeystick.isrl.stability import population_bound, uniform_stability
-from hockeystick.isrl.steps import (
-    averaging_weights,
-    step_size_convex,
-    step_size_stich,
-)
-from hockeystick.isrl.thresholds import communication_gain, harmless_heterogeneity, smoothing_parameter
-from hockeystick.isrl.unequal_silos import (
     unequal_silos_empirical_rate,
     unequal_silos_rate,
     unequal_silos_rounds,
     unequal_silos_step,
 )
-from hockeystick.isrl.vector_bits import calibrate_vector_bits, vector_sum_mse
-from hockeystick.isrl.vector_noise import vector_sum_delta, vector_sum_epsilon
+from hockeystick.isrl.vector_sums import (
+    binomial_mechanism_delta,
+    calibrate_binomial_b,
+    calibrate_vector_bits,
+    shuffle_vector_sum,
+    vector_sum_delta,
+    vector_sum_epsilon,
+    vector_sum_mse,
+)
 
 __all__ = [
     "AcceleratedParameters",
@@ -184,11 +197,4 @@ __all__ = [
     "vector_sum_mse",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -1,4 +1,4 @@
-"""Noise that keeps what each silo sends within its budget, by the accountant.
+"""Noise that keeps what each silo sends within its budget, by the accountant: of one silo, of several, and of a single pass.
 
 Noise is that of the mean of a batch of K clipped gradients, per coordinate: `noise_std` sigma is the accountant's
 noise_multiplier sigma K/L for clip norm L, and one record replaced moves the mean by up to 2L/K.
@@ -24,13 +24,14 @@ from hockeystick._checks import (
     positive_scalar,
     scalar,
 )
+from hockeystick._checks.named import in_domains
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
-from hockeystick.isrl.one_pass_noise import one_pass_sigma
+from hockeystick.isrl.domains import DOMAINS, checked, checked_vectors
+from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
-__all__ = ["noisy_mb_sgd_accountant", "noisy_mb_sgd_epsilon", "noisy_mb_sgd_sigma"]
-SMALLEST = 1e-9  # share of the noise that a full batch would need, below which it is not sought
+LEAST_SHARE = 1e-9  # share of the noise that a full batch would need, below which it is not sought
 
 
 def noisy_mb_sgd_accountant(
@@ -139,14 +140,7 @@ def noisy_mb_sgd_epsilon(
     [0.497 0.234]
     """
     grid = Grid(num_threads, on_error)
-    cells = [
-        grid.positive("noise_std", noise_std),
-        grid.positive("lipschitz", lipschitz),
-        grid.count("num_records", num_records),
-        grid.count("batch_size", batch_size),
-        grid.count("rounds", rounds),
-        grid.within("delta", delta, (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")),
-    ]
+    cells = [*in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid).values()]
     if not replacement:
         grid.require(
             lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
@@ -245,21 +239,118 @@ def noisy_mb_sgd_sigma(
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
     implausible.warn(implausible.large_delta(delta, num_records))
 
+    shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
+
     def silo(noise_std: float) -> Accountant:
-        return noisy_mb_sgd_accountant(
-            noise_std=noise_std,
-            lipschitz=lipschitz,
-            num_records=num_records,
-            batch_size=batch_size,
-            rounds=rounds,
-            replacement=replacement,
-        )
+        return noisy_mb_sgd_accountant(noise_std=noise_std, lipschitz=lipschitz, **shape, replacement=replacement)
 
     # Sampling only helps: a batch of everything, or of one record K times, needs the most noise. The rest is for the engine's error.
     # From there down by halves, since far below the answer an evaluation is slow.
     weight = 1 if replacement else batch_size
     full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=weight, epsilon=epsilon, delta=delta) * rounds**0.5
     feasible = full
-    while feasible > SMALLEST * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
+    while feasible > LEAST_SHARE * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
         feasible /= 2.0
     return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(feasible / 2.0, feasible)))
+
+
+MARGIN = 1e-9  # more noise than the closed form, to cover its rounding
+
+
+def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: ArrayLike, delta: ArrayLike) -> Result:
+    """Return the noise of a single pass over disjoint batches that keeps one silo's transcript within a budget.
+
+    Parameters
+    ----------
+    lipschitz : array_like
+        Clip norm of each record's gradient, L, positive.
+    batch_size : array_like
+        Records in each batch, K; a record is in one batch only.
+    epsilon : array_like
+        Budget for one record replaced, positive and finite.
+    delta : array_like
+        Budget, in (0, 1).
+
+    Returns
+    -------
+    ndarray or float
+        Standard deviation per coordinate of the noise on the mean of the batch's gradients, of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    The analytic Gaussian mechanism (Balle and Wang 2018) of sensitivity 2L/K: no composition, since batches are disjoint.
+    Theorem E.1 of Lowy and Razaviyayn 2023 prints up to 2.8 times as much (`hockeystick.published.one_pass_sigma`).
+
+    Examples
+    --------
+    >>> from hockeystick import format_upper, isrl
+    >>> print(format_upper(isrl.one_pass_sigma(lipschitz=1.0, batch_size=10, epsilon=1.0, delta=1e-5), ".6f"))
+    0.746127
+    """
+    lipschitz, batch_size, epsilon, delta = checked(locals())
+    sigma = 2.0 * lipschitz / batch_size / theta_inverse(epsilon, delta) * (1.0 + MARGIN)
+    return np.nextafter(sigma, np.inf)[()]  # subnormal numbers round by more than the margin
+
+
+def silo_noise_sigmas(
+    *,
+    lipschitz: ArrayLike,
+    num_records: ArrayLike,
+    batch_sizes: ArrayLike,
+    rounds: ArrayLike,
+    epsilons: ArrayLike,
+    deltas: ArrayLike,
+) -> Array:
+    """Return the noise of each of several silos of their own sizes and budgets.
+
+    Parameters
+    ----------
+    lipschitz : array_like
+        Clip norm of each silo; under weights p_i (`reweighted_constants`) it may be that of the silo, N p_i L.
+    num_records, batch_sizes, rounds : array_like
+        Records n_i, batch sizes K_i, and rounds R_i in which the silo answers. `balanced_batch_sizes` gives K_i.
+    epsilons, deltas : array_like
+        Budget of each silo. All arguments are one-dimensional, one number a silo; a single number is repeated.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        `noisy_mb_sgd_sigma` of each silo; equal silos are computed once.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the lengths differ.
+
+    Notes
+    -----
+    In place of the printed constants of Appendix H of Lowy and Razaviyayn 2023 (`hockeystick.published.silo_noise_sigmas`).
+
+    Examples
+    --------
+    >>> from hockeystick import format_upper, isrl
+    >>> sigmas = isrl.silo_noise_sigmas(
+    ...     lipschitz=1.0, num_records=[1000, 500], batch_sizes=[1000, 500], rounds=50, epsilons=[1.0, 0.5], deltas=1e-5
+    ... )
+    >>> print(*(format_upper(sigma, ".5f") for sigma in sigmas))
+    0.05276 0.19890
+    """
+    columns = checked_vectors(locals(), batch_sizes="count", epsilons="positive", deltas="inside")
+    known: dict[tuple[float, ...], float] = {}
+    for silo in zip(*(column.tolist() for column in columns), strict=True):
+        clip, records, batch, answers, epsilon, delta = silo
+        if silo not in known:
+            known[silo] = noisy_mb_sgd_sigma(
+                lipschitz=clip,
+                num_records=int(records),
+                batch_size=int(batch),
+                rounds=int(answers),
+                epsilon=epsilon,
+                delta=delta,
+            )
+    return np.array([known[silo] for silo in zip(*(column.tolist() for column in columns), strict=True)])

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, scalar, vector
-from hockeystick.isrl.arguments import checked
-from hockeystick.isrl.stability import stability_of_steps
-
-__all__ = ["mb_sgd_empirical_bound", "mb_sgd_risk_bound", "relative_rmse"]
+from hockeystick.isrl.domains import checked
 
 
 def mb_sgd_empirical_bound(
@@ -73,16 +70,7 @@ def mb_sgd_empirical_bound(
     >>> print(f"{bound:.6f}")
     0.270625
     """
-    diameter, rate, rounds, dimension, noise, silos, lipschitz, convexity = checked(
-        diameter=diameter,
-        learning_rate=learning_rate,
-        rounds=rounds,
-        dimension=dimension,
-        noise_std=noise_std,
-        silos_per_round=silos_per_round,
-        lipschitz=lipschitz,
-        strong_convexity=strong_convexity,
-    )
+    diameter, rate, rounds, dimension, noise, silos, lipschitz, convexity = checked(locals())
     STRICT.require(
         lambda e, m: e * m < 1,
         "learning_rate must be below 1/strong_convexity",
@@ -217,17 +205,7 @@ def mb_sgd_risk_bound(
     """
     grid = NumpyGrid(num_threads, on_error)
     diameter, rounds, lipschitz, records, silos, taking_part, dimension, noise, smoothness, convexity = checked(
-        grid,
-        diameter=diameter,
-        rounds=rounds,
-        lipschitz=lipschitz,
-        num_records=num_records,
-        num_silos=num_silos,
-        silos_per_round=silos_per_round,
-        dimension=dimension,
-        noise_std=noise_std,
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
+        locals(), grid
     )
     with np.errstate(all="ignore"):  # cells outside the domain become NaN
         risk = smallest_risk(
@@ -277,3 +255,114 @@ def relative_rmse(targets: ArrayLike, predictions: ArrayLike, *, mean: float) ->
         msg = f"targets must not all equal the mean {mean:g}"
         raise ValueError(msg)
     return float(np.sqrt(((truth - guess) ** 2).sum() / spread))
+
+
+def uniform_stability(
+    *,
+    lipschitz: ArrayLike,
+    rounds: ArrayLike,
+    learning_rate: ArrayLike,
+    num_records: ArrayLike,
+    num_silos: ArrayLike,
+    smoothness: ArrayLike,
+    strong_convexity: ArrayLike = 0.0,
+) -> Result:
+    r"""Return by how much one record changes the loss of the model of (noisy) mini-batch SGD, in expectation.
+
+    Parameters
+    ----------
+    lipschitz : array_like
+        Lipschitz constant of the loss, L.
+    rounds : array_like
+        Number of rounds R.
+    learning_rate : array_like
+        Constant step size eta, at most 1/smoothness.
+    num_records : array_like
+        Records of each silo, n; of the smallest if they differ.
+    num_silos : array_like
+        Number of silos, N, of which a uniform random set takes part in each round.
+    smoothness : array_like
+        Lipschitz constant of the gradient, beta.
+    strong_convexity : array_like
+        Strong convexity mu, in [0, smoothness].
+
+    Returns
+    -------
+    ndarray or float
+        alpha: :math:`2L^2R\eta/(nN)`, and for mu > 0 the smaller of that and :math:`4L^2/(\mu(nN - 1))`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Lemma D.2 of Lowy and Razaviyayn 2023, which has the participating M in place of N: a silo takes part with probability
+    M/N, which cancels.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> alpha = isrl.uniform_stability(
+    ...     lipschitz=1.0, rounds=100, learning_rate=0.1, num_records=1000, num_silos=10, smoothness=1.0
+    ... )
+    >>> print(f"{alpha:.6f}")
+    0.002000
+    """
+    lipschitz, rounds, rate, records, silos, smoothness, convexity = checked(locals())
+    STRICT.require(
+        lambda e, b: e * b <= 1 + 1e-12,  # 1/smoothness, rounded
+        "learning_rate must be at most 1/smoothness",
+        learning_rate=rate,
+        smoothness=smoothness,
+    )
+    total = records * silos
+    STRICT.require(
+        lambda t, m: (t > 1) | (m == 0),
+        "num_records num_silos must exceed 1 if strong_convexity is positive",
+        records=total,
+        strong_convexity=convexity,
+    )
+    return stability_of_steps(lipschitz, rounds, rate, total, convexity)[()]
+
+
+def stability_of_steps(lipschitz: Array, rounds: Array, rate: Array, total: Array, convexity: Array) -> Array:
+    """Return `uniform_stability` of checked arguments."""
+    convex = 2.0 * lipschitz**2 * rounds * rate / total
+    with np.errstate(divide="ignore"):
+        contracting = 4.0 * lipschitz**2 / (convexity * np.maximum(total - 1.0, 0.0))
+    return np.where(convexity > 0, np.minimum(convex, contracting), convex)
+
+
+def population_bound(stability: ArrayLike, empirical: ArrayLike) -> Result:
+    """Return the bound on the population's excess risk from that on the sample's.
+
+    Parameters
+    ----------
+    stability : array_like
+        `uniform_stability`, >= 0.
+    empirical : array_like
+        Bound on the excess risk on the sample, >= 0.
+
+    Returns
+    -------
+    ndarray or float
+        Their sum.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Lemma D.1 of Lowy and Razaviyayn 2023; all records of all silos are drawn independently from one distribution.
+
+    Examples
+    --------
+    >>> from hockeystick import isrl
+    >>> print(isrl.population_bound(0.002, 0.85))
+    0.852
+    """
+    return (STRICT.non_negative("stability", stability) + STRICT.non_negative("empirical", empirical))[()]

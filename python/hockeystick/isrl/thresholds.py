@@ -1,16 +1,16 @@
-"""What a rate tolerates, and what it saves, up to constants: heterogeneity of the silos, rounds of communication, smoothing."""
+"""What a rate tolerates, and what it saves, up to constants: heterogeneity of the silos, rounds of communication, smoothing by a Moreau envelope."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Result, choice
-from hockeystick.isrl.arguments import checked, left_out
-from hockeystick.isrl.batches import average_noise
-from hockeystick.isrl.rates import Problem, erm_rate, excess_risk_rate_iid
-
-__all__ = ["communication_gain", "harmless_heterogeneity", "smoothing_parameter"]
+from hockeystick._checks import STRICT, Array, Result, broadcast, choice
+from hockeystick.isrl.domains import checked, left_out
+from hockeystick.isrl.rates import Problem, average_noise, erm_rate, excess_risk_rate_iid
 
 
 def harmless_heterogeneity(
@@ -74,19 +74,7 @@ def harmless_heterogeneity(
     >>> print(f"{most:.4f}")
     0.7456
     """
-    phi, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, diameter, convexity = checked(
-        gradient_std=gradient_std,
-        num_records=num_records,
-        silos_per_round=silos_per_round,
-        num_silos=num_silos,
-        smoothness=smoothness,
-        lipschitz=lipschitz,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        diameter=diameter,
-        strong_convexity=strong_convexity,
-    )
+    phi, records, silos, all_silos, beta, lipschitz, dimension, epsilon, delta, diameter, convexity = checked(locals())
     noise = average_noise(dimension, epsilon, delta, records, silos, shuffled=shuffled)
     convex = (beta**2 * lipschitz**3 * diameter**2) ** 0.2 * noise**0.6 * np.sqrt(silos)
     convex += phi * (beta * diameter / lipschitz) ** 0.2 / (np.sqrt(records) * noise**0.2)
@@ -139,13 +127,7 @@ def communication_gain(
     >>> print(format_upper(gain, ".1f"))
     1581.2
     """
-    silos, records, batch, dimension, epsilon = checked(
-        silos_per_round=silos_per_round,
-        num_records=num_records,
-        batch_size=batch_size,
-        dimension=dimension,
-        epsilon=epsilon,
-    )
+    silos, records, batch, dimension, epsilon = checked(locals())
     return np.minimum(np.sqrt(silos / dimension) * epsilon * records, silos * batch)[()]
 
 
@@ -194,15 +176,65 @@ def smoothing_parameter(
     >>> print(format_upper(beta, ".3f"))
     59.029
     """
-    rate = excess_risk_rate_iid if choice("problem", problem, ("population", "empirical")) == "population" else erm_rate
-    found = rate(
-        lipschitz=lipschitz,
-        diameter=diameter,
-        silos_per_round=silos_per_round,
-        num_records=num_records,
-        dimension=dimension,
-        epsilon=epsilon,
-        delta=delta,
-        strong_convexity=strong_convexity,
-    )
+    arguments = {**locals()}
+    whole = choice("problem", arguments.pop("problem"), ("population", "empirical")) == "population"
+    found = excess_risk_rate_iid(**arguments) if whole else erm_rate(**arguments)
     return (STRICT.positive("lipschitz", lipschitz) ** 2 / found.value)[()]
+
+
+class MoreauEnvelope(NamedTuple):
+    """Value and gradient of a Moreau envelope at a point."""
+
+    value: float
+    gradient: Array
+
+
+def moreau_envelope(
+    function: Callable[[Array], float], prox: Callable[[Array, float], Array], point: ArrayLike, smoothness: float
+) -> MoreauEnvelope:
+    """Return the smooth stand-in of a convex loss at a point.
+
+    Parameters
+    ----------
+    function : callable
+        The loss f on arrays of shape (d,).
+    prox : callable
+        ``prox(point, smoothness)`` minimises f(v) + (smoothness/2) |point - v|^2 over the domain.
+    point : array_like of shape (d,)
+        Inside the domain.
+    smoothness : float
+        beta, positive.
+
+    Returns
+    -------
+    MoreauEnvelope
+        Value and gradient of an envelope within L^2/(2 beta) below f, which is beta-smooth and L-Lipschitz on the domain.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    Lemma D.7 of Lowy and Razaviyayn 2023, which has 2L for L: beta |w - v|^2 <= f(w) - f(v) <= L |w - v| for w in the domain.
+    A mu-strongly convex f has a mu beta/(mu + beta)-strongly convex envelope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hockeystick import isrl
+    >>> envelope = isrl.moreau_envelope(
+    ...     lambda v: float(abs(v).sum()), lambda w, b: np.sign(w) * np.maximum(abs(w) - 1 / b, 0), [0.2], 2.0
+    ... )
+    >>> print(f"{envelope.value:.2f} {envelope.gradient}")
+    0.04 [0.4]
+    """
+    (at,) = broadcast(np.atleast_1d(STRICT.finite("point", point)))
+    (beta,) = checked(locals())
+    nearest = np.asarray(prox(at, float(beta)), dtype=np.float64)
+    if nearest.shape != at.shape:
+        msg = f"prox must return an array of the shape of point {at.shape}, not {nearest.shape}"
+        raise ValueError(msg)
+    away = at - nearest
+    return MoreauEnvelope(float(function(nearest)) + float(beta) / 2.0 * float(away @ away), float(beta) * away)

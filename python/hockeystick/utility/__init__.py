@@ -6,18 +6,18 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
-from hockeystick.utility.comparison import compare
-from hockeystick.utility.comparison_rows import Comparison, Row
-from hockeystick.utility.planning import Plan, Setting, plan
-from hockeystick.utility.random_stop import random_stop_excess_risk_rate
-from hockeystick.utility.random_stop_convex import random_stop_excess_risk_convex
-from hockeystick.utility.rates import RatePair, RiskRates, risk_rates
+from hockeystick._checks.peers_words import open_room
+from hockeystick.utility.aggregator_risk import (
+    random_stop_excess_risk_convex,
+    random_stop_excess_risk_rate,
+    trusted_aggregator_delta,
+    trusted_aggregator_excess_risk,
+)
+from hockeystick.utility.comparison import Comparison, Row, compare
+from hockeystick.utility.planning import Plan, plan
+from hockeystick.utility.risk_rates import RatePair, RiskRates, risk_rates
+from hockeystick.utility.settings import Setting
 from hockeystick.utility.side_by_side import Analyses, Analysis, analyses
-from hockeystick.utility.trusted_aggregator import trusted_aggregator_delta, trusted_aggregator_excess_risk
 
 __all__ = [
     "Analyses",
@@ -38,11 +38,4 @@ __all__ = [
     "trusted_aggregator_excess_risk",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

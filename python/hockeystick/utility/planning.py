@@ -6,22 +6,22 @@ Lipschitz and smooth losses and independent records; the privacy guarantee does 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import choice, count_scalar, implausible
+import numpy as np
+
+from hockeystick._checks import Array, choice, count_scalar, implausible
+from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
-from hockeystick.utility.problem import Problem, checked_problem
-from hockeystick.utility.search import Report, candidates_of, smallest
-from hockeystick.utility.settings import TRUST, Setting, Trust
-from hockeystick.utility.simulated_loss import simulated_losses
-from hockeystick.utility.sweep_plan import sweep_plan, toml
+from hockeystick.utility.settings import TRUST, Problem, Report, Setting, Trust, candidates_of, checked_inputs, smallest
 
 if TYPE_CHECKING:
-    from hockeystick._checks import Array
+    from hockeystick.simulate import Algorithm
     from hockeystick.simulate import Problem as Data
 
-__all__ = ["Plan", "Setting", "plan"]
 
 PROMISES: dict[Trust, str] = {
     "central": "one record replaced, against who sees every round's model; the server is trusted with records",
@@ -249,20 +249,7 @@ def plan(
     (100, 2000, True)
     """
     trust = choice("trust", trust, TRUST)
-    problem = checked_problem(
-        num_silos=num_silos,
-        num_records=num_records,
-        dimension=dimension,
-        lipschitz=lipschitz,
-        diameter=diameter,
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-        epsilon=epsilon,
-        delta=delta,
-        max_rounds=max_rounds,
-        silos_per_round=silos_per_round,
-        max_batch_size=max_batch_size,
-    )
+    problem = checked_inputs(Problem, locals())
     num_settings = count_scalar("num_settings", num_settings)
     population = num_protected(trust, problem.num_silos, problem.num_records)
     implausible.warn(implausible.large_delta(problem.delta, population))
@@ -277,3 +264,117 @@ def num_protected(trust: Trust, num_silos: int, num_records: int) -> int:
     if trust == "last-iterate":
         return num_silos
     return num_records * (1 if trust == "inter-silo" else num_silos)
+
+
+MAX_NUMBERS = 50_000_000  # of synthetic data: 400 MB
+SIMULATED = ("central", "inter-silo")
+
+
+def simulated_losses(
+    trust: Trust, problem: Problem, settings: Sequence[Setting], data: Data | None, *, seed: int, num_runs: int
+) -> Array:
+    """Return the loss that every setting reaches in every run, shape (settings, num_runs)."""
+    from hockeystick.simulate import run  # noqa: PLC0415 - numba is asked for when needed
+
+    if trust not in SIMULATED:
+        msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(trust)}"
+        raise ValueError(msg)
+    num_runs = count_scalar("num_runs", num_runs)
+    learned = synthetic_data(problem, seed) if data is None else data
+    _check(problem, learned)
+    if trust == "central":
+        learned = learned.pooled()
+    rows: list[Any] = []
+    for setting in settings:
+        algorithm = _algorithm(trust, problem, setting, learned.num_silos)
+        result = run(algorithm, learned, rounds=setting.rounds, seed=seed, num_runs=num_runs)
+        rows.append(result.loss()[-1])
+    return np.array(rows)
+
+
+def synthetic_data(problem: Problem, seed: int) -> Data:
+    """Return logistic regression with as many silos, records and parameters as a plan has; features of norm 1 at most."""
+    from hockeystick.simulate import synthetic  # noqa: PLC0415
+
+    size = problem.num_silos * problem.num_records * problem.dimension
+    if size > MAX_NUMBERS:
+        msg = f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
+        raise ValueError(msg)
+    sizes = [problem.num_records] * problem.num_silos
+    return synthetic("logistic", sizes=sizes, num_features=problem.dimension, seed=seed)
+
+
+def _check(problem: Problem, data: Data) -> None:
+    expected = (problem.num_silos, problem.num_records, problem.dimension)
+    given = (data.num_silos, min(data.sizes or (0,)), data.dimension)
+    if given != expected or max(data.sizes or (0,)) != problem.num_records:
+        msg = f"data must have num_silos, num_records and dimension of the plan, {expected}, not {given}"
+        raise ValueError(msg)
+
+
+def _algorithm(trust: Trust, problem: Problem, setting: Setting, num_silos: int) -> Algorithm:
+    from hockeystick.simulate import EveryRound, FixedSize, NoisyMinibatchSGD  # noqa: PLC0415
+
+    everybody = trust == "central" or setting.silos_per_round == num_silos
+    return NoisyMinibatchSGD(
+        learning_rate=setting.learning_rate,
+        clip_norm=problem.lipschitz,
+        noise_std=setting.noise_std,
+        records=FixedSize(setting.batch_size),
+        clients=EveryRound() if everybody else FixedSize(setting.silos_per_round),
+        radius=problem.diameter / 2,
+    )
+
+
+def sweep_plan(trust: Trust, problem: Problem, settings: Sequence[Setting]) -> dict[str, Any]:
+    """Return a sweep plan of the array functions behind the settings of a plan."""
+    if trust == "shuffle":
+        msg = "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
+        raise ValueError(msg)
+    noises = [setting.noise_std for setting in settings]
+    spread = {"logspace": [min(noises) / 2.0, max(noises) * 2.0], "num": 25}
+    fixed: dict[str, Any] = {
+        "dimension": problem.dimension,
+        "lipschitz": problem.lipschitz,
+        "smoothness": problem.smoothness,
+        "strong_convexity": problem.strong_convexity,
+    }
+    axes: dict[str, Any] = {"noise_std": spread}
+    sizes = sorted({setting.batch_size for setting in settings})
+    if trust == "last-iterate":
+        outputs: dict[str, Any] = {
+            "delta": "utility.trusted_aggregator_delta",
+            "risk": {
+                "function": "utility.trusted_aggregator_excess_risk",
+                "arguments": {"gradient_bound": problem.lipschitz, "gradient_std": 0.0},
+            },
+        }
+        fixed |= {"eps": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
+        axes["batch_size"] = sorted({setting.silos_per_round for setting in settings})
+    else:
+        central = trust == "central"
+        outputs = {"epsilon": "isrl.noisy_mb_sgd_epsilon", "risk": "isrl.mb_sgd_risk_bound"}
+        fixed |= {
+            "delta": problem.delta,
+            "diameter": problem.diameter,
+            "num_records": problem.num_records * (problem.num_silos if central else 1),
+            "num_silos": 1 if central else problem.num_silos,
+            "silos_per_round": 1 if central else problem.silos_per_round,
+        }
+        axes |= {"rounds": sorted({setting.rounds for setting in settings}), "batch_size": sizes}
+    return {"title": f"Around a plan for {trust}", "outputs": outputs, "fixed": fixed, "axes": axes}
+
+
+def toml(source: dict[str, Any]) -> str:
+    """Return a sweep plan's mapping as TOML."""
+    lines = [f"title = {json.dumps(source['title'])}"]
+    for section in ("outputs", "fixed", "axes"):
+        lines += ["", f"[{section}]"]
+        lines += [f"{name} = {_value(value)}" for name, value in source[section].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + " }"
+    return json.dumps(value)

@@ -2,20 +2,430 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from hockeystick._checks import Array, implausible
+from hockeystick import federated, last_iterate, published
+from hockeystick._checks import (
+    OPEN_PROBABILITY,
+    Array,
+    at_most,
+    choice,
+    count_scalar,
+    implausible,
+    non_negative_scalar,
+    positive_scalar,
+)
 from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
-from hockeystick.utility import analysis_curves as curves
-from hockeystick.utility import printed_curves as printed
-from hockeystick.utility.training import Order, Training, checked_rounds, checked_training
+from hockeystick._numeric.search import SMALLEST, smallest_feasible
+from hockeystick.accounting import Accountant
+from hockeystick.isrl import shuffle_amplification, subsampling_amplification
+from hockeystick.kernels import gaussian_epsilon
+from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian
+from hockeystick.utility.settings import InputChecks, Inputs, checked_inputs
 
-__all__ = ["Analyses", "Analysis", "analyses"]
+Order: TypeAlias = Literal["random", "cyclic"]
+MAX_POINTS = 10  # numbers of rounds, where only the largest is given
+
+
+@dataclass(frozen=True)
+class Training(Inputs):
+    """The checked inputs, and what follows from them."""
+
+    num_clients: int
+    num_records: int
+    clients_per_round: int
+    batch_size: int
+    local_steps: int
+    noise_std: float
+    lipschitz: float
+    smoothness: float
+    strong_convexity: float
+    learning_rate: float
+    diameter: float
+    delta: float
+    order: Order
+    index: int
+
+    CHECKS: ClassVar[InputChecks] = {
+        **dict.fromkeys(("num_clients", "num_records", "clients_per_round", "batch_size", "local_steps"), count_scalar),
+        **dict.fromkeys(("noise_std", "lipschitz"), positive_scalar),
+        **dict.fromkeys(("smoothness", "strong_convexity"), non_negative_scalar),
+        "learning_rate": positive_scalar,
+        "diameter": (lambda x: x > 0, "be positive, or infinite where nothing is projected"),
+        "delta": OPEN_PROBABILITY,
+        "order": partial(choice, choices=get_args(Order)),
+        "index": count_scalar,
+    }
+    AT_MOST: ClassVar[Mapping[str, str]] = {
+        "clients_per_round": "num_clients",
+        "batch_size": "num_records",
+        "strong_convexity": "smoothness",
+    }
+    OPTIONAL = ("clients_per_round", "batch_size")
+
+    @property
+    def everybody(self) -> bool:
+        """Whether all clients take part in every round."""
+        return self.clients_per_round == self.num_clients
+
+    @property
+    def protects(self) -> Literal["record", "client"]:
+        """What is replaced, if the server is seen: where clients are drawn, one of them with all its records."""
+        return "record" if self.everybody or self.order == "cyclic" else "client"
+
+    @property
+    def period(self) -> int:
+        """In how many rounds every record is used once, in a fixed order."""
+        return self.num_clients * self.num_records // (self.clients_per_round * self.batch_size)
+
+    @property
+    def rate(self) -> float:
+        """With which probability a round uses what is protected."""
+        if self.everybody:
+            return self.batch_size / self.num_records
+        return self.clients_per_round / self.num_clients
+
+    @property
+    def full(self) -> bool:
+        """Whether every round uses what is protected."""
+        return self.period == 1 if self.order == "cyclic" else self.rate == 1.0
+
+    @property
+    def share(self) -> float:
+        """The largest norm of what is protected within a client's message, of K gradients: a record's is shared by its batch."""
+        alone = self.local_steps == 1 and self.protects == "record"
+        return self.lipschitz * self.local_steps / (self.batch_size if alone else 1)
+
+    @property
+    def multiplier(self) -> float:
+        """Noise of the mean of all messages, over what is protected."""
+        return self.noise_std * math.sqrt(self.clients_per_round) / self.share
+
+    def uses(self, rounds: Array) -> Array:
+        """Return in how many of the first rounds a record of a fixed order is used."""
+        return np.where(rounds < self.index, 0, (rounds - self.index) // self.period + 1)
+
+
+def checked_training(arguments: Mapping[str, Any]) -> Training:
+    """Check the arguments in their order."""
+    training = checked_inputs(Training, arguments)
+    _check_order(training)
+    return training
+
+
+def _check_order(training: Training) -> None:
+    if training.order == "random":
+        if training.index != 1:
+            msg = f"index must be 1 for order='random', in which a record has no round of its own, not {training.index}"
+            raise ValueError(msg)
+        return
+    together = training.clients_per_round * training.batch_size
+    if training.num_clients * training.num_records % together:
+        msg = (
+            f"clients_per_round batch_size must divide num_clients num_records ({training.num_clients * training.num_records}) "
+            f"for order='cyclic', not {together}"
+        )
+        raise ValueError(msg)
+    at_most("index", training.index, "the rounds of a pass", training.period)
+
+
+def checked_rounds(rounds: int | Sequence[int]) -> Array:
+    """Return increasing numbers of rounds; those up to a single one spaced by ratios."""
+    if np.ndim(rounds) == 0:
+        last = count_scalar("rounds", rounds)  # type: ignore[arg-type]
+        return np.unique(np.geomspace(1, last, MAX_POINTS).round()).astype(np.int64)
+    given = [count_scalar(f"rounds[{k}]", value) for k, value in enumerate(rounds)]  # type: ignore[arg-type]
+    if not given or any(b <= a for a, b in itertools.pairwise(given)):
+        msg = f"rounds must be one number, or increasing ones, not {shown(rounds)}"
+        raise ValueError(msg)
+    return np.array(given)
+
+
+TOLERANCE = 1e-3  # relative, of an epsilon that is found by bisection: the feasible end
+MAX_EPSILON = 1e4
+HIDDEN = ("contraction", "nonlinear", "pattern", "shifted", "joint")  # the bounds of the last model that are shown
+ABOVE = f"its epsilon is above {MAX_EPSILON:.0f}"
+ONE_STEP = "needs one local step a round, not {}"
+
+
+class Curve(NamedTuple):
+    """Values of epsilon, NaN where there are none, and then why."""
+
+    epsilon: Array
+    reason: str = ""
+
+
+def without(rounds: Array, reason: str) -> Curve:
+    """Return a curve without values."""
+    return Curve(np.full(rounds.shape, np.nan), reason)
+
+
+def composition(training: Training, rounds: Array) -> Curve:
+    """Compose the rounds, all of whose models are seen."""
+    if training.order == "cyclic":
+        return Curve(_gaussians(training.multiplier, training.uses(rounds), training.delta))
+    size, drawn = (
+        (training.num_records, training.batch_size)
+        if training.everybody
+        else (training.num_clients, training.clients_per_round)
+    )
+    if training.everybody and training.local_steps > 1:  # a batch is drawn for each of them
+        size = drawn
+    return Curve(_sampled(training.multiplier, size, drawn, rounds, training.delta))
+
+
+def inter_silo(training: Training, rounds: Array) -> Curve:
+    """Compose a client's own messages, every round charged to it, for one of its records."""
+    alone = training.local_steps == 1
+    multiplier = (
+        training.noise_std / training.lipschitz * (training.batch_size if alone else 1.0 / training.local_steps)
+    )
+    if training.order == "cyclic":
+        return Curve(_gaussians(multiplier, training.uses(rounds), training.delta))
+    size = training.num_records if alone else training.batch_size
+    return Curve(_sampled(multiplier, size, training.batch_size, rounds, training.delta))
+
+
+def _gaussians(multiplier: float, uses: Array, delta: float) -> Array:
+    return np.array(
+        [Accountant("replace").compose(Gaussian(multiplier), int(k)).epsilon(delta) if k else 0.0 for k in uses]
+    )
+
+
+def _sampled(multiplier: float, size: int, drawn: int, rounds: Array, delta: float) -> Array:
+    step = (
+        Gaussian(multiplier)
+        if size == drawn
+        else FixedSizeSampled(Gaussian(multiplier), size, drawn, replacement=False)
+    )
+    return np.array([Accountant("replace").compose(step, int(k)).epsilon(delta) for k in rounds])
+
+
+def last_models(training: Training, rounds: Array) -> dict[str, Array]:
+    """Return epsilon by every bound of the last model, from the curves of delta of `last_iterate`."""
+    process: dict[str, Any] = {
+        "learning_rate": training.learning_rate,
+        "noise_std": training.noise_std / math.sqrt(training.clients_per_round),
+        "lipschitz": training.share / training.clients_per_round,
+        "smoothness": training.smoothness,
+        "strong_convexity": training.strong_convexity,
+        "diameter": training.diameter,
+    }
+
+    def bounds(count: int, eps: float) -> dict[str, float]:
+        if training.full or training.order == "cyclic":
+            best = last_iterate.best_cyclic(
+                eps,
+                index=training.index,
+                period=training.period if training.order == "cyclic" else 1,
+                rounds=count,
+                **process,
+            )
+        else:
+            best = last_iterate.best_sampled(eps, sampling_rate=training.rate, rounds=count, **process)
+        return {name: float(delta) for name, delta in best.bounds.items() if name in HIDDEN}
+
+    columns = [
+        inverses(partial(bounds, count), training.delta) if count >= training.index else None
+        for count in rounds.tolist()
+    ]
+    names = dict.fromkeys(name for column in columns if column for name in column)
+    return {
+        name: np.array([0.0 if column is None else column.get(name, np.nan) for column in columns]) for name in names
+    }
+
+
+def inverses(bounds: Callable[[float], dict[str, float]], delta: float) -> dict[str, float]:
+    """Return for each bound an epsilon at which it is at most delta, within the tolerance of the smallest; infinity if none is found.
+
+    Each evaluation has all bounds, so that what was evaluated for one is where the next begins.
+    """
+    seen: dict[float, dict[str, float]] = {}
+
+    def at(eps: float) -> dict[str, float]:
+        if eps not in seen:
+            seen[eps] = bounds(eps)
+        return seen[eps]
+
+    return {name: _inverse(at, name, delta, seen) for name in at(0.0)}
+
+
+def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, seen: dict[float, Any]) -> float:
+    def excess(eps: float) -> float:
+        value = at(eps)[name]
+        return math.inf if math.isnan(value) else math.log(max(value, SMALLEST) / delta)
+
+    if math.isnan(at(0.0)[name]):
+        return math.nan
+    return smallest_feasible(excess, most=MAX_EPSILON, tolerance=TOLERANCE, known=seen)
+
+
+def fedavg(training: Training, rounds: Array) -> Curve:
+    """Return the shifted interpolation of Noisy-FedAvg, which needs no convexity."""
+    if not training.everybody:
+        return without(rounds, "needs every client in every round")
+    diameter = None if math.isinf(training.diameter) else training.diameter
+    return Curve(
+        np.asarray(federated.fedavg_epsilon(training.delta, diameter=diameter, **federation(training, rounds)))
+    )
+
+
+def federation(training: Training, rounds: Array) -> dict[str, Any]:
+    """Return the arguments of functions on Noisy-FedAvg, whose noise is on models."""
+    return {
+        "rounds": rounds,
+        "local_steps": training.local_steps,
+        "num_clients": training.num_clients,
+        "clip_norm": training.lipschitz,
+        "noise_std": training.noise_std * training.learning_rate,
+        "smoothness": training.smoothness,
+        "learning_rate": training.learning_rate,
+    }
+
+
+def aggregator_reason(training: Training) -> str:
+    """Say why the theorems on a trusted aggregator do not cover a training, or nothing."""
+    if training.local_steps > 1:
+        return ONE_STEP.format(training.local_steps)
+    if math.isinf(training.diameter):
+        return "needs a finite diameter"
+    if training.learning_rate * training.smoothness > 2.0:
+        return "needs a learning_rate of at most 2/smoothness"
+    return "needs clients drawn at random; here the order is fixed" if training.order == "cyclic" else ""
+
+
+def aggregation(training: Training) -> dict[str, Any]:
+    """Return the arguments of functions on a trusted aggregator."""
+    return {
+        "batch_size": training.clients_per_round,
+        "learning_rate": training.learning_rate,
+        "noise_std": training.noise_std,
+        "lipschitz": training.lipschitz,
+        "radius": training.diameter / 2.0,
+        "loss": "convex",
+        "smoothness": training.smoothness,
+    }
+
+
+def trusted_aggregator(training: Training, rounds: Array) -> Curve:
+    """Return the smallest bound for a client, drawn afresh in every round, of a trusted aggregator's last model."""
+    if reason := aggregator_reason(training):
+        return without(rounds, reason)
+
+    def delta(count: int, eps: float) -> dict[str, float]:
+        best = federated.best_sampled(
+            eps,
+            num_users=training.num_clients,
+            rounds=count,
+            strong_convexity=training.strong_convexity,
+            **aggregation(training),
+        )
+        return {"delta": float(best.delta)}
+
+    found = np.array([inverses(partial(delta, count), training.delta)["delta"] for count in rounds.tolist()])
+    return Curve(found, "" if np.isfinite(found).any() else ABOVE)
+
+
+def shuffled(training: Training, rounds: Array) -> Curve:
+    """Shuffle the clients' messages: each round by Theorem 3.8 of Feldman, McMillan and Talwar, the rounds composed."""
+    if training.order == "cyclic":
+        return without(rounds, "needs clients drawn at random; here the order is fixed")
+    curve = np.array([_shuffled(training, count) for count in rounds.tolist()])
+    if np.isnan(curve).all():
+        return without(rounds, "needs more messages, or more noise on each, for the shuffler to help")
+    return Curve(curve)
+
+
+def _shuffled(training: Training, rounds: int) -> float:
+    """Spend half of delta on the rounds' own deltas, one half of that for the clones and one for the messages, the rest on composition."""
+    clients, rate = training.clients_per_round, training.clients_per_round / training.num_clients
+    slack = min(training.delta / (4.0 * rounds * rate), 0.5)
+    distance = 2.0 * training.lipschitz * training.local_steps / training.noise_std
+    message = slack / (2.0 * (math.e + 1.0) * clients)  # enough for an epsilon of a round of 1 at most, checked below
+    local = float(Accountant("replace").compose(Gaussian(2.0 / distance)).epsilon(message))
+    try:
+        one = shuffle_amplification(local, message, num_silos=clients, slack=slack)
+        one = subsampling_amplification(*one, rate)
+    except ValueError:  # too few clones
+        return math.nan
+    if one.epsilon > 1.0 or rounds * float(one.delta) > training.delta / 2.0 * (1.0 + 1e-9):
+        return math.nan
+    return float(
+        Accountant("replace")
+        .compose(ApproximateDP(float(one.epsilon), float(one.delta)), rounds)
+        .epsilon(training.delta)
+    )
+
+
+def printed_fedavg(training: Training, rounds: Array) -> Curve:
+    """Return what Theorem 12(a) of Sun, Shen and Tao prints."""
+    if not training.everybody:
+        return without(rounds, "needs every client in every round")
+    if training.smoothness == 0.0:
+        return without(rounds, "needs a positive smoothness: the formula divides by it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", published.UnsoundBoundWarning)
+        mu = published.fedavg_gdp(**federation(training, rounds))
+    return Curve(np.asarray(gaussian_epsilon(mu, training.delta)))
+
+
+def printed_aggregator(training: Training, rounds: Array) -> Curve:
+    """Return Theorem 2 of Asoodeh, Chen, Calmon and Ozgur, up to the rounds in which no client takes part twice."""
+    if reason := aggregator_reason(training):
+        return without(rounds, reason)
+    most = training.num_clients // training.clients_per_round
+
+    def delta(count: int, eps: float) -> dict[str, float]:
+        users = count * training.clients_per_round
+        total = federated.trusted_aggregator(
+            eps, num_users=users, **aggregation(training)
+        )  # with m/users before the sum
+        return {"delta": float(total) * users / training.num_clients}
+
+    values = [
+        inverses(partial(delta, count), training.delta)["delta"] if count <= most else np.nan
+        for count in rounds.tolist()
+    ]
+    if np.isfinite(values).any():
+        return Curve(np.array(values))
+    above = any(math.isinf(value) for value in values)
+    return Curve(
+        np.array(values), ABOVE if above else f"holds up to round {most}, in which each client has taken part once"
+    )
+
+
+def printed_inter_silo(training: Training, rounds: Array) -> Curve:
+    """Invert the noise of Theorem D.1 of Lowy and Razaviyayn, where its conditions on epsilon and the batch hold."""
+    if training.local_steps > 1:
+        return without(rounds, ONE_STEP.format(training.local_steps))
+    if training.order == "cyclic":
+        return without(rounds, "needs batches drawn at random; here the order is fixed")
+    values = np.full(rounds.shape, np.nan)
+    for place, count in enumerate(rounds.tolist()):
+        budget = {"num_records": training.num_records, "rounds": count, "delta": training.delta}
+        epsilon = (
+            float(published.noisy_mb_sgd_sigma(lipschitz=training.lipschitz, epsilon=1.0, **budget))
+            / training.noise_std
+        )
+        try:
+            within = published.min_batch_size(epsilon=epsilon, **budget) <= training.batch_size
+        except ValueError:
+            within = False
+        values[place] = epsilon if within else np.nan
+    reason = (
+        "holds for epsilon up to 2 ln(2/delta) and batches of at least K_min only" if np.isnan(values).all() else ""
+    )
+    return Curve(values, reason)
+
 
 CERTIFIED, CONVEX = "certified", "certified for convex and smooth losses"
 LAST, EVERY = "the last model", "every round's model"
@@ -193,22 +603,7 @@ def analyses(
     composition 0.116 0.397 1.37
     joint 0.116 0.15 0.15
     """  # fmt: skip
-    training = checked_training(
-        num_clients=num_clients,
-        num_records=num_records,
-        clients_per_round=clients_per_round,
-        batch_size=batch_size,
-        local_steps=local_steps,
-        noise_std=noise_std,
-        lipschitz=lipschitz,
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-        learning_rate=learning_rate,
-        diameter=diameter,
-        delta=delta,
-        order=order,
-        index=index,
-    )
+    training = checked_training(locals())
     times = checked_rounds(rounds)
     implausible.warn(implausible.large_delta(training.delta, training.num_records * training.num_clients))
     return Analyses(training, times, (*_certified(training, times), *_printed(training, times)))
@@ -217,24 +612,24 @@ def analyses(
 def _certified(training: Training, rounds: Array) -> list[Analysis]:
     unit = training.protects
 
-    def of(name: str, source: str, protects: str, seen: str, status: str, curve: curves.Curve) -> Analysis:  # noqa: PLR0917
+    def of(name: str, source: str, protects: str, seen: str, status: str, curve: Curve) -> Analysis:  # noqa: PLR0917
         return Analysis(name, source, protects, seen, status, False, *curve)
 
     return [
-        of("composition", "Accountant", unit, EVERY, CERTIFIED, curves.composition(training, rounds)),
+        of("composition", "Accountant", unit, EVERY, CERTIFIED, composition(training, rounds)),
         *_hidden(training, rounds),
-        of("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, curves.fedavg(training, rounds)),
+        of("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, fedavg(training, rounds)),
         of(
             "trusted aggregator", "federated.best_sampled", "client", LAST, CONVEX,
-            curves.trusted_aggregator(training, rounds),
+            trusted_aggregator(training, rounds),
         ),
         of(
             "inter-silo", "isrl.noisy_mb_sgd_accountant", "record", "the messages of the record's client", CERTIFIED,
-            curves.inter_silo(training, rounds),
+            inter_silo(training, rounds),
         ),
         of(
             "shuffle", "isrl.shuffle_amplification", "client", "the shuffled messages", CERTIFIED,
-            curves.shuffled(training, rounds),
+            shuffled(training, rounds),
         ),
     ]  # fmt: skip
 
@@ -242,7 +637,7 @@ def _certified(training: Training, rounds: Array) -> list[Analysis]:
 def _hidden(training: Training, rounds: Array) -> list[Analysis]:
     """Return the analyses of the last model of projected noisy SGD."""
     covered = training.local_steps == 1
-    bounds = curves.last_models(training, rounds) if covered else {}
+    bounds = last_models(training, rounds) if covered else {}
     drawn = training.order == "random" and not training.full
     found = []
     for bound, (name, source) in NAMES.items():
@@ -252,29 +647,29 @@ def _hidden(training: Training, rounds: Array) -> list[Analysis]:
         reason = ""
         if not np.isfinite(epsilon).any():
             reason = _missing(epsilon, DRAWN if drawn and bound == "contraction" else DOMAIN)
-            reason = reason if covered else curves.ONE_STEP.format(training.local_steps)
+            reason = reason if covered else ONE_STEP.format(training.local_steps)
         found.append(Analysis(name, source, training.protects, LAST, CONVEX, False, epsilon, reason))
     return found
 
 
 def _missing(epsilon: Array, unless: str) -> str:
     """Say why no value of a curve is finite: one that is infinite was looked for in vain."""
-    return curves.ABOVE if np.isinf(epsilon).any() else unless
+    return ABOVE if np.isinf(epsilon).any() else unless
 
 
 def _printed(training: Training, rounds: Array) -> list[Analysis]:
-    table: tuple[tuple[str, str, str, str, str, Callable[[Training, Array], curves.Curve]], ...] = (
+    table: tuple[tuple[str, str, str, str, str, Callable[[Training, Array], Curve]], ...] = (
         (
             "printed FedAvg", "Sun, Shen and Tao 2024, Theorem 12(a)", "record", LAST,
-            "false: linear losses violate it from two rounds on", printed.printed_fedavg,
+            "false: linear losses violate it from two rounds on", printed_fedavg,
         ),
         (
             "printed aggregator", "Asoodeh, Chen, Calmon and Ozgur 2021, Theorem 2", "client", LAST,
-            "no guarantee here: it holds where no client takes part twice", printed.printed_aggregator,
+            "no guarantee here: it holds where no client takes part twice", printed_aggregator,
         ),
         (
             "printed inter-silo", "Lowy and Razaviyayn 2023, Theorem D.1", "record", "the messages of the record's client",
-            "loose: 4 to 31 times the noise that is needed", printed.printed_inter_silo,
+            "loose: 4 to 31 times the noise that is needed", printed_inter_silo,
         ),
     )  # fmt: skip
     return [

@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._checks import boolean_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
-from hockeystick.correlated_noise.trees import cyclic_squares
+from hockeystick.correlated_noise.sensitivity import cyclic_squares
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError

@@ -1,3 +1,0 @@
-"""Formulas of distortion and leakage exactly as printed."""
-
-from __future__ import annotations

@@ -1,0 +1,109 @@
+"""The printed formulas, reproduced as printed, with their warnings."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import theorems
+from hockeystick import federated, published
+from hockeystick.published import UnsoundBoundWarning
+from printed import quietly
+
+FEDAVG = {
+    "rounds": 30,
+    "local_steps": 5,
+    "num_clients": 20,
+    "clip_norm": 2.0,
+    "noise_std": 0.5,
+    "smoothness": 1.5,
+    "learning_rate": 0.1,
+}
+FEDPROX = FEDAVG | {"prox": 2.0}
+SCHEDULES = {"constant": {}, "cyclic": {"c": 1.2}, "stagewise": {}, "continuous": {"z": 1.5}}
+CHANGES = [
+    {},
+    {"rounds": 1},
+    {"rounds": 2},
+    {"local_steps": 1},
+    {"smoothness": 1e-6},
+    {"smoothness": 1.9},
+    {"noise_std": 30.0},
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_fedavg(schedule: str) -> None:
+    """Theorem 12 (a) to (d), to 1e-12, also for many rounds, where the printed powers overflow."""
+    for change in [*CHANGES, {"rounds": 10**5}]:
+        arguments = FEDAVG | {"schedule": schedule} | SCHEDULES[schedule] | change
+        with mp.workdps(50):
+            reference = theorems.printed_fedavg(**arguments)
+        assert math.isclose(quietly(published.fedavg_gdp, **arguments), reference, rel_tol=1e-12), change
+
+
+def test_fedprox() -> None:
+    """Theorem 15, to 1e-12."""
+    for change in [*CHANGES, {"rounds": 10**5}, {"prox": 50.0, "learning_rate": 0.01}, {"learning_rate": 1.9}]:
+        arguments = FEDPROX | change
+        with mp.workdps(50):
+            reference = theorems.printed_fedprox(**arguments)
+        assert math.isclose(quietly(published.fedprox_gdp, **arguments), reference, rel_tol=1e-12), change
+
+
+def test_no_smoothness_is_the_limit() -> None:
+    """As L tends to 0 the printed (a) and Theorem 15 tend to what plain composition gives; L = 0 is that limit."""
+    unit = 2 * 2.0 * 0.1 * 5 / (math.sqrt(20) * 0.5)
+    value = quietly(published.fedavg_gdp, **(FEDAVG | {"smoothness": 0.0}))
+    np.testing.assert_allclose(value, unit * math.sqrt(30), rtol=1e-12)
+    unit = 2 * 2.0 / (math.sqrt(20) * 2.0 * 0.5)
+    value = quietly(published.fedprox_gdp, **(FEDPROX | {"smoothness": 0.0}))
+    np.testing.assert_allclose(value, unit * math.sqrt(30), rtol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_warnings(schedule: str) -> None:
+    """Every unsound formula warns, at the caller's line; the stage-wise one is sound and does not."""
+    arguments = FEDAVG | {"schedule": schedule} | SCHEDULES[schedule]
+    if schedule == "stagewise":
+        published.fedavg_gdp(**arguments)  # a warning would be an error
+        return
+    with pytest.warns(UnsoundBoundWarning, match="Theorem 12") as caught:
+        published.fedavg_gdp(**arguments)
+    assert caught[0].filename == __file__
+    with pytest.warns(UnsoundBoundWarning, match="Theorem 15") as caught:
+        published.fedprox_gdp(**FEDPROX)
+    assert caught[0].filename == __file__
+
+
+def test_stagewise_is_an_upper_bound() -> None:
+    """Theorem 12 (c) lies above the certified value, for any smoothness."""
+    for rounds in (1, 2, 10, 300):
+        for smoothness in (0.0, 0.1, 3.0, 100.0):
+            arguments = FEDAVG | {"rounds": rounds, "smoothness": smoothness, "schedule": "stagewise"}
+            assert federated.fedavg_gdp(**arguments) <= published.fedavg_gdp(**arguments) * (1 + 1e-12)
+
+
+def test_nothing_is_warned_about_in_certified_code() -> None:
+    """The certified functions never pass through a published formula."""
+    for schedule in SCHEDULES:
+        federated.fedavg_gdp(**FEDAVG, schedule=schedule)
+    federated.fedprox_gdp(**FEDPROX)
+
+
+def test_on_error_nan_and_threads() -> None:
+    """on_error="nan" spoils exactly the bad cells, and threads do not change a bit."""
+    result = quietly(published.fedavg_gdp, **(FEDAVG | {"noise_std": [0.5, -1.0, 0.5]}), on_error="nan")
+    assert np.isnan(result).tolist() == [False, True, False]
+    result = quietly(published.fedavg_gdp, **FEDAVG, schedule="cyclic", c=[1.0, -1.0, np.nan], on_error="nan")
+    assert np.isnan(result).tolist() == [False, True, True]
+    result = quietly(published.fedprox_gdp, **(FEDPROX | {"prox": [2.0, 1.0, 2.0]}), on_error="nan")
+    assert np.isnan(result).tolist() == [False, True, False]
+    grid = {"noise_std": np.linspace(0.1, 2, 400)[:, None], "rounds": np.arange(1, 300)}
+    for function, good in ((published.fedavg_gdp, FEDAVG), (published.fedprox_gdp, FEDPROX)):
+        alone = quietly(function, **(good | grid), num_threads=1)
+        for threads in (2, 7):
+            np.testing.assert_array_equal(quietly(function, **(good | grid), num_threads=threads), alone)

@@ -1,0 +1,358 @@
+"""Printed formulas of the inter-silo and distortion papers: their values, their warnings, and what refutes them."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hockeystick import distortion, isrl, published, utility
+from hockeystick.published import UnsoundBoundWarning
+from printed import quietly
+
+N2 = 1 / 1238**2
+
+
+def sigma(lipschitz: float, records: int, rounds: int, epsilon: float, delta: float) -> dict[str, float]:
+    """Return the arguments of a noise formula."""
+    return {"lipschitz": lipschitz, "num_records": records, "rounds": rounds, "epsilon": epsilon, "delta": delta}
+
+
+def least(records: int, rounds: int, epsilon: float, delta: float) -> float:
+    """Return the printed smallest batch."""
+    return published.min_batch_size(num_records=records, rounds=rounds, epsilon=epsilon, delta=delta)
+
+
+def one_pass(lipschitz: float, batch: int, epsilon: float, delta: float) -> float:
+    """Return the printed noise of one pass."""
+    return published.one_pass_sigma(lipschitz=lipschitz, batch_size=batch, epsilon=epsilon, delta=delta)
+
+
+def batch(records: int, rounds: int, epsilon: float) -> float:
+    """Return the batch size of the experiments."""
+    return published.experimental_batch_size(num_records=records, rounds=rounds, epsilon=epsilon)
+
+
+def erm(*values: float) -> float:
+    """Return the printed rounds of Theorem F.1.1."""
+    names = "smoothness diameter lipschitz silos_per_round epsilon num_records dimension delta batch_size num_silos"
+    return published.erm_rounds(**dict(zip(names.split(), values, strict=True)))
+
+
+def stages(smoothness: float, gradient_std: float, initial_gap: float, rounds: int) -> list[isrl.Stage]:
+    """Return the printed stages, for strong convexity 0.1."""
+    return published.multistage_schedule(
+        smoothness=smoothness, strong_convexity=0.1, gradient_std=gradient_std, initial_gap=initial_gap, rounds=rounds
+    )
+
+
+SILOS = {"num_records": [1000, 500, 2000], "epsilons": [1.0, 0.5, 2.0], "deltas": [1e-5, 1e-5, 1e-6], "rounds": 50}
+XI = [1.9946235e-4, 3.1913976e-3, 1.6906054e-5]
+
+SOUND = {
+    "group 10": (published.group_privacy(0.1, 1e-8, 10), (1.0, 2.4596031e-07)),
+    "group 100": (published.group_privacy(0.01, 1e-9, 100), (1.0, 2.6912345e-07)),
+    "group 3": (published.group_privacy(1, 1e-10, 3), (3, 2.2167168e-09)),
+    "user level": (published.user_level_to_isrl(1, 1e-5, 100), (0.01, 2.5e-08)),
+    "user level .5": (published.user_level_to_isrl(0.5, 1e-6, 1000), (5e-4, 2.5e-10)),
+    "user level, back": (published.group_privacy(0.01, 2.5e-08, 100), (1.0, 6.7280862e-06)),
+    "user level .5, back": (published.group_privacy(5e-4, 2.5e-10, 1000), (0.5, 4.1197428e-07)),
+    "subsampled": (published.subsampling_amplification(1.0, 1e-5, 0.1), (0.2, 1e-5)),
+    "subsampled, rare": (published.subsampling_amplification(0.5, 1e-5, 0.01), (0.01, 1e-5)),
+    "noise": (published.noisy_mb_sgd_sigma(**sigma(1, 1000, 50, 1, 1e-5)), 1.597848),
+    "noise, MNIST": (published.noisy_mb_sgd_sigma(**sigma(2, 1238, 35, 6, N2)), 0.42609769),
+    "noise, 10000": (published.noisy_mb_sgd_sigma(**sigma(1, 10_000, 200, 2, 1e-6)), 0.19286808),
+    "batch": ([least(1000, 50, 1, 1e-5), least(1238, 35, 6, N2), least(10_000, 200, 2, 1e-6)], [7.1556985, 57.431583, 65.633625]),
+    "one pass": ([one_pass(1, 10, 1, 1e-5), one_pass(2, 50, 0.5, 1e-6)], [1.9379221, 1.6956168]),
+    "experimental batch": ([batch(1238, 35, 6), batch(202, 100, 3)], [256.29035, 17.493713]),
+    "xi": (published.silo_xi(**SILOS), XI),
+    "silos": (published.silo_noise_sigmas(lipschitz=1.0, **SILOS), [1.597848, 6.3913919, 0.46518544]),
+    "silos, batches": ([least(500, 50, 0.5, 1e-5), least(2000, 50, 2, 1e-6)], [1.7889246, 26.25345]),
+    "xi of 2 or 3": (published.xi_aggregate(XI, {2: 0.5, 3: 0.5}), 6.1317945e-4),
+    "xi of 3": (published.xi_aggregate(XI, {3: 1.0}), 3.7864067e-4),
+    "TV": (published.gaussian_tv_bounds([1, 1, 2], [0.05, 0.01, 1], [100, 1, 2]), [[0.005, 0.0001, 0.00707106781186548], [0.75, 0.015, 1.06066017177982]]),
+    "variance gap": (published.variance_gap_bound([0.3, 0.5], [1, 2], [0.1, 0.05]), [-0.1, -0.1]),
+    "rounds of F.1.1": ([erm(100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25), erm(1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)], [86.858896, 10.968968]),
+    "stages": (stages(1.0, 1.0, 1.0, 2000)[0], (1707, 2)),
+    "third stage": (stages(10.0, 2.0, 5.0, 20_000)[2], (5462, 20)),
+    "14 N n R delta": (
+        [
+            published.shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50),
+            published.shuffle_composed_delta(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20),
+        ],
+        [7e-7, 1.4e-7],
+    ),
+    "C_6": ([published.utility_loss_constant(1, 0.5, 0.1), published.utility_loss_constant(2, 1, 0.5)], [2.6, 11]),
+    "C_6, fixed": ([published.utility_loss_constant(1, 0.5, 0.1, fixed=True), published.utility_loss_constant(2, 1, 0.5, fixed=True)], [2.35, 10]),
+    "update": (published.sampled_update_variance([1, 2, 3], 0.2), 2.24),
+    "ratio": (published.distortion_ratio([0.1, 0.2, 0.3], 0.2), 3),
+    "ratio of 2": (published.distortion_ratio([0.05, 0.05], 0.1), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SOUND)
+def test_sound_and_loose(case: str) -> None:
+    """Formulas that hold have the printed values and do not warn (a warning would be an error)."""
+    value, expected = SOUND[case]
+    np.testing.assert_allclose(np.asarray(value, dtype=float), np.asarray(expected, dtype=float), rtol=1e-6)
+
+
+def test_exact_mean_of_unequal_silos_is_smaller() -> None:
+    """The specification's example: the exact mean of the noise is below the printed aggregate, and equal if all take part."""
+    means = isrl.harmonic_participation({2: 0.5, 3: 0.5}, 3)
+    exact = isrl.mean_noise_std(np.sqrt(XI)) ** 2 / means.harmonic
+    assert exact == pytest.approx(4.7330084e-4, rel=1e-6)
+    assert exact < published.xi_aggregate(XI, {2: 0.5, 3: 0.5})
+    assert isrl.mean_noise_std(np.sqrt(XI)) ** 2 / 3 == pytest.approx(published.xi_aggregate(XI, {3: 1.0}), rel=1e-12)
+
+
+SHUFFLED = {"num_silos": 10_000, "slack": 1e-6}
+AGGREGATOR = {
+    "num_users": 1000,
+    "batch_size": 10,
+    "smoothness": 1.0,
+    "strong_convexity": 0.5,
+}
+UNSOUND = {
+    "experiments": (published.experimental_sigma, (), sigma(1, 1238, 35, 6, N2), (0.008501593, 256, None)),
+    "experiments, obesity": (published.experimental_sigma, (), sigma(20, 202, 100, 3, 1 / 202**2), (3.0415417, 17, None)),
+    "shuffled": (published.shuffle_amplification, (1, 1e-12), SHUFFLED, (0.21402565, 1.02e-06)),
+    "shuffled, 100": (
+        published.shuffle_amplification, (0.01, 1e-12), SHUFFLED | {"num_records": 100}, (0.0025788357, 6.3824689e-06)
+    ),
+    "Definition 4": (published.privacy_leakage, ([0.9, 0.1], [0.5, 0.5]), {}, 0.318981543477357),
+    "Lemma 5.3": (published.bias_gap_bound, (0.5, 0.1), {}, 0.05),
+    "Lemma 5.5": (published.privacy_leakage_upper_bound, ([0.2, 0.5], [0.1, 0.5], [0.5, 0.2]), {}, [0.34464931046, 0.828171817154]),
+    "Lemma 5.6": (published.min_distortion_for_budget, ([0.305, 0.2], [0.3, 0.25]), {}, [0.005, 0]),
+    "Lemma 5.8": (
+        published.noise_variance_for_budget,
+        ([0.305, 0.3, 0.108, 0.1], [0.3, 0.295, 0.1, 0.2], [1, 0.04, 2.5, 1], [100, 10_000, 25, 1]),
+        {},
+        [0.05, 0.0002, 0.4, 0],
+    ),
+    "Theorem 5.1": (published.utility_loss_upper_bound, ([0.3, 0.5], [2.6, 11], [0.1, 0.02]), {}, [-0.04, -0.28]),
+    "Theorem 5.11": (
+        published.sampling_probability,
+        ([0.305, 0.305, 0.309, 0.3025], 0.3, [1, 0.05, 4, 0.01], [2, 2, 10, 1]),
+        {},
+        [0.0101020514433644, 0.276393202250021, 0.0230303992915272, 0.5],
+    ),
+    "Theorem 5.12": (published.tradeoff_upper_bound, ([0.2, 0.5], [0.1, 0.5], [2.6, 8], [0.3, 1.5]), {}, [0.387226763952298, 0.838911078581965]),
+    "Theorem 5.13": (published.nfl_utility_weight, ([1, 2], [0.5, 0.1], [0.1, 0.5]), {}, [0.110701379080085, 8.59140914229523]),
+    "Theorem 5.14": (
+        published.optimal_tradeoff_conditions,
+        (),
+        {"unprotected": 0.2, "log_ratio": 0.5, "utility_constant": 4, "ratio": 1, "near_optimal_gap": 2, "conditional_variance": 0.5},
+        (True, 0.931162730991, 0.0926073857213),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNSOUND)
+def test_unsound(case: str) -> None:
+    """Formulas that do not hold have the printed values, and warn."""
+    function, arguments, named, expected = UNSOUND[case]
+    with pytest.warns(UnsoundBoundWarning, match=r"use hockeystick\."):
+        value = function(*arguments, **named)
+    if isinstance(expected, tuple):
+        for one, wanted in zip(value, expected, strict=True):
+            if wanted is not None:
+                assert one == pytest.approx(wanted, rel=1e-6)
+    else:
+        np.testing.assert_allclose(value, expected, rtol=1e-6, atol=1e-15)  # C_1 - tau is a difference
+
+
+def test_local_sgd_noise() -> None:
+    """The specification's values of the local SGD heuristic, and its certified epsilon, far above the nominal one."""
+    noise = quietly(published.experimental_local_sgd_sigma, **sigma(1, 1238, 35, 6, N2), local_steps=443)
+    assert noise.noise_std == pytest.approx(0.17893783, rel=1e-6)
+    assert noise.certified_epsilon > 100 * 6
+    noise = quietly(published.experimental_local_sgd_sigma, **sigma(20, 202, 100, 3, 1 / 202**2), local_steps=30)
+    assert noise.noise_std == pytest.approx(16.659210, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "size", "drawn_once"), [(0.75, 90, 0.700), (1.5, 128, 1.60), (3.0, 181, 3.81), (6.0, 256, 9.35)]
+)
+def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float) -> None:
+    """Nominal budgets against those of batches without replacement, as in the specification; from 1.5 on they are exceeded."""
+    noise = quietly(published.experimental_sigma, **sigma(1, 1238, 35, epsilon, N2))
+    assert noise.batch_size == size
+    silo = isrl.noisy_mb_sgd_accountant(
+        noise_std=noise.noise_std, lipschitz=1.0, num_records=1238, batch_size=size, rounds=35
+    )
+    assert silo.epsilon(N2) == pytest.approx(drawn_once, rel=5e-3)
+    assert noise.certified_epsilon >= silo.epsilon_bracket(N2).lower
+    if epsilon >= 1.5:
+        assert silo.epsilon_bracket(N2).lower > epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "attained"), [(3.0, 4.10), (6.0, 12.85), (12.0, 39.2)])
+def test_noise_of_the_experiments_with_replacement(epsilon: float, attained: float) -> None:
+    """The certified epsilon is that of what the paper draws: not below what linear losses attain, another library's lower ends."""
+    noise = quietly(published.experimental_sigma, **sigma(1, 1238, 35, epsilon, N2))
+    assert noise.certified_epsilon >= attained
+
+
+def test_lemma_55_is_violated() -> None:
+    """The specification's counterexamples: the true leakage is above the printed bound and below the corrected one."""
+    xi = distortion.max_bayesian_privacy_leakage([[0.55, 0.45], [0.6, 0.4], [0.4, 0.6]], [0.5, 0.5])
+    before = distortion.unprotected_leakage([0.55, 0.45], [0.5, 0.5])
+    for share, true, printed in ((0.9, 0.0394327, 0.0389478), (1.0 - 1e-12, 0.0398802, 0.0354071)):
+        moved = share * before / distortion.leakage_tv_coefficient(xi)
+        belief = distortion.averaged_posterior([[0.55, 0.45], [0.6, 0.4]], [1 - moved, moved])
+        leakage = distortion.privacy_leakage(belief, [0.5, 0.5])
+        assert leakage == pytest.approx(true, rel=1e-5)
+        claimed = quietly(published.privacy_leakage_upper_bound, before, xi, moved)
+        assert claimed == pytest.approx(printed, rel=1e-5)
+        assert claimed < leakage <= distortion.privacy_leakage_upper_bound(before, xi, moved)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "factor", "reached"),
+    [(1, 23.9477181913799, 0.0978), (100, 28.1373256202761, 0.1367), (10_000, 28.2063244621581, 0.13997)],
+)
+def test_noise_of_lemma_58_is_excessive(dimension: int, factor: float, reached: float) -> None:
+    """The printed noise is 24 to 28 times what its own total variation target needs."""
+    printed = quietly(published.noise_variance_for_budget, 0.305, 0.3, 1.0, dimension)
+    assert printed / distortion.noise_variance_for_tv(0.005, 1.0, dimension) == pytest.approx(factor, rel=1e-6)
+    assert distortion.gaussian_tv_isotropic(1.0, printed, dimension) == pytest.approx(reached, rel=1e-3)
+
+
+def test_lemma_57_holds_and_is_loose() -> None:
+    """The exact distance lies between the printed bounds."""
+    ratio, dimension = np.logspace(-6, 3, 40), np.array([[1], [2], [30], [10_000]])
+    low, high = published.gaussian_tv_bounds(1.0, ratio, dimension)
+    exact = distortion.gaussian_tv_isotropic(1.0, ratio, dimension)
+    assert (16 * low <= exact).all()
+    assert (exact <= np.minimum(high, 1.0)).all()
+
+
+def test_theorem_51_needs_no_finite_constant() -> None:
+    """Zero-mean noise costs d times its variance where the theorem, at any constant, would allow less than nothing."""
+    assert distortion.expected_utility_loss_additive_noise(0.05**2, 5) == pytest.approx(0.0125)
+    assert quietly(published.utility_loss_upper_bound, 0.4625, 20.0, 0.01672) < 0
+
+
+def test_aggregator_corollary_as_printed() -> None:
+    """Without the noise's dimensions Corollary 1 is exceeded by SGD on a quadratic."""
+    arguments = AGGREGATOR | {"noise_std": 1.0, "gradient_bound": 1.0, "gradient_std": 0.0}
+    with pytest.warns(UnsoundBoundWarning, match="Corollary 1"):
+        printed = published.trusted_aggregator_excess_risk(**arguments)
+    assert printed == pytest.approx(2 * (10 + 1) / (0.25 * 1000), rel=1e-12)
+    single = arguments | {"num_users": 3000, "batch_size": 1, "strong_convexity": 1.0}
+    claimed = quietly(published.trusted_aggregator_excess_risk, **single)
+    rng, d, w = np.random.default_rng(6), 100, np.zeros((50, 100))
+    for t in range(1, 3001):
+        w -= (w + rng.standard_normal(w.shape)) / t
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+    risk = (w**2).sum(axis=1).mean() / 2
+    assert claimed < risk < utility.trusted_aggregator_excess_risk(**single, dimension=d)
+
+
+def test_aggregator_delta_as_printed() -> None:
+    """The printed exponent lets later rounds hide more than Theorem 2 gives."""
+    arguments = AGGREGATOR | {"noise_std": 5.0, "lipschitz": 1.0, "radius": 1.0}
+    with pytest.warns(UnsoundBoundWarning, match="Corollary 1"):
+        printed = published.trusted_aggregator_delta(0.1, **arguments)
+    assert printed < utility.trusted_aggregator_delta(0.1, **arguments)
+
+
+ALIKE = [np.full((200, 100), 0.1)] * 2  # squared gradient norms of 1
+
+
+def loudly(gradients: list[np.ndarray] = ALIKE, start: float = 0.0, **changes: object) -> published.DistortionHistory:
+    """Run Algorithm 1 with clients of these gradients."""
+    arguments = {
+        "rounds": 5,
+        "budget": 0.3,
+        "unprotected": 0.305,
+        "variance": 1.0,
+        "utility_constant": 2.6,
+        "learning_rate": 0.5,
+        "rng": np.random.default_rng(3),
+    }
+    clients = [lambda _, each=each: each for each in gradients]
+    return published.run_near_optimal_utility_fl(clients, np.full(gradients[0].shape[1], start), **arguments | changes)
+
+
+run = partial(quietly, loudly)
+
+
+def test_algorithm_1() -> None:
+    """The specification's sampling probability and noise, an empty batch nearly always, and the cost of the noise."""
+    history = run()
+    np.testing.assert_allclose(history.sampling_probabilities, 6.50042255493e-5, rtol=1e-9)
+    np.testing.assert_allclose(history.noise_variances, 0.05, rtol=1e-12)
+    assert pytest.approx(0.98708, rel=1e-5) == (1 - 6.50042255493e-5) ** 200
+    assert history.batch_sizes.sum() <= 2
+    assert history.parameters.shape == (7, 100)  # rounds 0 to 5
+    expected = 6 * distortion.expected_utility_loss_additive_noise(0.05, 100, weights=[0.5, 0.5])
+    assert (history.parameters[-1] ** 2).sum() == pytest.approx(expected, rel=0.5)
+
+
+def test_algorithm_1_steps() -> None:
+    """Where nothing must be hidden there is neither noise nor a sample; a large constant draws records, and steps follow them."""
+    still = run(budget=0.4)
+    assert (still.parameters == 0).all()
+    moved = run(utility_constant=0.2499 * 200 / 0.005)
+    assert (moved.batch_sizes > 80).all()
+    deviation = math.sqrt(6 * 0.05 / 2 / 100)  # six rounds of noise 0.05, the mean of two clients and 100 coordinates
+    assert moved.parameters[-1].mean() == pytest.approx(-6 * 0.5 * 0.1, abs=4 * deviation)
+
+
+def test_algorithm_1_of_each_client() -> None:
+    """C_1 and the variance of each client have their own noise; without weights the clients' shares are those of their records."""
+    gradients = [np.full((100, 4), 0.1), np.full((300, 4), -0.1)]
+    each = {"unprotected": [0.305, 0.302], "variance": [[1.0, 2.0], [3.0, 0.5]]}
+    history = run(gradients, rounds=1, **each, utility_constant=1e-9, learning_rate=1.0)
+    np.testing.assert_allclose(history.noise_variances, [[0.25, 0.2], [0.75, 0.05]], rtol=1e-9)
+    steps = {"rounds": 1, "learning_rate": 1.0, "rng": np.random.default_rng(1)}
+    # nothing to hide, no noise; records are drawn by the smallest p, which is 0
+    silent = run(gradients, 1.0, **steps, unprotected=[0.3, 0.3], utility_constant=1.0)
+    assert (silent.parameters == 1).all()
+    # p = 1/2, 400 records: both means are exact, whatever is drawn
+    half = {"unprotected": 0.3 + 1e-12, "utility_constant": 0.2499 * 4 / 1e-12, "variance": 1e-12}
+    whole = run(gradients, **steps | {"rng": np.random.default_rng(1)}, **half)
+    np.testing.assert_allclose(whole.parameters[1], -0.25 * 0.1 + 0.75 * 0.1, rtol=1e-3)
+
+
+def test_equations_18_and_20_clash() -> None:
+    """Equation 20 asks for the opposite of Equation 18: both hold only where C_6 (C_1 - tau) is at most tau."""
+    found = quietly(
+        published.sampling_conditions, [0.02, 0.305, 0.3], [0.01, 0.3, 0.3], [0.2, 1.0, 2.0], [4.0, 2.0, 1.0]
+    )
+    np.testing.assert_allclose(found.least, [0.276393202250021, 0.0101020514433644, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(found.most, [(1 - math.sqrt(0.8)) / 2, 1.0, (1 - math.sqrt(0.4)) / 2], rtol=1e-12)
+    assert found.compatible.tolist() == [False, True, True]
+    assert found.least[0] > found.most[0]
+    with pytest.warns(UnsoundBoundWarning, match="Equation 20"):
+        published.sampling_conditions(0.02, 0.01, 0.2, 4.0)
+    # a full batch and no noise satisfies (20), p (1 - p) = 0, and leaks C_1
+    assert distortion.privacy_leakage([0.9, 0.1], [0.5, 0.5]) > 0.3
+
+
+def test_algorithm_1_warns_once() -> None:
+    """It warns at the caller, once."""
+    with pytest.warns(UnsoundBoundWarning, match="neither privacy nor utility") as caught:
+        loudly([np.ones((2, 1))], rounds=2, unprotected=0.3, utility_constant=1.0, learning_rate=1.0)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rounds": 0}, "rounds must be an integer"),
+        ({"budget": [0.3, 0.3, 0.3]}, "budget must be one number or have the shape"),
+        ({"budget": 0.2}, "less than .01 above budget"),
+        ({"utility_constant": 1e5}, "at most 1/4"),
+        ({"weights": [0.5, 0.6]}, "weights must sum to 1"),
+    ],
+)
+def test_algorithm_1_rejects(changes: dict[str, object], reason: str) -> None:
+    """What is outside its domain is refused with a reason."""
+    with pytest.raises(ValueError, match=reason):
+        run(**changes)

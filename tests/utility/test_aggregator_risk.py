@@ -1,0 +1,135 @@
+"""The trusted aggregator's corollaries: excess risk, delta, and where a run may stop."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hockeystick import federated, utility
+
+RISK = {
+    "num_users": 1000,
+    "batch_size": 10,
+    "dimension": 7,
+    "noise_std": 0.5,
+    "gradient_bound": 2.0,
+    "gradient_std": 1.0,
+    "smoothness": 3.0,
+    "strong_convexity": 0.5,
+}
+
+
+PROCESS = {"num_users": 60, "batch_size": 3, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}
+DELTA = PROCESS | {"smoothness": 1.0, "strong_convexity": 0.5}
+
+
+def test_excess_risk() -> None:
+    """Corollary 1 with d coordinates of noise: 2 beta (D^2 + (G^2 + d sigma^2)/m)/(lambda^2 T)."""
+    expected = 2 * 3 * (4 + (1 + 7 * 0.25) / 10) / (0.25 * 100)
+    assert utility.trusted_aggregator_excess_risk(**RISK) == pytest.approx(expected, rel=1e-12)
+
+
+def test_excess_risk_holds() -> None:
+    """SGD with steps 1/(lambda t) on a quadratic with noise of many coordinates stays below the bound."""
+    rng, rounds, d, convexity = np.random.default_rng(8), 500, 20, 0.5
+    w = np.zeros((400, d))
+    w[:, 0] = 1.0
+    for t in range(1, rounds + 1):
+        w -= (convexity * w + 0.3 * rng.standard_normal(w.shape)) / (convexity * t)
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+    risk = convexity / 2 * (w**2).sum(axis=1).mean()
+    bound = utility.trusted_aggregator_excess_risk(
+        num_users=rounds,
+        batch_size=1,
+        dimension=d,
+        noise_std=0.3,
+        gradient_bound=convexity,
+        gradient_std=0.0,
+        smoothness=convexity,
+        strong_convexity=convexity,
+    )
+    assert risk < bound < 20 * risk
+
+
+def test_delta_is_theorem_2() -> None:
+    """For steps that never exceed 2/beta the delta is that of the trusted aggregator with its schedule."""
+    rounds = np.arange(1.0, 21.0)
+    steps = {"learning_rate": 2.0 / rounds, "loss": "convex", "smoothness": 1.0}
+    expected = federated.trusted_aggregator([0.3, 1.0], **PROCESS, **steps)
+    np.testing.assert_allclose(utility.trusted_aggregator_delta([0.3, 1.0], **DELTA), expected, rtol=1e-11)
+
+
+def test_delta_charges_steps_that_expand() -> None:
+    """With more smoothness the first steps expand: the delta lies between Theorem 2's for convex and for other losses."""
+    rounds = np.arange(1.0, 21.0)
+    arguments = PROCESS | {"learning_rate": 2.0 / rounds}
+    low = federated.trusted_aggregator(0.3, **arguments, loss="convex")
+    high = federated.trusted_aggregator(0.3, **arguments, loss="nonconvex")
+    assert low < utility.trusted_aggregator_delta(0.3, **DELTA | {"smoothness": 2.5}) < high
+
+
+def test_delta_grid() -> None:
+    """Cells of a grid are those of single calls, and NaN outside the domain."""
+    noise = np.array([[1.0], [2.0]])
+    grid = utility.trusted_aggregator_delta(1.0, **DELTA | {"noise_std": noise, "batch_size": [1, 3, 60]})
+    assert grid.shape == (2, 3)
+    assert grid[1, 2] == utility.trusted_aggregator_delta(1.0, **DELTA | {"noise_std": 2.0, "batch_size": 60})
+    out = utility.trusted_aggregator_delta(1.0, **DELTA | {"batch_size": [3, 61]}, on_error="nan")
+    assert np.isnan(out).tolist() == [False, True]
+    assert np.isnan(utility.trusted_aggregator_delta(-1.0, **DELTA, on_error="nan"))
+    assert np.isnan(utility.trusted_aggregator_excess_risk(**RISK | {"batch_size": 0}, on_error="nan"))
+    assert np.isnan(utility.random_stop_excess_risk_convex(**STOPPED | {"radius": -1.0}, on_error="nan"))
+
+
+def test_random_stop_rate() -> None:
+    """Corollary 2's noise term is the mean over the rounds of eta_t d sigma^2/(2m), and the rest has no known constant."""
+    changes = {"dimension": 7, "noise_std": 0.5, "smoothness": 2.0, "radius": 1.5, "gradient_bound": 3.0}
+    rate = utility.random_stop_excess_risk_rate(**DELTA | changes)
+    steps = [1 / (0.5 * t) for t in range(1, 21)]
+    assert rate.private == pytest.approx(sum(steps) / 20 * 7 * 0.25 / (2 * 3), rel=1e-13)
+    assert rate.statistical == pytest.approx((16 + 9) * math.log(20) / (0.5 * 20), rel=1e-12)
+    assert rate.order_only
+
+
+def test_random_stop_rate_is_not_below_the_harmonic_sum() -> None:
+    """For every number of rounds up to 1000 the noise's term is H_T/T, in fractions, rounded up; it is 1 after one round."""
+    rounds = np.arange(1, 1001)
+    changes = {"num_users": rounds, "batch_size": 1, "dimension": 2, "noise_std": 1.0, "gradient_bound": 1.0}
+    rate = utility.random_stop_excess_risk_rate(**DELTA | changes | {"strong_convexity": 1.0})
+    harmonic = Fraction(0)
+    for t, found in zip(rounds.tolist(), rate.private.tolist(), strict=True):
+        harmonic += Fraction(1, t)
+        assert harmonic / t <= Fraction(found) <= harmonic / t * (1 + Fraction(1, 10**13)), t
+    assert rate.private[0] == pytest.approx(1.0, rel=1e-14)
+
+
+STOPPED = {"num_users": 400, "batch_size": 4, "dimension": 5, "noise_std": 1.5, "gradient_bound": 1.0, "radius": 1.0}
+
+
+def test_convex_random_stop() -> None:
+    """The best step gives 2 rho sqrt((G^2 + d sigma^2/m)/T); every other step more."""
+    moment, rounds = 1 + 5 * 2.25 / 4, 100
+    best = utility.random_stop_excess_risk_convex(**STOPPED)
+    assert best == pytest.approx(2 * math.sqrt(moment / rounds), rel=1e-12)
+    step = 2 / math.sqrt(moment * rounds)
+    others = utility.random_stop_excess_risk_convex(**STOPPED, learning_rate=step * np.array([0.5, 1.0, 3.0]))
+    assert others[1] == pytest.approx(best, rel=1e-12)
+    assert min(others[0], others[2]) > best
+
+
+@pytest.mark.parametrize("step", [0.02, 0.2, 2.0])
+def test_randomly_stopped_runs_stay_below(step: float) -> None:
+    """Noisy steps on |w - a| with users' signs drawn at random: the mean risk of all models is below the bound."""
+    rng, d, batch, rounds, target = np.random.default_rng(1), 5, 4, 100, np.full(5, 0.4)
+    w, risks = np.zeros((2000, d)), []
+    w[:, 0] = -1.0
+    for _ in range(rounds):
+        offset = w - target
+        gradient = offset / np.maximum(np.linalg.norm(offset, axis=1, keepdims=True), 1e-12)
+        w = w - step * (gradient + 1.5 / math.sqrt(batch) * rng.standard_normal(w.shape))
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+        risks.append(np.linalg.norm(w - target, axis=1).mean())
+    assert np.mean(risks) < utility.random_stop_excess_risk_convex(**STOPPED, learning_rate=step)
