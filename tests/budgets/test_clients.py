@@ -42,6 +42,7 @@ def reference(options, steps):
     return account, account.epsilon(options["delta"]) <= options["epsilon"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", BUDGETS)
 @settings(max_examples=15)
 @given(data=st.data())

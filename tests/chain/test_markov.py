@@ -40,6 +40,7 @@ def two_atoms_and_a_density(eps: float, noise: object, means: tuple[float, float
     return total + sum(integrate.quad(density, a, b, epsabs=1e-13, limit=400)[0] for a, b in itertools.pairwise(cuts))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.5])
 @pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
 @pytest.mark.parametrize("gradient_map", ["linear", "quadratic", "logistic"])

@@ -90,6 +90,7 @@ def test_against_quadrature(strategy, rate, noise):
         assert found.epsilon(failure + 0.1) == pytest.approx(alone.epsilon(0.1), rel=1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("strategy", STRATEGIES[:4], ids=[str(s.shape) + str(i) for i, s in enumerate(STRATEGIES[:4])])
 @pytest.mark.parametrize("noise", [0.7, 2.0, 6.0])
 def test_ignored_coins(strategy, noise):

@@ -100,6 +100,7 @@ def test_two_steps_by_quadrature(rate: float, noise: float, second: float) -> No
         assert truth * (1 - 1e-6) <= found.upper
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bands", [1, 2, 4])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])
 def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:

@@ -41,6 +41,7 @@ def test_a_rate_of_zero_leaks_nothing():
     assert found.epsilon(0.0) == 0.0
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("rate", "noise", "second"), [(0.3, 0.8, 0.0), (0.5, 1.0, 0.7), (0.1, 2.0, 0.4), (0.02, 0.5, 0.9)]
 )
@@ -64,6 +65,7 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
         assert truth * (1 - 1e-6) <= found.delta(eps)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize(("bands", "separation"), [(1, 5), (2, 2), (4, 4), (4, 12)])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 2.0), (0.05, 4.0), (0.3, 8.0)])

@@ -76,6 +76,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("change", SETTINGS, ids=str)
 @pytest.mark.parametrize("eps", [0.0, 1e-9, 0.3, 1.0, 5.0])
 def test_against_the_formulas(change: dict, eps: float) -> None:

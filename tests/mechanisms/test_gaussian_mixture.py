@@ -42,6 +42,7 @@ def exact_delta(mixture, eps, *, forward):
     return mixed - mp.exp(eps) * tail(0) if forward else tail(0) - mp.exp(eps) * mixed
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES, ids=range(len(MIXTURES)))
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("eps", [-0.7, 0.0, 1e-4, 0.03, 0.6, 3.0, 17.0])

@@ -104,6 +104,7 @@ def test_no_batch_of_fixed_size_leaks_more(noise, replacement, scale, size, othe
     assert attained(mine, instead, eps) <= upper_ends(step, "replace", eps)[0] + 1e-12
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize("eps", [0.05, 0.5, 2.0])
@@ -289,6 +290,7 @@ def test_groups_by_enumeration(scale, others, mine, eps):
         assert attained(p, q, eps) >= upper - 1e-4
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "mechanism",
     [

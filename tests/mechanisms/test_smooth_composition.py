@@ -99,6 +99,7 @@ def test_brackets_hold_an_integral_over_the_outcomes(sigma, scales, rate, direct
     assert compared >= 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("sigma", "scale", "rate"), [(1.0, 2.0, 0.1), (0.7, 5.0, 0.3), (4.0, 4.0, 0.01), (10.0, 20.0, 0.05)]
 )

@@ -180,6 +180,7 @@ def test_local_sgd_noise() -> None:
     assert noise.noise_std == pytest.approx(16.659210, rel=1e-6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("epsilon", "size", "drawn_once"), [(0.75, 90, 0.700), (1.5, 128, 1.60), (3.0, 181, 3.81), (6.0, 256, 9.35)]
 )
