@@ -137,6 +137,7 @@ def tail(x: float, shifts: list[float], weights: list[float]) -> mp.mpf:
     return mp.fsum(w * mp.erfc((x - r) / mp.sqrt(2)) / 2 for r, w in zip(shifts, weights, strict=True))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("shifts", "weights", "steps", "eps"),
     [

@@ -113,6 +113,7 @@ def test_random_pairs_are_enclosed(p, q, num_steps, eps):
         assert found.upper - found.lower <= 1e-9
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_steps", [4, 5])
 def test_grids_enclose_many_outcomes(num_steps):
     """A pair of too many outcomes for counts goes to a grid: the ends enclose the sum over outcomes, closely."""

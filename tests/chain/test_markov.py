@@ -71,6 +71,7 @@ def test_one_round(eps: float, kind: str, gradient_map: str) -> None:
     assert bracket.upper - bracket.lower < 1e-12
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
 def test_two_rounds_by_nested_quadrature(kind: str) -> None:
     """After two rounds total variation follows from one integral over the first iterate for each set {y > t}."""

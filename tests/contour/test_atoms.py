@@ -211,6 +211,7 @@ def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, sc
             assert_inside(accountant.delta_bracket(eps), float(exact), 1e-8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sigma", "steps"), [(100.0, 2), (85.0, 5), (2.5, 12)])
 def test_discrete_gaussians_agree_with_convolutions(sigma, steps):
     """The loss is a function of the sum of the outcomes, whose law is a convolution of positive masses."""

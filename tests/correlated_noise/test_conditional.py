@@ -104,6 +104,7 @@ def test_ignored_coins(strategy, noise):
             assert truth <= found.delta(epsilon) + 1e-8
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("steps", "bands"), [(4, 2), (4, 4), (3, 3)])
 def test_against_sampling(steps, bands):
     """Four steps by sampling: delta is above the lower end of what 10^5 samples say with an error probability of 1e-9."""

@@ -56,6 +56,7 @@ def test_ratio_is_the_mean_over_patterns(
     assert np.exp(log_ratio(outcomes, column, separation, rate, first)) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.5), (0.5, 4.0), (1.0, 6.0)])
 def test_poisson_samples(rate: float, noise: float) -> None:
     """Without bands and separation it is DP-SGD, whose delta is known."""

@@ -102,6 +102,7 @@ def test_experiments_of_silos(number: int) -> None:
         assert private[0] >= free[0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("model", ["softmax", "network"])
 def test_sensitivity_is_below_its_certified_sum(model: str) -> None:
     """From the same start only data sensitivity counts: after one round the gap is at most gamma_1, in every panel."""

@@ -214,6 +214,7 @@ def of_one_step(n, size, noise, eps, *, replacement):
         return mp.fsum(share(m) * exact.theta(inner, 2 * m / mp.mpf(noise)) for m in range(1, size + 1))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("replacement", [False, True])
 def test_large_losses_of_one_batch(replacement):
     """One step encloses the theorem however large the loss: what errs by a multiple of e^eps are the negative losses."""
@@ -229,6 +230,7 @@ def test_large_losses_of_one_batch(replacement):
     assert sorted(deltas, reverse=True) == deltas
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("delta", [1e-9, 1e-12, 1e-30])
 def test_one_batch_leaks_no_more_than_two(delta):
     """One step of draws with replacement has an epsilon below that of two, of which it is a part."""

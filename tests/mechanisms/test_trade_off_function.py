@@ -121,6 +121,7 @@ def test_tangents_of_a_gaussian(mu):
         assert exact <= found <= exact * (1 + 2e-3) + 1e-13
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
 def test_pure_and_laplace(epsilon):
     """A polygon is found whole between the points asked, and Laplace noise has its closed form."""

@@ -252,6 +252,7 @@ def test_mass_at_infinity_of_many_outcomes(seed):
     assert upper - lower <= 1e-9 * upper
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["auto", "pld"])
 def test_two_steps_whose_small_losses_do_not_reach_epsilon(engine):
     """Where a large loss is split off, and no sum of the others reaches epsilon, both ends meet; delta was 2.5e-5 for 1.4e-13."""

@@ -108,6 +108,7 @@ def test_most_brackets_are_narrow(count):
     assert narrow >= 0.9 * count
 
 
+@pytest.mark.slow
 def test_finer_and_coarser_brackets_overlap():
     """Brackets of one number made with different tolerances have a point in common."""
     generator = np.random.default_rng(13)

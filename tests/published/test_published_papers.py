@@ -197,6 +197,7 @@ def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float) 
         assert silo.epsilon_bracket(N2).lower > epsilon
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("epsilon", "attained"), [(3.0, 4.10), (6.0, 12.85), (12.0, 39.2)])
 def test_noise_of_the_experiments_with_replacement(epsilon: float, attained: float) -> None:
     """The certified epsilon is that of what the paper draws: not below what linear losses attain, another library's lower ends."""

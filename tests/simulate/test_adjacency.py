@@ -113,6 +113,7 @@ def test_the_exact_law_by_hand() -> None:
     assert expected > 1e-3  # epsilon at 1e-3 is 7.581, and that of a record whose removal rescales none 3.14
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("rate", "count", "noise", "exact"),
     [(0.5, 10, 1.0, 0.4587), (0.1, 100, 0.5, 0.0553)],
@@ -265,6 +266,7 @@ def check_attacks(runs: int) -> None:
     assert np.mean(np.array(shown) > 0) > 0.5  # the attack sees most of them
 
 
+@pytest.mark.slow
 def test_attacks_stay_below() -> None:
     """A few thousand runs of every algorithm with every sampler."""
     check_attacks(3000)

@@ -172,6 +172,7 @@ def logistic_slope(model, features, label):
     return 1.0 / (1.0 + math.exp(-np.sum(model * features))) - label
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("claims", "match"),
     [
@@ -204,6 +205,7 @@ def test_convexity_is_tried():
         silos(simulate.Loss(lambda w, x, _: -np.sum(w * w), lambda w, x, _: -2.0 * w, convex=True))  # noqa: ARG005
 
 
+@pytest.mark.slow
 def test_subgradients_at_kinks():
     """At a kink every subgradient is one, and what is not between both slopes is none."""
     for at_kink, good in ((-1.0, True), (0.0, True), (0.7, True), (1.1, False)):
@@ -304,6 +306,7 @@ def test_moreau_is_for_convex_losses_of_the_score():
     assert (problem.smoothness, problem.lipschitz) == (None, None)
 
 
+@pytest.mark.slow
 def test_pickled_problems_have_their_own_addresses():
     """A pickled problem is made anew, and gives the same bits."""
     for problem, own in ((silos(hinge().moreau(2.0), feature_bound=1.0), True), (SILOS, False)):
@@ -313,6 +316,7 @@ def test_pickled_problems_have_their_own_addresses():
         assert (again.data.gradient != problem.data.gradient) is own
 
 
+@pytest.mark.slow
 def test_the_content_of_a_problem_knows_its_loss():
     """Losses of one name and other values have other contents, and a copy that is made anew has the same."""
     made = [
