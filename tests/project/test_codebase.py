@@ -168,6 +168,7 @@ def test_headers_compile_together(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.share(4)  # half by day
 @needs_compiler
 @pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
 def test_each_header_stands_alone(header, tmp_path):
