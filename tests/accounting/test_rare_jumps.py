@@ -105,6 +105,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(("make", "shift", "rate", "delta"), effort.some_quick(CASES, 4))
 def test_two_steps_against_sums_over_outcomes(make: Callable, shift: float, rate: float, delta: float) -> None:

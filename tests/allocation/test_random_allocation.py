@@ -171,6 +171,7 @@ def pair_of_two(noise):
     return ends(noise, 2)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.8, 2.0])
 @pytest.mark.parametrize(
     ("num_steps", "num_selected"),

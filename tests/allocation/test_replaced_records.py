@@ -35,6 +35,7 @@ def by_sum(ratios, others, law, num_steps, eps):
     return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):

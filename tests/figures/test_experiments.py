@@ -55,6 +55,7 @@ def test_batches_are_the_papers() -> None:
     assert isrl_experiments.Cell(study, 25, 25, 2, 0.01, True).batch == 1
 
 
+@pytest.mark.slow
 def test_a_step_is_chosen_by_training_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among candidates the one with the least training error is reported, whatever its test error; what is not finite never is."""
     study = isrl_data.diabetes(3)

@@ -185,6 +185,7 @@ def test_what_the_projection_hides() -> None:
     assert best.bounds["hybrid"] > best.delta * 1.001
 
 
+@pytest.mark.slow
 def test_below_the_published_theorems() -> None:
     """Where Theorem 4 and Proposition 1 apply, they are never smaller: c <= M."""
     rng = np.random.default_rng(2)

@@ -137,6 +137,7 @@ def test_groups():
     assert math.fsum(large.probabilities) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_peer():
     """A hundred steps agree with dp_accounting, whose grid is pessimistic."""
     pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution

@@ -37,6 +37,7 @@ def staircase_delta(epsilon, inner, shift, eps, reach=40):
     return total
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("inner", "epsilon"),
     effort.some_quick(itertools.product([None, 0.0, 0.2, 0.5, 0.9, 1.0], [0.3, 1.0, 4.0]), every=2),

@@ -67,6 +67,7 @@ class Reference:
         return eps, h / math.pi * total * math.exp(steps * self.log_moment - self.tilt * eps)
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(
     ("sigma", "scales", "rate", "direction"),

@@ -192,6 +192,7 @@ SAMPLERS_OF = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(
     ("sampler", "adjacency"),

@@ -132,6 +132,7 @@ def rows_by_number(others, rate, most):
     return [*rows, (last + extra, (rate * last + extra) / (last + extra))] if last + extra > 0 else rows
 
 
+@pytest.mark.slow
 def test_every_smaller_data_set_leaks_less():
     """The pair lies above the labelled one of every number of other records, at every gamma."""
     rng = np.random.default_rng(6)

@@ -253,6 +253,7 @@ print((again.models[-1] == result.models[-1]).all(), result.epsilon(1e-5)[-1] ==
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_returns_what_there_is(tmp_path):
     """Ctrl-C returns the model of the last round, and leaves a checkpoint."""
     file = tmp_path / "run"

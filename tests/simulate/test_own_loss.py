@@ -72,6 +72,7 @@ def test_every_number_of_threads_gives_the_same_bits():
     assert all(one.models.tobytes() == other.models.tobytes() for other in others)
 
 
+@pytest.mark.slow
 def test_loops_are_compiled_once():
     """A second loss runs in the loops that the first one compiled."""
     simulate.run(SGD, silos(), rounds=1, seed=1)
@@ -146,6 +147,7 @@ def _nan_at_17(features):
 SEVENTEEN = float(SILOS.data.features[17, 0])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("gradient", "match"),
     effort.some_quick([
