@@ -56,7 +56,7 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
     return together.diverged
 
 
-@pytest.mark.slow  # half a minute of compiling, for what processors without AVX-512 never run
+@pytest.mark.slow  # half a minute of compiling
 @pytest.mark.parametrize("name", FITTING)
 def test_bits_of_runs_alone(name: str) -> None:
     """Five runs, two pairs and one left over, are five runs alone."""
