@@ -56,8 +56,10 @@ HANGS = 900.0  # seconds after which a test is ended, whatever it waits for
 
 COMPILING = """
 from hockeystick import simulate
-problem = simulate.synthetic("logistic", sizes=[3], num_features=2, seed=1)
-simulate.run(simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=0.1), problem, rounds=1, seed=1).loss()
+problem = simulate.synthetic("logistic", sizes=[3, 3], num_features=2, seed=1)
+algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=0.1)
+for threads in (1, 2):  # runs, and clients that share them
+    simulate.run(algorithm, problem, rounds=1, seed=1, num_threads=threads).loss()
 """
 COMPILED = ("simulate", "test_experiments", "test_sweep_trainings")  # in the names of tests that run these loops
 CHILDREN = contextlib.ExitStack()
