@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "library"), cases.offers(cases.CLOSED_FORMS), ids=str)
 def test_grid(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
     """A grid has the values of the same formula written in NumPy, whatever the number of threads."""

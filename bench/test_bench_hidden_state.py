@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("case", "library"), cases.offers(cases.HIDDEN_STATES), ids=str)
 def test_hidden_states(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
     """A grid has the same values cell by cell; the chain is answered within its tolerance."""

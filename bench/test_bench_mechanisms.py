@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", bench.MECHANISMS)
 def test_mechanism(benchmark: BenchmarkFixture, name: str) -> None:
     """The mechanism is answered, each time with noise that is new."""

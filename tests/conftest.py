@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,13 @@ from typing import Any
 import hypothesis
 import pytest
 
+import effort
 import processes
+
+try:
+    import fcntl
+except ImportError:  # on Windows each worker compiles for itself
+    fcntl = None  # type: ignore[assignment]
 
 # The same examples in every run, so that a red run tells of a change; no deadline and no health check, since a shared machine may
 # pause any example and deep tails discard many. HOCKEYSTICK_EXAMPLES asks for more of them, HOCKEYSTICK_RANDOM, a number, for new ones.
@@ -45,10 +54,51 @@ LONG = 5.0  # seconds; a test that takes longer on a quiet machine should be mar
 HANGS = 900.0  # seconds after which a test is ended, whatever it waits for
 
 
+COMPILING = """
+from hockeystick import simulate
+problem = simulate.synthetic("logistic", sizes=[3, 3], num_features=2, seed=1)
+algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=0.1)
+for threads in (1, 2):  # runs, and clients that share them
+    simulate.run(algorithm, problem, rounds=1, seed=1, num_threads=threads).loss()
+"""
+COMPILED = ("simulate", "test_experiments", "test_sweep_trainings")  # in the names of tests that run these loops
+CHILDREN = contextlib.ExitStack()
+
+
+def runs_loops(item: pytest.Item) -> bool:
+    """Say whether a test runs the simulator's compiled loops."""
+    return any(name in item.nodeid for name in COMPILED)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let a child of the first worker compile the simulator's loops, which takes a minute, while other tests run."""
+    worker = getattr(session.config, "workerinput", {}).get("workerid")
+    if worker == "gw0" and fcntl is not None and any(map(runs_loops, session.items)):
+        folder = Path(os.environ["NUMBA_CACHE_DIR"])
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "compiling").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # which the child keeps until it ends
+            pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "pass_fds": [lock.fileno()]}
+            CHILDREN.enter_context(processes.child([sys.executable, "-c", COMPILING], **pipes))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the simulator's tests wait for its loops, rather than compile them once a worker."""
+    lock = Path(os.environ["NUMBA_CACHE_DIR"], "compiling")
+    if fcntl is not None and runs_loops(item) and lock.exists():
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let no test wait for ever."""
-    if config.pluginmanager.hasplugin("timeout"):
-        for item in items:
+    """Leave shares of tables to the slow stage and to the night, and let no test wait for ever."""
+    for item in items:
+        if share := item.get_closest_marker("share"):
+            for mark in effort.marks_of_a_share(item, *share.args):
+                item.add_marker(mark)
+        if config.pluginmanager.hasplugin("timeout"):
             item.add_marker(pytest.mark.timeout(processes.seconds(HANGS)))
 
 
@@ -67,7 +117,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail for a test that took long, if the machine is said to be quiet by HOCKEYSTICK_STRICT_TIME."""
+    """End what compiles; fail for a test that took long, if the machine is said to be quiet by HOCKEYSTICK_STRICT_TIME."""
+    CHILDREN.close()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("HOCKEYSTICK_STRICT_TIME") and reporter and any(too_long(reporter)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

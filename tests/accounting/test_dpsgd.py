@@ -148,6 +148,7 @@ def test_many_steps_are_the_largest():
     assert hs.dpsgd_epsilon(noise, rate, steps, delta) <= eps < hs.dpsgd_epsilon(noise, rate, steps + 1, delta)
 
 
+@pytest.mark.slow
 def test_largest_epsilons_have_an_answer():
     """At an eps where the guess of the Gaussian limit fails, the noise is found without one."""
     noise = hs.dpsgd_noise_multiplier(1e-5, 10, 1e300, 1e-5)

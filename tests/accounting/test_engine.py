@@ -119,6 +119,7 @@ def test_gaussian_steps_have_no_epsilon_without_delta(count):
     assert (bracket.lower, bracket.upper) == (math.inf, math.inf)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("steps", [2, 10])
 def test_lower_ends_are_those_of_one_step_at_least(steps):
     """Who sees all releases can look at one of them: where a bracket is wide, its lower end is at least that of one step."""

@@ -105,6 +105,7 @@ KNOW_RECORDS = {
 }  # fmt: skip
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", KNOW_RECORDS)
 def test_whoever_knows_the_records_doubts_a_large_delta(name):
     """A delta of one over the number of records is doubted, once, at the line that gave it; the next double below is not."""
@@ -198,6 +199,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_that_know_the_records_doubt_a_large_delta(command, capsys):
     """Every command that is told the number of records says so in a line on standard error."""

@@ -70,6 +70,7 @@ LEDGERS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", effort.all_but_slow(LEDGERS, "10 RandomAllocation", "by a grid"))
 def test_accountants(name):
     """In words, in JSON, as a bracket and as the end of the curve it is one number, and it is rounded up where it is shortened."""

@@ -105,6 +105,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(("make", "shift", "rate", "delta"), effort.some_quick(CASES, 4))
 def test_two_steps_against_sums_over_outcomes(make: Callable, shift: float, rate: float, delta: float) -> None:
@@ -137,6 +138,7 @@ def tail(x: float, shifts: list[float], weights: list[float]) -> mp.mpf:
     return mp.fsum(w * mp.erfc((x - r) / mp.sqrt(2)) / 2 for r, w in zip(shifts, weights, strict=True))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("shifts", "weights", "steps", "eps"),
     [

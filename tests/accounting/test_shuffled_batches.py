@@ -97,6 +97,7 @@ def test_pairs_of_two_batches_lie_below_the_outputs(noise):
         assert max(attained(noise, 2, SUM, eps)) >= 0.96 * max(exact) if eps == 0 else True
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("noise", [0.35, 0.7, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize("num_batches", [2, 30, 1000, 10**6])
 def test_cells_lie_below_the_largest_output(noise, num_batches):
@@ -131,6 +132,7 @@ def masses_of_outputs(edges, mean):
     return np.concatenate([[np.longdouble(ndtr(edges[0] - mean))], cells])
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no longer than double")
 @pytest.mark.parametrize("noise", [0.4, 0.8, 1.5, 4.0])
 @pytest.mark.parametrize("num_batches", [2, 3, 10, 300, 100_000])
@@ -182,6 +184,7 @@ def test_lower_end_is_not_below_the_printed_one(noise, num_batches, eps):
     assert bracket.status == "certified"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 @pytest.mark.parametrize("eps", [0.0, 0.8, 2.0])
 def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
@@ -201,6 +204,7 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
 @pytest.mark.parametrize("num_batches", [2, 3])
 def test_sums_of_outputs_know_nearly_all(noise, num_batches):
@@ -265,6 +269,7 @@ def test_epochs_and_inverse():
     assert single.upper == hs.Accountant().compose(hs.Gaussian(2.0), 3).epsilon(1e-5)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.3, 1.0, 4.0, 30.0])
 def test_upper_end_is_that_of_gaussian_steps(noise):
     """The upper end is not below the delta of as many Gaussian steps, to thirty digits, and hardly above; the lower end is below it."""

@@ -80,6 +80,7 @@ def test_one_of_few_is_exact(name, num_steps):
                 assert found.upper - found.lower <= 1e-11 * found.upper + 1e-14
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("num_steps", "num_selected"), [(3, 2), (4, 2), (5, 3), (4, 4)])
 @pytest.mark.parametrize("name", PAIRS)
 def test_several_of_few_are_enclosed(name, num_steps, num_selected):
@@ -112,6 +113,7 @@ def test_random_pairs_are_enclosed(p, q, num_steps, eps):
         assert found.upper - found.lower <= 1e-9
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_steps", [4, 5])
 def test_grids_enclose_many_outcomes(num_steps):
     """A pair of too many outcomes for counts goes to a grid: the ends enclose the sum over outcomes, closely."""
@@ -183,6 +185,7 @@ def laplace_of_three(level, shift):
     return float(sum(m * laplace_of_two(level - v, shift) for v, m in zip(values, masses, strict=True)))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.4, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize(("num_steps", "call"), [(2, laplace_of_two), (3, laplace_of_three)])
 def test_laplace_agrees_with_integrals(noise, num_steps, call):
@@ -249,6 +252,7 @@ def test_more_steps_leak_less(noise, num_steps, more):
             assert larger.upper <= hs.laplace_theta(eps, 1 / noise) * 1.02 + 1e-12
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -145,6 +145,7 @@ def test_two_epochs_of_labels_stay_below_sampling():
     assert values.mean() - error <= found.upper
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("noise", "num_steps", "num_selected"),
     [

@@ -88,6 +88,7 @@ def rare_by_sampling(noise, num_steps, cut, shift, samples=10_000):
     return values.mean(), values.std() / math.sqrt(samples)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("noise", [0.3, 1.0, 7.0])
 @pytest.mark.parametrize(("eps", "remove"), [(0.0, True), (0.3, True), (0.3, False), (1.1, True), (1.1, False)])
 def test_one_of_two_agrees_with_quadrature(noise, eps, remove):
@@ -116,6 +117,7 @@ def test_one_of_three_agrees_with_double_quadrature(noise, eps):
     assert found.upper - found.lower <= 5e-3 * found.upper
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("noise", "num_steps", "eps"),
     [(1.0, 1000, 0.1), (0.7, 37, 0.5), (0.7, 37, 1.5), (0.5, 100_000, 0.05), (50.0, 100_000, 2e-4)],
@@ -169,6 +171,7 @@ def pair_of_two(noise):
     return ends(noise, 2)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.8, 2.0])
 @pytest.mark.parametrize(
     ("num_steps", "num_selected"),

@@ -35,6 +35,7 @@ def by_sum(ratios, others, law, num_steps, eps):
     return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
@@ -61,6 +62,7 @@ def test_two_steps_show_their_sum_alone(noise):
         assert truth <= found.upper <= 1.5 * truth
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("num_steps", [2, 3])
 def test_laplace_noise_agrees_with_all_outcomes(noise, num_steps):
@@ -158,6 +160,7 @@ def through_removal(mechanism, eps):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("mechanism", [hs.Gaussian(1.0), hs.Gaussian(5.0), hs.Laplace(1.0), hs.DiscreteLaplace(0.5)])
 @pytest.mark.parametrize("num_steps", [10, 1000])
 def test_less_than_through_removal(mechanism, num_steps):

@@ -64,6 +64,7 @@ def first_refusal(mechanism, sizes, num_clients=1000):
     return None
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dropouts", "mechanism"),
     [

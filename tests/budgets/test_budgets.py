@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "accounting" / "budgets.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
 def test_python_blocks_run(block, capsys):
     """Every Python block runs, and what it prints stays within its budget."""

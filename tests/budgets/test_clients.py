@@ -42,6 +42,7 @@ def reference(options, steps):
     return account, account.epsilon(options["delta"]) <= options["epsilon"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", BUDGETS)
 @settings(max_examples=15)
 @given(data=st.data())
@@ -118,6 +119,7 @@ with hs.ClientLedgers(sys.argv[1], epsilon=50.0, delta=1e-5, create=bool(sys.arg
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 @pytest.mark.parametrize("rounds", [1, 7, 40])
 def test_killed_process(tmp_path, rounds):

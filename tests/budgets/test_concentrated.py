@@ -74,6 +74,7 @@ def hockey_stick(p, q, eps):
     return float(np.maximum(p - math.exp(eps) * q, 0).sum())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_filter_holds_for_adversaries(seed):
     """Whatever is chosen by what was seen, delta of all releases is at most what the filter says, failures included."""
@@ -87,6 +88,7 @@ def test_filter_holds_for_adversaries(seed):
         assert hockey_stick(one, other, budget.epsilon(delta)) <= delta
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_stopped_run_of_the_odometer_is_private(seed):
     """A run that stops where the odometer would pass epsilon is (epsilon, delta)-DP, failures included."""

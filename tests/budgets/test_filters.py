@@ -54,6 +54,7 @@ def hockey_stick(p, q, eps):
     return float(np.maximum(p - math.exp(eps) * q, 0).sum())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gaussian_filter_holds_for_adversaries(seed):
     """Whatever noise is chosen by what was seen, delta of all releases is at most that of mu-GDP."""
@@ -66,6 +67,7 @@ def test_gaussian_filter_holds_for_adversaries(seed):
             assert hockey_stick(one, other, eps) <= hs.gdp_delta(mu, eps) * (1 + 1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("order", [1.5, 4.0, 9.0])
 def test_renyi_filter_holds_for_adversaries(seed, order):

@@ -120,6 +120,7 @@ LONG = {
 }  # one of so many bytecodes is tried where there are thousands, all of them if slow
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("case", "stride"),
     [*((case, LONG.get(case, 1)) for case in CASES), *(pytest.param(case, 1, marks=pytest.mark.slow) for case in LONG)],

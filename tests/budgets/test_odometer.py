@@ -44,6 +44,7 @@ def passed(odometer, choose, depth, *, forward, loss=0.0, probability=1.0):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("delta", [0.05, 0.3])
 def test_odometer_holds_for_adversaries(delta, forward):

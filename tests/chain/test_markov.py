@@ -40,6 +40,7 @@ def two_atoms_and_a_density(eps: float, noise: object, means: tuple[float, float
     return total + sum(integrate.quad(density, a, b, epsabs=1e-13, limit=400)[0] for a, b in itertools.pairwise(cuts))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.5])
 @pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
 @pytest.mark.parametrize("gradient_map", ["linear", "quadratic", "logistic"])
@@ -70,6 +71,7 @@ def test_one_round(eps: float, kind: str, gradient_map: str) -> None:
     assert bracket.upper - bracket.lower < 1e-12
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
 def test_two_rounds_by_nested_quadrature(kind: str) -> None:
     """After two rounds total variation follows from one integral over the first iterate for each set {y > t}."""

@@ -42,6 +42,7 @@ def laplace_delta(r, steps, eps):
     return total / mpmath.mpf(2) ** steps
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [0.4, 1.7, 12.0])
 @pytest.mark.parametrize("steps", [2, 7, 14])
 def test_laplace_steps_agree_with_residues(scale, steps):
@@ -91,6 +92,7 @@ def enumerated_delta(losses, masses, steps, eps):
     return math.fsum((-np.expm1(eps - sums[above]) * products[above]).tolist())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize(
     ("sigma", "shift", "rate", "steps"),
@@ -164,6 +166,7 @@ def one_step_delta(law, eps):
     return total
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize("engine", ["auto", "contour"])
 @pytest.mark.parametrize(("scale", "rate"), [(0.3, 0.01), (1.0, 0.3), (7.0, 1e-4), (20.0, 0.9)])
@@ -208,6 +211,7 @@ def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, sc
             assert_inside(accountant.delta_bracket(eps), float(exact), 1e-8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sigma", "steps"), [(100.0, 2), (85.0, 5), (2.5, 12)])
 def test_discrete_gaussians_agree_with_convolutions(sigma, steps):
     """The loss is a function of the sum of the outcomes, whose law is a convolution of positive masses."""
@@ -248,6 +252,7 @@ def test_discrete_noise_with_many_outcomes_is_that_of_gaussian_noise():
     assert found.upper - found.lower <= 1e-8 * gaussian
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("adjacency", "mechanism", "steps", "delta"),
     [

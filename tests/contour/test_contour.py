@@ -52,6 +52,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("sigma", "rate", "forward", "c"), CASES)
 def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forward, c):
     """Log M(c) and log phi at the nodes against 30 digits; the errors they state are honest and small."""

@@ -115,6 +115,7 @@ def test_two_steps_lie_inside(sigma, rate, eps):
         assert found["log_upper"] - found["log_lower"] <= 0.011 * abs(exact)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("sigma", "rate", "steps", "eps"),
     [(2.0, 1e-3, 4, 12.0), (4.0, 0.01, 4, 5.0), (1.0, 1e-4, 12, 12.0), (0.7, 0.01, 20, 15.0), (3.0, 0.003, 5, 3.0)],

@@ -209,6 +209,7 @@ def random_case(draw):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("family", "seed"), effort.some_quick([(family, seed) for seed in range(2) for family in FAMILIES], every=2)
 )
@@ -333,6 +334,7 @@ def gaussian_sample(case):
     return _core.truncated_poisson(case.shift, case.rate, 0.0, 0.0, 1e-300, False), None
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("family", "seed"), effort.some_quick(itertools.product([replaced, fixed_size, gaussian_sample], range(4)), every=5)
 )

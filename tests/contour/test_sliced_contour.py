@@ -69,6 +69,7 @@ def exact_delta(sigma, rate, steps, eps):
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("sigma", "rate", "eps", "steps"), [(*cell, 2) for cell in CELLS] + [(1.0, 0.05, 0.3, 3), (0.8, 0.05, 5.0, 3)]
 )

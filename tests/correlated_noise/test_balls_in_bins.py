@@ -33,6 +33,7 @@ def sums(strategy: np.ndarray, bins: int) -> list[np.ndarray]:
     return [np.abs(strategy)[:, first::bins].sum(axis=1) for first in range(bins)]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_two_bins(seed: int) -> None:
     """Random strategies of 2 to 6 steps, entries of any sign: never below the integral."""
@@ -45,6 +46,7 @@ def test_two_bins(seed: int) -> None:
         assert found.delta(eps) >= two_bins(*sums(strategy, 2), noise, eps) * (1 - 1e-5) - 1e-10
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.9, 2.0, 5.0])
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
 def test_equal_covariances_are_exact(noise: float, shared: float) -> None:
@@ -72,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_no_sample_is_above(case: int) -> None:
     """Estimates of bands of square-root coefficients over several epochs: their lower ends, which hold at 1 - 1e-6, are below."""

@@ -85,6 +85,7 @@ def test_against_quadrature(strategy, rate, noise):
         assert found.epsilon(failure + 0.1) == pytest.approx(alone.epsilon(0.1), rel=1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("strategy", STRATEGIES[:4], ids=[str(s.shape) + str(i) for i, s in enumerate(STRATEGIES[:4])])
 @pytest.mark.parametrize("noise", [0.7, 2.0, 6.0])
 def test_ignored_coins(strategy, noise):
@@ -98,6 +99,7 @@ def test_ignored_coins(strategy, noise):
             assert truth <= found.delta(epsilon) + 1e-8
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("steps", "bands"), [(4, 2), (4, 4), (3, 3)])
 def test_against_sampling(steps, bands):
     """Four steps by sampling: delta is above the lower end of what 10^5 samples say with an error probability of 1e-9."""

@@ -53,6 +53,7 @@ def toeplitz_columns(coefficients, num_steps):
     return [[Fraction(0)] * step + list(coefficients[: num_steps - step]) for step in range(num_steps)]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_against_fractions(scheme):
     """Sixty inverses, with signs, small pivots and growth: the exact largest distance lies between both ends."""

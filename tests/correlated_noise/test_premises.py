@@ -60,6 +60,7 @@ def ways(strategy, noise):
             yield ledger, [law]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["two bands", "three bands", "a negative entry"])
 @pytest.mark.parametrize("noise", [0.8, 3.0])
 def test_brackets_hold_what_is_exact(strategy, noise):
@@ -111,6 +112,7 @@ def results():
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("result", "words"), list(results()))
 def test_statements(result, words):
     """A statement's epsilon is `epsilon()`, rounded up; it names adjacency, participation, release order and failure."""

@@ -97,6 +97,7 @@ def test_coins_at_candidates_have_the_law_of_the_batches(steps, separation, rate
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize(
     ("steps", "separation", "rate"), [*SETTINGS, (40, 4, 0.01), (60, 5, 0.3), (60, 20, 1e-6), (30, 7, 0.999)]

@@ -36,6 +36,7 @@ def sums(others: int, rate: float, largest: int, *, with_record: bool) -> dict[i
     return law
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("others", [1, 3, 6])
 @pytest.mark.parametrize("largest", [1, 2, 4])
 @pytest.mark.parametrize("noise", [1.0, 3.0])
@@ -84,6 +85,7 @@ def other_patterns(others: int, rate: float, largest: int) -> dict[tuple[int, in
     return law
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("others", "largest"), [(2, 1), (4, 2), (5, 4)])
 @pytest.mark.parametrize("rate", [0.1, 0.6])
 def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> None:

@@ -76,6 +76,7 @@ def test_gaussian_tv(dimension: int, ratio: float) -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-11)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dimension", [1, 2, 3, 41, 1000, 10**6])
 def test_gaussian_tv_for_all_ratios(dimension: int) -> None:
     """It agrees with the incomplete gamma function in 60 digits, where the difference of two does not cancel."""

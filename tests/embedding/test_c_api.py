@@ -199,6 +199,7 @@ def test_dpsgd(library):
 SHUFFLED = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("noise", "batches", "epochs"), SHUFFLED)
 def test_shuffled_batches(library, noise, batches, epochs):
     """Both ends of shuffled batches are those of the package."""

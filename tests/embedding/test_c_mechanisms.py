@@ -273,6 +273,7 @@ def test_every_factory_is_reached():
     assert {spec(example)[0] for example in EXAMPLES if (spec := CONSTRUCTORS[type(example)])} == constructors
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("mechanism", EXAMPLES, ids=repr)
 def test_same_bits(library, mechanism, adjacency):

@@ -37,6 +37,7 @@ def test_fedavg(schedule: str, diameter: float | None) -> None:
         assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
 def test_fedprox(schedule: str, diameter: float | None) -> None:

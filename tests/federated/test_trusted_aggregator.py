@@ -54,6 +54,7 @@ def test_trusted_aggregator_random_stop(eps: float, suffix: float, loss: str) ->
         assert log_close(federated.trusted_aggregator_random_stop(eps, **arguments), reference), change
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("eps", [0.0, 0.3, 4.0])
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
 def test_trusted_aggregator_schedules(eps: float, loss: str) -> None:

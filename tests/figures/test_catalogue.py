@@ -64,6 +64,7 @@ def test_runs_are_counts() -> None:
         figures.find("003/4").table(runs=0)
 
 
+@pytest.mark.slow
 def test_command_from_elsewhere(tmp_path: Path) -> None:
     """In a folder without the checkout, the command writes data and pictures, the same bytes every time."""
     environment = {"PYTHONPATH": str(PACKAGE), "PATH": "", "MPLCONFIGDIR": str(tmp_path / "config")}
@@ -78,6 +79,7 @@ def test_command_from_elsewhere(tmp_path: Path) -> None:
     assert b"<svg" in (tmp_path / "first" / "004-3.svg").read_bytes()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in NAMES]
 )

@@ -59,6 +59,7 @@ def test_batches_are_the_papers() -> None:
     assert isrl_experiments.Cell(study, 25, 25, 2, 0.01, True).batch == 1
 
 
+@pytest.mark.slow
 def test_a_step_is_chosen_by_training_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among candidates the one with the least training error is reported, whatever its test error; what is not finite never is."""
     study = isrl_experiments.diabetes(3)
@@ -106,6 +107,7 @@ def test_experiments_of_silos(number: int) -> None:
         assert private[0] >= free[0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("model", ["softmax", "network"])
 def test_sensitivity_is_below_its_certified_sum(model: str) -> None:
     """From the same start only data sensitivity counts: after one round the gap is at most gamma_1, in every panel."""

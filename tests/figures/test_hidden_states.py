@@ -8,6 +8,7 @@ import pytest
 from hockeystick import figures
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "panel", "curves"),
     [

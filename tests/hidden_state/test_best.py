@@ -96,6 +96,7 @@ FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("family", FAMILIES)
 @given(some=EPSILONS, other=EPSILONS, process=NOISE_UNITS, rounds=st.integers(1, 12))
 def test_delta_falls_in_epsilon(family: str, some: float, other: float, process: dict[str, Any], rounds: int) -> None:

@@ -200,6 +200,7 @@ def test_hidden_values_are_refused() -> None:
         federated.fedavg_gdp(**(FEDAVG | {"rounds": 10**400}))
 
 
+@pytest.mark.share(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize(
     "call",

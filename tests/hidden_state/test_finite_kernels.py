@@ -60,6 +60,7 @@ def test_coefficient_encloses_the_exact_one(eps: float) -> None:
             assert exact <= computed <= exact + 1e-14 + 2.3e-16 * kernel.shape[1], (kernel, exact, computed)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("eps", [0.0, 1e-9, 0.1, 1.0, 5.0])
 @pytest.mark.parametrize("delta", [1e-320, 1e-200, 1e-9, 0.01, 0.4, 1.0])
 def test_nonlinear_encloses_the_exact_one(eps: float, delta: float) -> None:

@@ -171,6 +171,7 @@ def test_unbounded_domain_is_composition() -> None:
         np.testing.assert_allclose(best.bounds["joint"], hs.theta(eps, gap * math.sqrt(uses)), rtol=0.02)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["joint", "delta"])
 def test_grows_with_gap_and_diameter(name: str) -> None:
     """A larger gap, a wider domain, and a larger sampling rate never lower the bound, but for the grid of losses."""
@@ -214,6 +215,7 @@ def one_round(gap: float, diameter: float, rate: float, gamma: float) -> float:
     return max(bracket(low) for low in np.linspace(best - 0.35, best + 0.35, 29))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rate", [0.1, 0.4, 1.0])
 def test_two_rounds_by_definition(rate: float) -> None:
     """The second of two rounds is the maximum over where maps send each loss, on the exact curve of the first."""

@@ -76,6 +76,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("change", SETTINGS, ids=str)
 @pytest.mark.parametrize("eps", [0.0, 1e-9, 0.3, 1.0, 5.0])
 def test_against_the_formulas(change: dict, eps: float) -> None:
@@ -184,6 +185,7 @@ def test_what_the_projection_hides() -> None:
     assert best.bounds["hybrid"] > best.delta * 1.001
 
 
+@pytest.mark.slow
 def test_below_the_published_theorems() -> None:
     """Where Theorem 4 and Proposition 1 apply, they are never smaller: c <= M."""
     rng = np.random.default_rng(2)

@@ -199,6 +199,7 @@ def test_cyclic_is_shifted_interpolation_over_rounds(
     assert optimum * (1 - 1e-9) <= best.bounds["shifted"] <= hs.theta(0.0, math.sqrt(min(values))) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_one_use_is_best() -> None:
     """A period beyond the rounds is one participation: the bounds of `best`, or less where shifted interpolation uses the domain."""
     rng = np.random.default_rng(3)
@@ -264,6 +265,7 @@ def test_sampled_is_below_what_it_is_made_of() -> None:
     assert np.all(wide.delta >= deltas.delta * (1 - 1e-9))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
 def test_aggregator_that_draws_every_round(loss: str, count: int) -> None:

@@ -169,6 +169,7 @@ def test_a_billion_rounds(rho: float, diameter: float | None) -> None:
     assert value >= fewer * (1 - 1e-12)
 
 
+@pytest.mark.slow
 def test_no_overflow() -> None:
     """Rho = 10 over 1e5 rounds: products of 1e100000 leave no trace."""
     n = 10**5

@@ -20,6 +20,7 @@ def spent(mechanism, count=1):
     return hs.Accountant().compose(mechanism, count)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])
 def test_gaussian_noise_has_its_own_curve(mu):
     """The best test of Gaussian noise has rate Phi(mu + q(fpr)); ours is above it, by little, and mu is found again."""
@@ -30,6 +31,7 @@ def test_gaussian_noise_has_its_own_curve(mu):
     assert mu <= largest_mu(accountant, 1e-12, 0.5) <= mu * 1.01
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-14])
 def test_guarantees_have_two_lines(epsilon, delta):
@@ -60,6 +62,7 @@ def test_laplace_noise():
     assert mu <= largest_mu(accountant, 1e-6, 0.5) <= mu + 1e-3
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rate", [0.01, 0.3])
 def test_samples_have_no_better_test_in_either_direction(rate):
     """A threshold on one sampled Gaussian output, with and without the record as the hypothesis: no rate is above ours."""

@@ -39,6 +39,7 @@ def _pairs(levels: int, dimension: int, rng: np.random.Generator) -> list[tuple[
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dimension", "levels", "trials", "p"), [(1, 3, 60, 0.25), (2, 2, 60, 0.3), (2, 4, 90, 0.5), (3, 3, 36, 0.4)]
 )

@@ -128,6 +128,7 @@ def test_of_mixtures_and_labels():
         assert holds(pair("labelled_gaussian", shifts + weights).renyi(order, True), shown), (r, order)
 
 
+@pytest.mark.slow
 def test_of_truncated_samples():
     """A truncated Poisson sample shows its label, whose probabilities under both laws need not be equal."""
     x, step = grid(50.0)

@@ -93,6 +93,7 @@ def test_sampling_everybody_or_nobody_is_exact():
         assert found == pytest.approx(value, rel=1e-11)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rate", effort.all_but_slow([1e-6, 1e-3, 0.5], 1e-6, 0.5))
 @pytest.mark.parametrize(
     "sampled",

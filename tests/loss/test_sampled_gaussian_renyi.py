@@ -34,6 +34,7 @@ def test_rdp_of_sampled_gaussian_between_integers(settings, order):
     assert found <= truth * (1 + mp.mpf("1e-6")) + mp.mpf("1e-10")
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", [1.3, 4.5, 20.7])
 @pytest.mark.parametrize(("noise", "rate"), [(0.4, 1e-4), (1.0, 0.02), (5.0, 0.6)])
 def test_the_other_direction_is_smaller(noise, rate, order):

@@ -42,6 +42,7 @@ def exact_delta(mixture, eps, *, forward):
     return mixed - mp.exp(eps) * tail(0) if forward else tail(0) - mp.exp(eps) * mixed
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES, ids=range(len(MIXTURES)))
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("eps", [-0.7, 0.0, 1e-4, 0.03, 0.6, 3.0, 17.0])
@@ -136,6 +137,7 @@ def test_groups():
     assert math.fsum(large.probabilities) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_peer():
     """A hundred steps agree with dp_accounting, whose grid is pessimistic."""
     pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution

@@ -84,6 +84,7 @@ def test_log_range_of_sums(sigma, number):
             assert found <= spread * (1 + 1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("shift", [1, 2, 3, 7])
 @pytest.mark.parametrize(("sigma", "number"), SUMS)
 def test_divergences_of_sums(sigma, number, shift):
@@ -98,6 +99,7 @@ def test_divergences_of_sums(sigma, number, shift):
                 assert found <= truth * (1 + 1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("shift", [1, 2, 5])
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_divergences_of_skellam(variance, shift):

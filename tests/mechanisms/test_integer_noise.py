@@ -81,6 +81,7 @@ def test_a_vector_is_one_integer():
             assert abs(one - other) <= mp.mpf("1e-30")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 9))])
 @pytest.mark.parametrize(("sigma", "dimension"), [(0.5, None), (1.0, None), (1.0, 2), (1.9, 3), (1.9, 1)])
 def test_every_vector_is_dominated(sigma, dimension, squared):

@@ -73,6 +73,7 @@ def lower_end(mechanism, adjacency, eps, count=1):
     return hs.Accountant(adjacency).compose(mechanism, count).delta_bracket(eps).lower
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize(("size", "rate", "most"), [(4, 0.9, 1), (4, 0.5, 2), (3, 0.7, 3), (3, 0.3, 1)])
 def test_truncated_poisson(size, rate, most, adjacency):

@@ -155,6 +155,7 @@ def test_cumulant_of_a_laplace_step():
     assert composed((step, 30)).epsilon(1e-5) >= composed((hs.Laplace(2.0), 30)).epsilon(1e-5)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 5.0, None])
 @pytest.mark.parametrize("mean", [1.5, 10.0, 1000.0])
 def test_selection_agrees_with_a_peer(shape, mean):
@@ -309,6 +310,7 @@ SAMPLED = {  # what federated learning samples, and the adjacency
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", effort.all_but_slow(SAMPLED, "one more record", "with replacement", "truncated"))
 def test_samples_in_selections_and_mixed_ledgers(name):
     """The best of several runs costs more than one run, and not much more than ten; beside zCDP, epsilon is at least that without it."""

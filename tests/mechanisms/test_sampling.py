@@ -104,6 +104,7 @@ def test_no_batch_of_fixed_size_leaks_more(noise, replacement, scale, size, othe
     assert attained(mine, instead, eps) <= upper_ends(step, "replace", eps)[0] + 1e-12
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize("eps", [0.05, 0.5, 2.0])
@@ -213,6 +214,7 @@ def of_one_step(n, size, noise, eps, *, replacement):
         return mp.fsum(share(m) * exact.theta(inner, 2 * m / mp.mpf(noise)) for m in range(1, size + 1))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("replacement", [False, True])
 def test_large_losses_of_one_batch(replacement):
     """One step encloses the theorem however large the loss: what errs by a multiple of e^eps are the negative losses."""
@@ -228,6 +230,7 @@ def test_large_losses_of_one_batch(replacement):
     assert sorted(deltas, reverse=True) == deltas
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("delta", [1e-9, 1e-12, 1e-30])
 def test_one_batch_leaks_no_more_than_two(delta):
     """One step of draws with replacement has an epsilon below that of two, of which it is a part."""
@@ -289,6 +292,7 @@ def test_groups_by_enumeration(scale, others, mine, eps):
         assert attained(p, q, eps) >= upper - 1e-4
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -213,6 +213,7 @@ def test_bad_epsilon(kind, error, epsilon):
         kind(epsilon)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("width", [0.05, 0.3, 1.0, 2.5])
 @pytest.mark.parametrize("count", [20, 150, 1200])
 def test_many_steps_with_one_interval(width, count):
@@ -247,6 +248,7 @@ def test_renyi_divergences_of_two_points(width):
                 assert truth <= order * rho
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", ["exponential", "laplace"])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_noisy_maximum_is_below_laplace(noise, epsilon):

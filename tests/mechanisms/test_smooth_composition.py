@@ -67,6 +67,7 @@ class Reference:
         return eps, h / math.pi * total * math.exp(steps * self.log_moment - self.tilt * eps)
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(
     ("sigma", "scales", "rate", "direction"),
@@ -99,6 +100,7 @@ def test_brackets_hold_an_integral_over_the_outcomes(sigma, scales, rate, direct
     assert compared >= 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("sigma", "scale", "rate"), [(1.0, 2.0, 0.1), (0.7, 5.0, 0.3), (4.0, 4.0, 0.01), (10.0, 20.0, 0.05)]
 )

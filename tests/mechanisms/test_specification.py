@@ -130,6 +130,7 @@ def test_value(mechanism):
         setattr(mechanism, field, getattr(mechanism, field))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_count_is_repetition(mechanism, adjacency):
     """A count of n, n steps one at a time, n steps around another, and a saved state answer the same."""
@@ -142,6 +143,7 @@ def test_count_is_repetition(mechanism, adjacency):
     assert together.ledger == one_by_one.ledger == loaded.ledger == {mechanism: 5}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_order_does_not_matter(mechanism, adjacency):
     """The same steps in another order have the same delta."""
@@ -156,6 +158,7 @@ def test_order_does_not_matter(mechanism, adjacency):
     assert deltas[1:] == pytest.approx([deltas[0]] * 2, rel=1e-9)
 
 
+@pytest.mark.share(5)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_curve(mechanism, adjacency):
@@ -189,6 +192,7 @@ SAMPLERS_OF = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(
     ("sampler", "adjacency"),
@@ -209,6 +213,7 @@ def test_every_question_is_answered(sampler, adjacency):
         assert ledger.explain(delta=1e-3).assumptions == ledger.premises.to_check()
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_steps_count(mechanism, adjacency):
     """Forty steps leak more than one, and no more than basic composition allows."""
@@ -218,6 +223,7 @@ def test_steps_count(mechanism, adjacency):
     assert many.delta_bracket(40 * 0.05).lower <= 40 * one.delta(0.05)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_engines_agree(mechanism, adjacency):
     """The bracket of discretised losses overlaps the one by default."""
@@ -230,6 +236,7 @@ def test_engines_agree(mechanism, adjacency):
         assert other.lower <= one.upper
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 def test_participants_are_those_accounted_for(mechanism):
     """Who is drawn may be charged; a mechanism that samples never has everybody, unless drawing for it is refused."""

@@ -110,6 +110,7 @@ def gaussian_delta(mu, eps):
         return mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 1.0, 3.0, 6.0])
 def test_tangents_of_a_gaussian(mu):
     """Fourteen epsilons: the tangents never have less than the Gaussian delta, and nearly the same where doubles can tell."""
@@ -120,6 +121,7 @@ def test_tangents_of_a_gaussian(mu):
         assert exact <= found <= exact * (1 + 2e-3) + 1e-13
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
 def test_pure_and_laplace(epsilon):
     """A polygon is found whole between the points asked, and Laplace noise has its closed form."""

@@ -57,6 +57,7 @@ def test_no_algorithm_leaks_more(noise, rate, most, others, unused, changed, eps
         assert attained <= step._pair(adjacency).one_step(forward, False, eps)[1] + 1e-12
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize("noise", [0.7, 2.0])
 @pytest.mark.parametrize(("others", "rate", "most"), [(3, 0.3, 2), (4, 0.1, 1), (5, 0.4, 4), (5, 0.9, 2)])

@@ -291,6 +291,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("mechanism", "adjacency"), CASES)
 def test_lower_end_has_a_witness(mechanism, adjacency):
     """One step, and two where outcomes are few: the lower end is at most what the witness leaks; without one it is 0."""

@@ -94,6 +94,7 @@ def test_no_algorithm_leaks_more(noise, rate, most, others, unused, mine, eps): 
         assert np.sum(np.maximum(p - math.exp(eps) * q, 0.0)) <= upper(sampled, forward, eps) + 1e-12
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.4, 1.0])
 @pytest.mark.parametrize(("others", "rate", "most"), [(3, 0.3, 2), (4, 0.1, 1), (5, 0.4, 4), (4, 0.9, 2)])
 def test_no_two_steps_leak_more(others, rate, most, noise):
@@ -131,6 +132,7 @@ def rows_by_number(others, rate, most):
     return [*rows, (last + extra, (rate * last + extra) / (last + extra))] if last + extra > 0 else rows
 
 
+@pytest.mark.slow
 def test_every_smaller_data_set_leaks_less():
     """The pair lies above the labelled one of every number of other records, at every gamma."""
     rng = np.random.default_rng(6)

@@ -46,6 +46,7 @@ REFERENCE = {
 CASES = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "index"), list(itertools.product("ABC", range(10))))
 def test_dpsgd_reference(case, index):
     """An independent computation of DP-SGD at every delta down to 1e-30 lies in the bracket."""
@@ -207,6 +208,7 @@ def two_step_delta(noise, rate, eps, forward):
     return mp.quad(f, points)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize(
     ("noise", "rate", "eps"), [(1.0, 0.01, 0.05), (0.7, 0.3, 0.6), (4.0, 1e-3, 0.9), (1.0, 1e-4, 6)]
@@ -237,6 +239,7 @@ def test_one_step_is_exact(noise, rate, eps):
     assert_inside(pld.epsilon_bracket(exact), eps, 1e-12 * eps)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_mass_at_infinity_of_many_outcomes(seed):
     """Beyond every finite loss delta is the mass of infinite losses: a sum of many terms, whose rounding both ends hold."""
@@ -249,6 +252,7 @@ def test_mass_at_infinity_of_many_outcomes(seed):
     assert upper - lower <= 1e-9 * upper
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["auto", "pld"])
 def test_two_steps_whose_small_losses_do_not_reach_epsilon(engine):
     """Where a large loss is split off, and no sum of the others reaches epsilon, both ends meet; delta was 2.5e-5 for 1.4e-13."""

@@ -39,6 +39,7 @@ def test_transform_errors_are_a_fifth_of_the_bound():
         assert np.linalg.norm(back - x) <= 2 * bound / 5 * np.linalg.norm(x)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("steps", [2, 30, 3000])
 @pytest.mark.parametrize("mu", [0.2, 1.0, 5.0])
 def test_grid_against_closed_form_at_every_depth(mu, steps):
@@ -107,6 +108,7 @@ def test_most_brackets_are_narrow(count):
     assert narrow >= 0.9 * count
 
 
+@pytest.mark.slow
 def test_finer_and_coarser_brackets_overlap():
     """Brackets of one number made with different tolerances have a point in common."""
     generator = np.random.default_rng(13)

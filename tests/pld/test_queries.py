@@ -44,6 +44,7 @@ def test_order_and_grouping_do_not_matter():
     assert one_by_one.epsilon_bracket(1e-6) == compose(MIXED[2], 30).epsilon_bracket(1e-6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mechanism", MIXED, ids=lambda m: type(m).__name__)
 def test_monotone_in_steps_and_eps(mechanism):
     """More steps leak more; delta falls in eps: no bracket says otherwise."""

@@ -19,7 +19,6 @@ CORE = ROOT / "cpp" / "include" / "hockeystick"
 CPP = sorted([*(ROOT / "cpp").rglob("*.[hc]pp"), *CORE.glob("*.h"), *(ROOT / "tests" / "embed").glob("*.c*")])
 HEADERS = sorted(CORE.rglob("*.hpp"))
 HEADER_IDS = [header.relative_to(CORE).as_posix() for header in HEADERS]
-ROOMS = sorted({header.parent for header in HEADERS})
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -161,15 +160,15 @@ def including(headers):
 
 
 @needs_compiler
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_headers_of_a_room_compile(room, tmp_path):
-    """The headers of a room compile together, the last by the alphabet first, without a warning."""
-    source = tmp_path / "room.cpp"
-    source.write_text(including(sorted(room.glob("*.hpp"), reverse=True)), encoding="utf-8")
+def test_headers_compile_together(tmp_path):
+    """The headers of all rooms compile in one unit, the last by the alphabet first, without a warning."""
+    source = tmp_path / "all.cpp"
+    source.write_text(including(reversed(HEADERS)), encoding="utf-8")
     check_syntax(source)
 
 
 @pytest.mark.slow
+@pytest.mark.share(4)  # half by day
 @needs_compiler
 @pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
 def test_each_header_stands_alone(header, tmp_path):

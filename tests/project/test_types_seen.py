@@ -49,6 +49,7 @@ hs.federated.nope
 """
 
 
+@pytest.mark.slow
 def test_what_type_checkers_see(tmp_path):
     """Nine calls with numbers, six with an array; three floats that are no text; names that are misspelt, and rooms that load late."""
     pytest.importorskip("mypy")

@@ -29,6 +29,7 @@ def test_all_are_there() -> None:
         assert re.search(rf"^name: {path.stem}$", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_schema(path: Path) -> None:
     """A workflow is valid."""

@@ -173,6 +173,7 @@ def test_local_sgd_noise() -> None:
     assert noise.noise_std == pytest.approx(16.659210, rel=1e-6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("epsilon", "size", "drawn_once"), [(0.75, 90, 0.700), (1.5, 128, 1.60), (3.0, 181, 3.81), (6.0, 256, 9.35)]
 )
@@ -189,6 +190,7 @@ def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float) 
         assert silo.epsilon_bracket(N2).lower > epsilon
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("epsilon", "attained"), [(3.0, 4.10), (6.0, 12.85), (12.0, 39.2)])
 def test_noise_of_the_experiments_with_replacement(epsilon: float, attained: float) -> None:
     """The certified epsilon is that of what the paper draws: not below what linear losses attain, another library's lower ends."""

@@ -186,6 +186,7 @@ def run_fedavg(
     return model, largest
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("clipping", ["inactive", "active"])
 def test_attack_on_the_clipped_process(clipping: str) -> None:
     """A threshold test on the last model gains far more than the printed delta, and no more than the certified one.

@@ -10,13 +10,28 @@ import pytest
 
 NIGHT = bool(os.environ.get("HOCKEYSTICK_NIGHTLY"))
 AT_NIGHT = pytest.mark.skipif(not NIGHT, reason="runs at night: .ci/nightly")
-BUILD_TYPE = "Release" if NIGHT else "Debug"  # of CMake: a program of the headers compiles in a quarter of the time
+BUILD_TYPE = (
+    "Release" if NIGHT else "None"
+)  # of CMake: unoptimised and without debugging symbols, in a fraction of the time
 SEED = int(os.environ.get("HOCKEYSTICK_RANDOM", "1"))  # of storms; another one each night
 
 
 def at_night(whole: int, *, by_day: int) -> int:
     """Return how many cases of a long loop to try: all of them in the nightly run, which sets HOCKEYSTICK_NIGHTLY."""
     return whole if NIGHT else by_day
+
+
+def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
+    """Return what `pytest.mark.share(every)` makes of a case: one in `every` stays in the first stage, one more is slow, others wait for the night.
+
+    Where a test has several tables, the first case of each is followed by the second of the others, as in a Latin square, so
+    that each value of one table meets some of the other.
+    """
+    indices = item.callspec.indices  # type: ignore[attr-defined] - a share is of a parametrised test
+    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
+    turn = sum(indices[first] for first in firsts) % every
+    return [] if turn == 0 else [pytest.mark.slow] if turn == 1 else [pytest.mark.slow, AT_NIGHT]
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:

@@ -33,6 +33,7 @@ def hockey_stick(p, q, eps):
     return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
@@ -51,6 +52,7 @@ def test_gaussian(k, noise, monotone):
             assert hockey_stick(q, p, eps) <= bound + 1e-11
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [1.0, 4.0])
 @pytest.mark.parametrize("k", [2, 10, 100, 3000])
 def test_gaussian_with_two_groups(k, noise):
@@ -156,6 +158,7 @@ def laplace_winners(scores, scale):
     return np.array([(density[:, i] * others[i]).sum() * dx for i in range(scores.size)])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_laplace(monotone, scale):

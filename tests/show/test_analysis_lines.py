@@ -78,6 +78,7 @@ def test_nothing_to_draw() -> None:
         plot.analyses(found(empty=[np.nan] * 3))
 
 
+@pytest.mark.slow
 def test_a_real_one(tmp_path: Path) -> None:
     """A training's picture has ink on it, also in grey."""
     training = utility.analyses(

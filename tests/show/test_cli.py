@@ -274,6 +274,7 @@ def test_interrupted_in_process(
     assert "interrupted; resume with the same command" in capsys.readouterr().err
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("package", "extra"), [("pyarrow", "sweep"), ("matplotlib", "plot"), ("tqdm", "sweep"), ("bokeh", "report")]
 )
@@ -387,6 +388,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", OBJECTS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_every_epsilon_of_an_accountant_is_the_same(name, delta):
@@ -445,6 +447,7 @@ def test_the_epsilon_of_a_federated_calibration_is_that_of_its_answer(target, ca
     assert f"epsilon = {hs.format_upper(float(epsilon), '.8g')} at" in printed(capsys, *command)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("trust", "pool"), [("central", 1000), ("inter-silo", 250)])
 def test_the_epsilon_of_a_plan_is_that_of_its_row(trust, pool, capsys):
     """A row of `plan`, read as it is printed, has the epsilon that stands in it, rounded up."""

@@ -43,6 +43,7 @@ def check_picture(path: Path) -> None:
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
 
 
+@pytest.mark.slow
 def test_a_picture_for_each_output(tmp_path: Path) -> None:
     """By default every output gets a heat map, in `_views`."""
     run(THETA, tmp_path / "out")
@@ -96,6 +97,7 @@ FEDERATION: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_panels(tmp_path: Path) -> None:
     """Short axes become panels; a zipped axis is drawn by its first argument without repeats, in rising order."""
     view = choose(parse(FEDERATION))

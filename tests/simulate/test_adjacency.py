@@ -113,6 +113,7 @@ def test_the_exact_law_by_hand() -> None:
     assert expected > 1e-3  # epsilon at 1e-3 is 7.581, and that of a record whose removal rescales none 3.14
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("rate", "count", "noise", "exact"),
     [(0.5, 10, 1.0, 0.4587), (0.1, 100, 0.5, 0.0553)],
@@ -126,6 +127,7 @@ def test_a_record_less_rescales_all_others(rate: float, count: int, noise: float
     assert part.epsilon(1e-3) < 0.6 * found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("others", [1.0, *(pytest.param(others, marks=pytest.mark.slow) for others in (-1.0, 0.0))])
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
 def test_messages_leak_no_more_than_is_certified(records: simulate.Participation, others: float) -> None:
@@ -265,6 +267,7 @@ def check_attacks(runs: int) -> None:
     assert np.mean(np.array(shown) > 0) > 0.5  # the attack sees most of them
 
 
+@pytest.mark.slow
 def test_attacks_stay_below() -> None:
     """A few thousand runs of every algorithm with every sampler."""
     check_attacks(3000)

@@ -34,6 +34,7 @@ def test_no_fixed_number_leaks_more(size, use, noise):
         assert found >= upper * (1 - 1e-2)  # cells have a width
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 @pytest.mark.parametrize(("rate", "use"), [(0.3, 1.0), (0.6, 0.5), (0.05, 1.0), (1.0, 0.7)])
 def test_no_poisson_sample_leaks_more(rate, use, noise):

@@ -161,6 +161,7 @@ def test_another_run_is_refused(changes, told, tmp_path):
     assert file.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own_is_known_by_its_values(tmp_path):
     """The same function, compiled again, goes on; one with another value or gradient is refused."""
 
@@ -252,6 +253,7 @@ print((again.models[-1] == result.models[-1]).all(), result.epsilon(1e-5)[-1] ==
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_returns_what_there_is(tmp_path):
     """Ctrl-C returns the model of the last round, and leaves a checkpoint."""
     file = tmp_path / "run"

@@ -23,6 +23,7 @@ from hockeystick.simulate.running.averaged_models import FixedMean, PoissonMean,
 SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 @pytest.mark.parametrize(
     ("size", "dropout", "use"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
 from typing import Any
@@ -40,12 +41,15 @@ def sign(model, features):
     return 1 if np.sum(model * features) > 0 else 0
 
 
-LOGISTIC = simulate.Loss(logistic, logistic_gradient, smoothness=0.25, lipschitz=1.0, convex=True, predict=sign)
+@functools.cache  # a loss is compiled when it is made: not by whoever collects the tests alone
+def own_logistic() -> simulate.Loss:
+    """Return the logistic loss with its constants."""
+    return simulate.Loss(logistic, logistic_gradient, smoothness=0.25, lipschitz=1.0, convex=True, predict=sign)
 
 
-def silos(loss: simulate.Loss | str = LOGISTIC, **settings: Any) -> simulate.Problem:
-    """Return the records of `SILOS` with another loss."""
-    return simulate.Problem(loss, SILOS.data.features, SILOS.data.labels, SILOS.sizes, **settings)
+def silos(loss: simulate.Loss | str | None = None, **settings: Any) -> simulate.Problem:
+    """Return the records of `SILOS` with another loss, the own logistic one if none is given."""
+    return simulate.Problem(loss or own_logistic(), SILOS.data.features, SILOS.data.labels, SILOS.sizes, **settings)
 
 
 def test_an_own_logistic_loss_is_the_named_one():
@@ -68,6 +72,7 @@ def test_every_number_of_threads_gives_the_same_bits():
     assert all(one.models.tobytes() == other.models.tobytes() for other in others)
 
 
+@pytest.mark.slow
 def test_loops_are_compiled_once():
     """A second loss runs in the loops that the first one compiled."""
     simulate.run(SGD, silos(), rounds=1, seed=1)
@@ -142,6 +147,7 @@ def _nan_at_17(features):
 SEVENTEEN = float(SILOS.data.features[17, 0])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("gradient", "match"),
     effort.some_quick([
@@ -168,6 +174,7 @@ def logistic_slope(model, features, label):
     return 1.0 / (1.0 + math.exp(-np.sum(model * features))) - label
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("claims", "match"),
     [
@@ -200,6 +207,7 @@ def test_convexity_is_tried():
         silos(simulate.Loss(lambda w, x, _: -np.sum(w * w), lambda w, x, _: -2.0 * w, convex=True))  # noqa: ARG005
 
 
+@pytest.mark.slow
 def test_subgradients_at_kinks():
     """At a kink every subgradient is one, and what is not between both slopes is none."""
     for at_kink, good in ((-1.0, True), (0.0, True), (0.7, True), (1.1, False)):
@@ -243,7 +251,7 @@ def test_guarantees_say_what_is_stated():
         guarantee = algorithm.guarantee(problem, rounds=30, index=2)
         epsilons.append(guarantee.epsilon(30, 1e-5))
         told = "as stated by the caller: smoothness 0.25, lipschitz 1.0, convex"
-        assert (told in guarantee.source) == (problem.loss is LOGISTIC)
+        assert (told in guarantee.source) == (problem.loss is own_logistic())
     assert epsilons[0] == epsilons[1] <= epsilons[2]
 
 
@@ -253,21 +261,30 @@ def test_weights_multiply_claims():
     assert (problem.smoothness, problem.lipschitz, problem.strong_convexity) == (0.375, 1.5, 0.0)
 
 
-HINGE = simulate.Loss.of_score(
-    lambda s, y: max(0.0, 1.0 - (2 * y - 1) * s),
-    lambda s, y: -(2 * y - 1) if (2 * y - 1) * s < 1 else 0.0,
-    lipschitz=1.0,
-    convex=True,
-)
-ABSOLUTE = simulate.Loss.of_score(
-    lambda s, y: abs(s - y), lambda s, y: 1.0 if s > y else -1.0, lipschitz=1.0, convex=True
-)
+@functools.cache
+def hinge() -> simulate.Loss:
+    """Return the hinge loss."""
+    return simulate.Loss.of_score(
+        lambda s, y: max(0.0, 1.0 - (2 * y - 1) * s),
+        lambda s, y: -(2 * y - 1) if (2 * y - 1) * s < 1 else 0.0,
+        lipschitz=1.0,
+        convex=True,
+    )
 
 
-@pytest.mark.parametrize(("name", "loss"), effort.some_quick([("hinge", HINGE), ("absolute", ABSOLUTE)], every=2))
-def test_moreau_envelopes_are_those_of_named_losses(name, loss):
+@functools.cache
+def absolute() -> simulate.Loss:
+    """Return the absolute loss."""
+    return simulate.Loss.of_score(
+        lambda s, y: abs(s - y), lambda s, y: 1.0 if s > y else -1.0, lipschitz=1.0, convex=True
+    )
+
+
+@pytest.mark.parametrize("loss", effort.some_quick([hinge, absolute], every=2))
+def test_moreau_envelopes_are_those_of_named_losses(loss):
     """The same seed gives the same models and constants but for rounding."""
-    own, named = silos(loss.moreau(3.0), feature_bound=2.0), silos(name, curvature=12.0, feature_bound=2.0)
+    own = silos(loss().moreau(3.0), feature_bound=2.0)
+    named = silos(loss.__name__, curvature=12.0, feature_bound=2.0)
     assert (own.smoothness, own.lipschitz, own.convex) == (named.smoothness, named.lipschitz, True)
     found = [simulate.run(SGD, problem, rounds=50, seed=1, num_runs=3).models for problem in (own, named)]
     np.testing.assert_allclose(found[0], found[1], atol=1e-13)
@@ -275,7 +292,7 @@ def test_moreau_envelopes_are_those_of_named_losses(name, loss):
 
 def test_the_envelope_of_the_absolute_loss_is_hubers():
     """The value is Huber's: b/2 (s - y)^2 within 1/b, |s - y| - 1/(2b) beyond."""
-    loss, b = ABSOLUTE.moreau(4.0), 4.0
+    loss, b = absolute().moreau(4.0), 4.0
     scores = np.array([-3.0, -0.3, -0.25, -0.1, 0.0, 0.2, 1e-9, 7.0, 1e6])
     found = [loss.value(np.array([score]), np.ones(1), 0.0) for score in scores]
     huber = np.where(abs(scores) <= 1 / b, b / 2 * scores**2, abs(scores) - 1 / (2 * b))
@@ -284,22 +301,24 @@ def test_the_envelope_of_the_absolute_loss_is_hubers():
 
 def test_moreau_is_for_convex_losses_of_the_score():
     """Other losses have no envelope here, and without a bound of the features no constants are known."""
-    for loss in (LOGISTIC, simulate.Loss.of_score(lambda s, _: math.sin(s), lambda s, _: math.cos(s))):
+    for loss in (own_logistic(), simulate.Loss.of_score(lambda s, _: math.sin(s), lambda s, _: math.cos(s))):
         with pytest.raises(ValueError, match="moreau is for losses that"):
             loss.moreau(1.0)
-    problem = silos(ABSOLUTE)
+    problem = silos(absolute())
     assert (problem.smoothness, problem.lipschitz) == (None, None)
 
 
+@pytest.mark.slow
 def test_pickled_problems_have_their_own_addresses():
     """A pickled problem is made anew, and gives the same bits."""
-    for problem, own in ((silos(HINGE.moreau(2.0), feature_bound=1.0), True), (SILOS, False)):
+    for problem, own in ((silos(hinge().moreau(2.0), feature_bound=1.0), True), (SILOS, False)):
         again = pickle.loads(pickle.dumps(problem))
         one, other = (simulate.run(SGD, p, rounds=5, seed=1).models for p in (problem, again))
         assert one.tobytes() == other.tobytes()
         assert (again.data.gradient != problem.data.gradient) is own
 
 
+@pytest.mark.slow
 def test_the_content_of_a_problem_knows_its_loss():
     """Losses of one name and other values have other contents, and a copy that is made anew has the same."""
     made = [

@@ -22,7 +22,7 @@ def example() -> dict:
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
-        ("two_hidden_layers", (25, 4, 3, 5)),
+        pytest.param("two_hidden_layers", (25, 4, 3, 5), marks=pytest.mark.slow),
         ("convolution", (5, 2, 5)),
         pytest.param("convolution", (6, 3, 5), marks=pytest.mark.slow),
     ],
@@ -46,6 +46,7 @@ def test_gradients_by_hand(example, name, sizes):
         assert np.count_nonzero(found) > loss.dimension // 2
 
 
+@pytest.mark.slow
 def test_values_are_those_of_plain_numpy(example):
     """The convolution's outputs are those of slices and means in NumPy."""
     loss = example["convolution"](6, 2, 3)

@@ -82,6 +82,7 @@ def test_boxes_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
     assert (seen == 1).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4),
@@ -184,6 +185,7 @@ def test_types_of_the_columns(out: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_interrupted_threads_leave_whole_parts(tmp_path: Path) -> None:
     """Ctrl-C while several threads write ends with whole parts alone, and the next run with the same bytes."""
     code = (

@@ -37,6 +37,7 @@ def test_deep_files(tmp_path: Path, text: str) -> None:
         load(tmp_path / "plan.toml")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("key", ["title", "outputs", "fixed", "axes", "zip", "shard_rows"])
 def test_deep_mappings(key: str) -> None:
     """So is a mapping, wherever the nest is."""

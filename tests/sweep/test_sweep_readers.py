@@ -59,6 +59,7 @@ def written(out: Path) -> dict[str, Any]:
     return PLAN
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("reader", READERS)
 def test_the_directory_is_a_table(tmp_path: Path, reader: Callable[[Path], list[float]]) -> None:
     """All cells, once each, with the values of the formula; pages, pictures and rests of other runs are skipped."""

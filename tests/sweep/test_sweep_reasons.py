@@ -49,6 +49,7 @@ def text_of(shard: Shard, row: int) -> str:
     return "" if code < 0 else shard.errors.texts[code].removeprefix("y: ")
 
 
+@pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
 def test_texts_are_those_of_the_cell_alone(name: str) -> None:

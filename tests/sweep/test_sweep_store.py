@@ -275,6 +275,7 @@ def test_killed_again_and_again(tmp_path: Path, long_plan: Path, uninterrupted: 
     assert content(tmp_path / "out") == uninterrupted
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_politely(
     tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes], sent: signal.Signals, code: int

@@ -424,6 +424,7 @@ def test_described_and_begun(tmp_path: Path, name: str, capsys: pytest.CaptureFi
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("name", "cells"), [("trajectories", 24), ("trajectories_large", 10)])
 def test_examples(tmp_path: Path, name: str, cells: int) -> None:
     """The two examples are plans as they stand, and run with fewer rounds and steps."""

@@ -96,6 +96,7 @@ def shuffled_delta(eps, clients, noise):
     return float(h * np.maximum(density(1) - math.exp(eps) * density(-1), 0).sum())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("clients", "noise"), list(itertools.product([1, 2, 3], [1.0, 2.0])))
 def test_shuffled_clients_stay_below(clients, noise):
     """The exact delta of a shuffled pass is at most what is claimed, and equal where a round has everybody."""

@@ -246,6 +246,7 @@ def test_a_rate_stands_for_the_batch_size():
             hs.privacy_statement(**(known | more))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("form", effort.all_but_slow(["text", "markdown", "latex", "json"], "markdown", "latex"))
 def test_a_large_delta_stands_before_the_epsilon(form):
     """Where delta is one over the number of records the sentence to quote begins with what that means; below it does not."""

@@ -213,6 +213,7 @@ def test_fewer_rows_are_the_first_of_all(found: utility.Comparison) -> None:
         assert few.calibrated < found.calibrated <= found.candidates == few.candidates
 
 
+@pytest.mark.slow
 def test_fewer_settings_are_the_first_of_all() -> None:
     """The same for a plan under one trust model."""
     inputs = STRONG | {"trust": "inter-silo"}

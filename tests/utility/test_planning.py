@@ -115,6 +115,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The command prints the table of Python's plan and writes its sweep plan."""
     assert main([*OPTIONS, "--sweep", str(tmp_path / "around.toml")]) == 0
@@ -124,6 +125,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (tmp_path / "around.toml").read_text() == expected.sweep_toml()
 
 
+@pytest.mark.slow
 def test_command_json(capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has the numbers in full, the inputs and the version."""
     assert main([*OPTIONS, "--json"]) == 0

@@ -115,6 +115,7 @@ def test_the_truth_is_below(cyclic: utility.Analyses) -> None:
             assert lower <= DELTA
 
 
+@pytest.mark.slow
 def test_batches_at_random() -> None:
     """Record sampling: composition by the noise of a mean of ten silos, inter-silo by that of one; the joint bound is below composition."""
     found = utility.analyses(**COMMON, rounds=[5, 30], batch_size=100)
@@ -142,6 +143,7 @@ def drawn() -> utility.Analyses:
     )
 
 
+@pytest.mark.slow
 def test_clients_at_random(drawn: utility.Analyses) -> None:
     """A client's message changes by 2 L whatever its batch, and a client is what is protected."""
     assert {drawn[name].protects for name in ("composition", "joint", "trusted aggregator", "shuffle")} == {"client"}
