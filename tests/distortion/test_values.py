@@ -57,6 +57,7 @@ VALUES = {
     "log ratio": (distortion.max_bayesian_privacy_leakage(KERNEL, FAIR), LN5),
     "log ratio, less": (distortion.max_bayesian_privacy_leakage([[0.55, 0.45], [0.6, 0.4]], FAIR), -math.log(0.8)),
     "log ratio, told": (distortion.max_bayesian_privacy_leakage([[1, 0]], FAIR), math.inf),
+    "log ratio, known": (distortion.max_bayesian_privacy_leakage([[1, 0], [1, 0]], [1, 0]), 0.0),
     "C_2 .01": (distortion.leakage_tv_coefficient(0.01), 0.0101006700133779),
     "C_2 .1": (distortion.leakage_tv_coefficient(0.1), 0.110701379080085),
     "C_2 .5": (distortion.leakage_tv_coefficient(0.5), 0.859140914229523),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,16 @@ def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
     lengths = {"noise_std": 1.0, "radius": process["diameter"] / 2}
     loss = "convex" if process["smoothness"] <= 2 else "nonconvex"
     return given | lengths | {"loss": loss, "num_users": 12, "batch_size": 3} | more
+
+
+@pytest.mark.parametrize("num_users", [3, 4])
+def test_users_are_drawn_as_records_are(num_users: int) -> None:
+    """The mean of three users' gradients has a third of the step and of the variance; all users may be drawn, too."""
+    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.5, "smoothness": 0.0, "diameter": 1.5}
+    found = federated.best_sampled(1.0, **users(process, num_users=num_users, rounds=3))
+    mean = process | {"noise_std": 1.0 / math.sqrt(3.0), "lipschitz": 0.5 / 3.0}
+    expected = last_iterate.best_sampled(1.0, sampling_rate=3 / num_users, rounds=3, **mean)
+    assert found.delta == pytest.approx(expected.delta, rel=1e-9)
 
 
 FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
