@@ -28,6 +28,7 @@ VALUES = {
     "gap": (distortion.sum_of_squares_gap([1, 2], 0), 5),
     "gap, scaled": (distortion.sum_of_squares_gap([1, 2], 0, scale=0.5), 2.5),
     "expected gap": (distortion.expected_gap([1, 2], [[0.5, 0], [0, 0.25]], 0), (0.75, 5, 5.75)),
+    "expected gap, no noise": (distortion.expected_gap([1, 2], [[0, 0], [0, 0]], 0), (0, 5, 5)),
     "expected gap, correlated": (distortion.expected_gap([0, 0], [[1, 0.3], [0.3, 2]], [1, -1]), (3, 2, 5)),
     "total variance": (distortion.total_variance(FAIR, [0, 2], [1, 3]), (2, 1, 3)),
     "total variance, one mean": (distortion.total_variance([0.25, 0.75], [1, 1], [0, 4]), (3, 0, 3)),
