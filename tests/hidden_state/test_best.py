@@ -128,6 +128,10 @@ def test_an_epsilon_below_the_first_loss_keeps_the_grid(rate: float | None) -> N
             found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=20, **process)
         return float(found.delta)
 
-    deltas = [delta(eps) for eps in (0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1)]
+    epsilons = [0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1]
+    deltas = [delta(eps) for eps in epsilons]
     assert all(larger <= smaller * GRIDS for smaller, larger in itertools.pairwise(deltas))
+    for eps, between in zip(epsilons, deltas, strict=True):  # convex in e^eps
+        share = math.expm1(eps) / math.expm1(epsilons[-1])
+        assert between <= ((1.0 - share) * deltas[0] + share * deltas[-1]) * GRIDS
     assert deltas[1] == pytest.approx(deltas[0], rel=1e-8)
