@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import io
+import itertools
 import os
 import random
 import re
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 import tokenize
+import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +74,7 @@ def python_places(text: str) -> Iterator[tuple[int, int, str]]:
 def cpp_places(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the same of a header. Signs with spaces on both sides are operators; others may be of a template or a pointer."""
     for number, line in enumerate(text.split("\n")):
-        if line.lstrip().startswith(("#", "//", "template", "using")):
+        if line.lstrip().startswith(("#", "//", "template", "using", "static_assert", "defined")):
             continue
         for token in CPP_TOKEN.finditer(line):
             at, end = token.span()
@@ -82,38 +84,42 @@ def cpp_places(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def drawn(folder: Path, pattern: str, count: int, rng: random.Random) -> list[Mutant]:
-    """Draw mutants from a folder of rooms, which come in turn; the file of a room is drawn, and the place in it."""
-    rooms: dict[str, list[Path]] = {}
-    for file in folder.rglob(pattern):
-        if file.name != "__init__.py":
-            rooms.setdefault(file.relative_to(folder).parts[0], []).append(file)
+    """Draw mutants from a folder of rooms, which come in turn; files beside the rooms are one more. No place is drawn twice."""
+    rooms: dict[str, list[Mutant]] = {}
+    for file in sorted(folder.rglob(pattern)):
+        parts, text = file.relative_to(folder).parts, file.read_text(encoding="utf-8")
+        room = parts[0] if parts[1:] else ""
+        for line, column, old in python_places(text) if file.suffix == ".py" else cpp_places(text):
+            if old not in RARE or rng.random() < 0.2:
+                rooms.setdefault(room, []).append(Mutant(file, room, line, column, old, SWAPS[old]))
     order = sorted(rooms)
     rng.shuffle(order)
-    found: list[Mutant] = []
-    while len(found) < count:
-        room = order[len(found) % len(order)]
-        file = rng.choice(sorted(rooms[room]))
-        text = file.read_text(encoding="utf-8")
-        places = list(python_places(text) if file.suffix == ".py" else cpp_places(text))
-        places = [place for place in places if place[2] not in RARE or rng.random() < 0.2]
-        if places:
-            line, column, old = rng.choice(places)
-            found.append(Mutant(file, room, line, column, old, SWAPS[old]))
-        else:
-            order.remove(room)  # nothing of it was drawn: the next room's turn
-    return found
+    for room in order:
+        rng.shuffle(rooms[room])
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*(rooms[room] for room in order)))
+    return [mutant for mutant in turns if mutant][:count]
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """A copy of the installed package, and of the sources of its core."""
+    """A virtual environment with a copy of the installed package, and the sources of its core."""
 
     folder: Path
 
     @property
+    def python(self) -> Path:
+        """Its Python, which imports the copy even if the checkout is installed editable."""
+        return self.folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    @property
+    def site(self) -> Path:
+        """Where its packages lie."""
+        return next((self.folder / "venv").rglob("site-packages"))
+
+    @property
     def package(self) -> Path:
         """Its hockeystick."""
-        return self.folder / "hockeystick"
+        return self.site / "hockeystick"
 
     @property
     def sources(self) -> Path:
@@ -123,9 +129,13 @@ class Workshop:
     def prepare(self, *, core: bool) -> None:
         """Copy what is installed, and compile the core as it is."""
         spec = importlib.util.find_spec("hockeystick")
-        if spec is None or spec.origin is None:
+        if spec is None or not spec.submodule_search_locations:
             sys.exit("install hockeystick with this Python first: mutants are made in a copy of the installation")
-        shutil.copytree(Path(spec.origin).parent, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        venv.create(self.folder / "venv", symlinks=os.name != "nt")
+        tools = [path for path in sys.path if path.endswith("-packages")]  # they come after the copy
+        (self.site / "tools.pth").write_text("\n".join(tools), encoding="utf-8")
+        for part in spec.submodule_search_locations:  # the sources of an editable installation, and what was compiled
+            shutil.copytree(part, self.package, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         if core:
             self.sources.mkdir()
             shutil.copy(ROOT / "CMakeLists.txt", self.sources)
@@ -149,8 +159,8 @@ class Workshop:
         options = ["-x", "-q", "-p", "no:cacheprovider", "-n", "logical", "--dist", "worksteal"]
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", *options, *map(str, arguments)],
-                cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT, env=os.environ | {"PYTHONPATH": str(self.folder)},
+                [self.python, "-m", "pytest", *options, *map(str, arguments)],
+                cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return False, ""
@@ -160,8 +170,10 @@ class Workshop:
     def noticed(self, mutant: Mutant, stages: list[str]) -> tuple[str, str]:
         """Return the stage and the test that notice a mutant, or two empty texts."""
         room = ROOT / "tests" / TESTED_IN.get(mutant.room, mutant.room)
-        steps = [("its room", [str(room)])] if room.is_dir() else []
-        for stage, arguments in [*steps, *((f"{stage} stage", STAGES[stage]) for stage in stages)]:
+        steps = [(f"{stage} stage", STAGES[stage]) for stage in stages]
+        if mutant.room and room.is_dir():
+            steps = [(f"its room, {stage}", [*STAGES[stage], str(room)]) for stage in stages] + steps
+        for stage, arguments in steps:
             passed, test = self.passes(*arguments)
             if not passed:
                 return stage, test

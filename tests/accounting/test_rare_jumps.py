@@ -133,6 +133,17 @@ def test_rare_jumps_are_narrow() -> None:
         assert explained.bracket.upper - explained.bracket.lower <= 2e-4 * explained.bracket.upper
 
 
+def test_another_kind_of_step_spends_no_less() -> None:
+    """Two kinds of rare jumps in one ledger: epsilon is at least that of either alone."""
+    kinds = [
+        (hs.PoissonSampled(hs.Gaussian(0.988), 3.1e-5), 37),
+        (hs.PoissonSampled(hs.Gaussian(0.79955), 2.23e-5), 4995),
+    ]
+    alone = [hs.Accountant("replace").compose(*kind).epsilon_bracket(1.2e-9) for kind in kinds]
+    both = hs.Accountant("replace").compose(*kinds[0]).compose(*kinds[1]).epsilon(1.2e-9)
+    assert both >= max(bracket.lower for bracket in alone)
+
+
 def tail(x: float, shifts: list[float], weights: list[float]) -> mp.mpf:
     """Return the mass above x of a mixture of N(shift, 1)."""
     return mp.fsum(w * mp.erfc((x - r) / mp.sqrt(2)) / 2 for r, w in zip(shifts, weights, strict=True))

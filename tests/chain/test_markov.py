@@ -102,6 +102,36 @@ def test_two_rounds_by_nested_quadrature(kind: str) -> None:
     assert contains(bracket, -best.fun, 1e-9)
 
 
+@pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
+@pytest.mark.parametrize(("record", "neighbour"), [(-0.3, -0.7), (0.2, -0.5)])
+def test_three_rounds_that_leave_the_domain(kind: str, record: float, neighbour: float) -> None:
+    """Steps to beyond an end of the domain: the laws on a thousand midpoints and the two ends."""
+    radius, cells = 0.25, 1000
+    width = 2 * radius / cells
+    middles = (np.arange(cells) + 0.5) * width - radius
+    places = np.concatenate([[-radius], middles, [radius]])
+
+    def moved(means: np.ndarray) -> np.ndarray:
+        noise = (stats.norm if kind == "noise_std" else stats.laplace)(means[:, None], 0.5)
+        return np.hstack([noise.cdf(-radius), noise.pdf(middles) * width, noise.sf(radius)])
+
+    p, q = (
+        moved(np.array([-0.5 * x])) @ moved(places - 0.5 * x) @ moved(places - 0.5 * x) for x in (record, neighbour)
+    )
+    exact = max(float(np.maximum(x - math.exp(0.1) * y, 0.0).sum()) for x, y in ((p, q), (q, p)))
+    found = last_iterate.chain_delta(
+        0.1,
+        gradient_map="linear",
+        record=record,
+        neighbour=neighbour,
+        rounds=3,
+        learning_rate=0.5,
+        diameter=2 * radius,
+        **{kind: 1.0},
+    )
+    assert contains(found, exact, 1e-6)
+
+
 @pytest.mark.parametrize("factor", [0.0, 0.5, 1.0])
 def test_wide_interval_is_the_gaussian_chain(factor: float) -> None:
     """Where nothing is projected the last iterate is Gaussian: mean gap and variance by their recursions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,16 @@ def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
     return given | lengths | {"loss": loss, "num_users": 12, "batch_size": 3} | more
 
 
+@pytest.mark.parametrize("num_users", [3, 4])
+def test_users_are_drawn_as_records_are(num_users: int) -> None:
+    """The mean of three users' gradients has a third of the step and of the variance; all users may be drawn, too."""
+    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.5, "smoothness": 0.0, "diameter": 1.5}
+    found = federated.best_sampled(1.0, **users(process, num_users=num_users, rounds=3))
+    mean = process | {"noise_std": 1.0 / math.sqrt(3.0), "lipschitz": 0.5 / 3.0}
+    expected = last_iterate.best_sampled(1.0, sampling_rate=3 / num_users, rounds=3, **mean)
+    assert found.delta == pytest.approx(expected.delta, rel=1e-9)
+
+
 FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
     "best": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, **p).delta,
     "best on a ball": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, ball_dimension=2, **p).delta,
@@ -118,6 +129,10 @@ def test_an_epsilon_below_the_first_loss_keeps_the_grid(rate: float | None) -> N
             found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=20, **process)
         return float(found.delta)
 
-    deltas = [delta(eps) for eps in (0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1)]
+    epsilons = [0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1]
+    deltas = [delta(eps) for eps in epsilons]
     assert all(larger <= smaller * GRIDS for smaller, larger in itertools.pairwise(deltas))
+    for eps, between in zip(epsilons, deltas, strict=True):  # convex in e^eps
+        share = math.expm1(eps) / math.expm1(epsilons[-1])
+        assert between <= ((1.0 - share) * deltas[0] + share * deltas[-1]) * GRIDS
     assert deltas[1] == pytest.approx(deltas[0], rel=1e-8)

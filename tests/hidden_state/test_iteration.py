@@ -72,6 +72,7 @@ def test_refused() -> None:
     rest = {"distance": 1.0, "noise_std": 1.0, "steps": 3}
     for change, words in (
         ({"order": 1.0}, "order must be above 1"),
+        ({"order": np.inf}, "order must be above 1 and finite"),
         ({"order": 2.0, "steps": 0}, "steps must be an integer"),
         ({"order": 2.0, "distance": -1.0}, "distance must be non-negative"),
         ({"order": 2.0, "lipschitz": np.nan}, "lipschitz must be non-negative"),

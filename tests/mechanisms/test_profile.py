@@ -80,6 +80,7 @@ def test_pure_and_approximate_profiles():
         found = hs.Accountant().compose(known, count).delta_bracket(eps)
         assert found.upper >= truth.lower
         assert found.upper == pytest.approx(truth.upper, rel=2e-3)
+        assert found.lower == pytest.approx(truth.lower, rel=2e-3)
         assert found.status == "certified"
 
 

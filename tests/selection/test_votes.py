@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -134,6 +135,18 @@ def test_many_queries():
     assert found.epsilon <= ledger.epsilon(1e-6) * (1 + 1e-9)
     assert "private itself" in str(found)
     assert votes_epsilon([split] * 10, 40.0, 1e-6).epsilon <= votes_epsilon([split] * 10, 40.0, 1e-6).guaranteed
+
+
+@pytest.mark.parametrize("times", [1, 7, 400])
+def test_sums_are_rounded_up(times):
+    """Even votes have the divergence of the noise, and the sum of many is never below the exact one."""
+    rng = np.random.default_rng(times)
+    for noise in rng.uniform(1.0, 100.0, 30):
+        orders = rng.uniform(1.1, 40.0, 5)
+        found = votes_renyi([[9, 9]] * times, float(noise), orders)
+        for order, value in zip(orders, found, strict=True):
+            exact = times * Fraction(float(order)) / Fraction(float(noise)) ** 2
+            assert exact <= Fraction(float(value)) <= exact * (1 + Fraction(1, 10**12))
 
 
 def test_it_is_no_mechanism():

@@ -112,6 +112,8 @@ def test_panels(tmp_path: Path) -> None:
     run(FEDERATION, tmp_path / "out")
     (picture,) = plot_sweep(tmp_path / "out")
     check_picture(picture)
+    (figure,) = figures_of(view, tmp_path / "out", ["mu"], None).values()
+    assert {label.get_rotation() for panel in figure.axes for label in panel.get_xticklabels()} == {0.0}
 
 
 def test_words_below_a_panel_do_not_meet(tmp_path: Path) -> None:
