@@ -13,9 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hockeystick.sweep.store.folder import LocalFolder
-from hockeystick.sweep.store.names import temporary
-from hockeystick.sweep.store.remote import RemoteFolder
+from hockeystick.sweep.folders import LocalFolder, RemoteFolder, temporary
 
 CHANCE = 0.08
 SLEEP_SECONDS = 3.0  # longer than a storm's client lives after the first part

@@ -13,9 +13,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import federated, published
-from hockeystick.sweep import run
-from hockeystick.sweep.plan import functions
-from hockeystick.sweep.plan.plan import load, parse
+from hockeystick.sweep import functions, run
+from hockeystick.sweep.plan import load, parse
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -73,7 +72,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("hockeystick_stand_in")
     module.root = root  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(functions.REGISTERED, "testing.root", module.__name__)
+    monkeypatch.setitem(functions.REGISTERED, "testing.root", functions.Registered(module.__name__))
 
 
 def test_values_equal_the_direct_call(tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli import main
 from hockeystick.sweep import ClusterError, run
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.plan import parse
 from processes import seconds
 from written_files import content
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from hockeystick.sweep.running import cluster, runner, worker
-from hockeystick.sweep.store.store import digest_of, manifest
+from hockeystick.sweep import cluster, running
+from hockeystick.sweep.store import digest_of, manifest
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +117,8 @@ def test_failure_of_the_writer_releases_the_cluster(
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runner.Store, "write", full)  # which takes what workers have written, too
+    monkeypatch.setattr(cluster, "open_folder", full)  # so that workers hand parts over
+    monkeypatch.setattr(running.Store, "write", full)
     with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
         run(THETA, tmp_path / "out", client=client)
     monkeypatch.undo()
@@ -128,12 +129,12 @@ def test_failure_of_the_writer_releases_the_cluster(
 def test_worker_with_another_library(client: Any, key: str) -> None:
     """A worker whose numbers or bytes might differ is refused, and the message says in what."""
     identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
-    errand = worker.Errand("memory://nowhere", "mark", digest_of(identity), None, strict=False)
+    spec = cluster.TaskSpec("memory://nowhere", "token", digest_of(identity), None, strict=False)
     remedy = r'.*; in the plan, name the best set .* instruction_set = "v3"$' if key == "instruction_set" else ""
     with pytest.raises(
         ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to{remedy}"
     ):
-        client.submit(worker.compute, errand, 0, worker.pack(identity), pure=False).result()
+        client.submit(cluster.compute, spec, 0, cluster.pack(identity), pure=False).result()
 
 
 def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +256,7 @@ def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: py
         message = "This is a bug in hockeystick."
         raise RuntimeError(message)
 
-    monkeypatch.setattr(worker, "evaluate", broken)
+    monkeypatch.setattr(cluster, "evaluate", broken)
     with pytest.raises(RuntimeError, match="This is a bug"):
         run(THETA, tmp_path / "out", client=client)
 
@@ -266,8 +267,8 @@ def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: py
 )
 def test_threads_within_the_cores(monkeypatch: pytest.MonkeyPatch, wanted: int | None, tasks: int, given: int) -> None:
     """Tasks on a machine of eight cores never have more than eight threads together, and one each at least."""
-    monkeypatch.setattr(worker, "CPU_COUNT", 8)
-    assert worker.threads(wanted, tasks) == given
+    monkeypatch.setattr(cluster, "CPU_COUNT", 8)
+    assert cluster.threads(wanted, tasks) == given
 
 
 CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0}

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hockeystick.sweep import run
-from hockeystick.sweep.plan.plan import parse
-from hockeystick.sweep.running.boxes import boxes
-from hockeystick.sweep.running.schedule import Schedule
+from hockeystick.sweep.evaluate import subgrids
+from hockeystick.sweep.plan import parse
+from hockeystick.sweep.running import Schedule
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -60,8 +60,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), ends=st.tuples(st.integers(0, 400), st.integers(1, 90))
 )
-def test_boxes_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
-    """The boxes of any range of cells hold each of them once, with the values of its axes."""
+def test_subgrids_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
+    """The subgrids of any range of cells hold each of them once, with the values of its axes."""
     names = ("eps", "r", "x", "p")[: len(lengths)]
     axes = {name: {"range": [1, length]} for name, length in zip(names, lengths, strict=True)}
     functions = {"eps": "theta", "r": "theta", "x": "q", "p": "q_inv"}
@@ -71,7 +71,7 @@ def test_boxes_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
     cells = range(start, min(start + ends[1], plan.num_cells))
     wanted = plan.axis_columns(np.arange(cells.start, cells.stop))
     seen = np.zeros(len(cells), int)
-    for box in boxes(plan, cells):
+    for box in subgrids(plan, cells):
         seen[box.rows] += 1
         for dimension, along in enumerate(box.dimensions):
             for name, column in along.items():
@@ -220,5 +220,5 @@ def test_memory_does_not_grow_with_the_cells() -> None:
     finally:
         tracemalloc.stop()
     started = time.process_time()
-    assert sum(1 for _ in boxes(plan, plan.shard(plan.num_shards - 1))) <= 2
+    assert sum(1 for _ in subgrids(plan, plan.shard(plan.num_shards - 1))) <= 2
     assert time.process_time() - started < 1.0

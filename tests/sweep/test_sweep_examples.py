@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from hockeystick.sweep import PlanError
-from hockeystick.sweep.plan.description import arguments, cost, returns, summary
-from hockeystick.sweep.plan.examples import example
-from hockeystick.sweep.plan.functions import REGISTERED, lookup
-from hockeystick.sweep.plan.plan import load
-from hockeystick.sweep.running.evaluate import evaluate
+from hockeystick.sweep.evaluate import evaluate
+from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
+from hockeystick.sweep.functions import REGISTERED, lookup
+from hockeystick.sweep.plan import load
 
 pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.published.UnsoundBoundWarning")
 

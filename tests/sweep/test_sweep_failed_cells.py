@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from hockeystick.cli import main
-from hockeystick.sweep import CellError, PlanError, run
-from hockeystick.sweep.plan import functions
+from hockeystick.sweep import CellError, PlanError, functions, run
 
 pytest.importorskip("pyarrow")
 

@@ -13,9 +13,8 @@ import pytest
 
 import hockeystick._core as core
 import processes
-from hockeystick.sweep import ClusterError, PlanError, run
-from hockeystick.sweep.plan import functions
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep import ClusterError, PlanError, functions, run
+from hockeystick.sweep.plan import parse
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -117,7 +116,7 @@ def test_logspace_is_that_of_the_c_library() -> None:
 PROBE = """
 import hashlib, json, sys, warnings
 import numpy as np
-from hockeystick.sweep.plan import functions
+from hockeystick.sweep import functions
 
 values = json.loads(sys.argv[1])
 warnings.simplefilter("ignore")

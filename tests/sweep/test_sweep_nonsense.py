@@ -13,7 +13,7 @@ import pytest
 
 import processes
 from hockeystick.sweep import OutputError, PlanError
-from hockeystick.sweep.plan.plan import load, parse
+from hockeystick.sweep.plan import load, parse
 
 THETA = {"outputs": {"delta": "theta"}, "axes": {"eps": [0.0, 1.0], "r": [0.5]}}
 INT64 = np.iinfo(np.int64)
@@ -62,7 +62,7 @@ def test_deep_manifests(tmp_path: Path) -> None:
 
 def test_deep_plans_in_manifests(tmp_path: Path) -> None:
     """A manifest whose plan is nested deeply is refused, too."""
-    from hockeystick.sweep.store.store import read_manifest  # noqa: PLC0415 - it needs pyarrow
+    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415 - it needs pyarrow
 
     (tmp_path / "_manifest.json").write_text('{"format": 3, "plan": ' + '{"a":' * 50_000 + "0" + "}" * 50_001)
     with pytest.raises(OutputError, match="holds no plan"):

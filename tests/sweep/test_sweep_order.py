@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.sweep.plan.plan import Plan, parse
-from hockeystick.sweep.running import schedule
+from hockeystick.sweep import running
+from hockeystick.sweep.plan import Plan, parse
 
 
 def plan_of(slow: int, fast: int, shard_rows: int) -> Plan:
@@ -28,16 +28,16 @@ def test_every_shard_once(slow: int, fast: int, shard_rows: int, late: int, miss
     """Every missing shard comes once, however many are under way and whatever they cost."""
     plan = plan_of(slow, fast, shard_rows)
     wanted = [index for index in range(plan.num_shards) if missing.random() < 0.8]  # type: ignore[attr-defined]
-    waiting, given_out, flying = schedule.Schedule(plan, wanted), [], []
+    waiting, given_out, in_flight = running.Schedule(plan, wanted), [], []
     while True:
         index = waiting.next()
         if index is not None:
             given_out.append(index)
-            flying.append(index)
-        if index is None and not flying:
+            in_flight.append(index)
+        if index is None and not in_flight:
             break
-        if index is None or len(flying) > late:
-            waiting.finished(flying.pop(0), missing.random())  # type: ignore[attr-defined]
+        if index is None or len(in_flight) > late:
+            waiting.finished(in_flight.pop(0), missing.random())  # type: ignore[attr-defined]
     assert sorted(given_out) == wanted
     assert waiting.next() is None
 
@@ -46,7 +46,7 @@ def test_dear_shards_first() -> None:
     """Once some shards over the whole table are timed, those of the dearest values come first, in the table's order."""
     plan = plan_of(8, 80, 10)  # 64 shards, 8 for each value of the first axis
     cost = {value: (7 * value) % 8 + 1.0 for value in range(8)}  # no order of the axis
-    waiting = schedule.Schedule(plan, range(64))
+    waiting = running.Schedule(plan, range(64))
     pilots = [waiting.next() for _ in range(16)]
     assert {index // 8 for index in pilots} == {*range(8)}  # all over the table
     for index in pilots:
@@ -58,10 +58,10 @@ def test_dear_shards_first() -> None:
 def test_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time left is in the proportion of the expected cost that is left to the cost that is done, on any number of cores."""
     now = 100.0
-    monkeypatch.setattr(schedule.time, "monotonic", lambda: now)
+    monkeypatch.setattr(running.time, "monotonic", lambda: now)
     plan = plan_of(2, 40, 10)  # 8 shards; those of the second value cost ten times as much
     cost = [1.0] * 4 + [10.0] * 4
-    waiting = schedule.Schedule(plan, range(8))
+    waiting = running.Schedule(plan, range(8))
     assert waiting.seconds_left() is None
     first, second = waiting.next(), waiting.next()
     assert {first // 4, second // 4} == {0, 1}
@@ -81,7 +81,7 @@ def test_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_time_left_of_noisy_shards(monkeypatch: pytest.MonkeyPatch, noise: float, shape: str) -> None:
     """Where times differ by chance, too, the time left is right in the median, 15, 30 and 60 % of the way."""
     clock = [0.0]
-    monkeypatch.setattr(schedule.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
     plan = plan_of(600, 10, 10)
     cost = {
         "equal": np.ones(600),
@@ -92,7 +92,7 @@ def test_time_left_of_noisy_shards(monkeypatch: pytest.MonkeyPatch, noise: float
     for seed in range(25):
         times = cost * np.random.default_rng(seed).lognormal(0.0, noise, 600)
         clock[0] = 0.0
-        waiting, marks = schedule.Schedule(plan, range(600)), [0.15, 0.3, 0.6]
+        waiting, marks = running.Schedule(plan, range(600)), [0.15, 0.3, 0.6]
         found = []
         while (index := waiting.next()) is not None:
             clock[0] += times[index]

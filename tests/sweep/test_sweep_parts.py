@@ -15,7 +15,7 @@ import pytest
 import hockeystick as hs
 import processes
 from hockeystick.sweep import OutputError, run
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.plan import parse
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -23,10 +23,10 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
 from hockeystick.plot import plot_sweep
-from hockeystick.sweep.store import parquet_part
-from hockeystick.sweep.store.parquet_part import DamagedPartError, decode
-from hockeystick.sweep.store.store import manifest
-from hockeystick.sweep.view.sample import choose_cells, read_sample
+from hockeystick.sweep import parquet_part
+from hockeystick.sweep.parquet_part import DamagedPartError, decode
+from hockeystick.sweep.store import manifest
+from hockeystick.sweep.view import choose_cells, read_sample
 
 PLAN = {
     "shard_rows": 4,

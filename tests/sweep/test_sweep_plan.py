@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from hockeystick.sweep import OutputError, PlanError, run
-from hockeystick.sweep.plan import functions
-from hockeystick.sweep.plan.functions import lookup
-from hockeystick.sweep.plan.plan import parse
+from hockeystick import federated, kernels, last_iterate
+from hockeystick.accounting import dpsgd, gaussian_dp
+from hockeystick.sweep import OutputError, PlanError, functions, run
+from hockeystick.sweep.functions import lookup
+from hockeystick.sweep.plan import parse
 
 pytest.importorskip("pyarrow")
 
@@ -124,6 +125,25 @@ def test_registered_functions_exist() -> None:
         assert callable(function.call)
         assert {*function.required} <= {*function.parameters}
         assert not {"num_threads", "on_error", "same", "kwargs"} & {*function.parameters}
+
+
+# What these are, take or return is no column: a type, brackets, a batch size for each round, and the steps of a round. The last digits
+# of iteration_rdp depend on NumPy's instructions, and a plan's bytes must not.
+NO_COLUMNS = {"Best", "chain_delta", "iteration_rdp", "trusted_aggregator_batches"}
+NO_COLUMNS |= {"accumulated_step_size", "data_sensitivity", "model_sensitivity", "step_sizes"}
+
+
+def test_table_has_the_functions_of_its_rooms() -> None:
+    """The table names the public functions of these modules, but for those that are no column, and what it says of them is known."""
+    expected = {*kernels.__all__} & {*functions.UFUNC_PARAMETERS}
+    expected |= {*dpsgd.__all__, *gaussian_dp.__all__}
+    expected |= {f"last_iterate.{name}" for name in {*last_iterate.__all__} - NO_COLUMNS}
+    expected |= {f"federated.{name}" for name in {*federated.__all__} - NO_COLUMNS}
+    others = {name for name in functions.REGISTERED if name.startswith(("isrl.", "utility.", "published."))}
+    assert functions.REGISTERED.keys() == expected | others | {"contraction_sum"}
+    for row in (functions.REGISTERED | functions.TRAININGS).values():
+        assert row.worth in functions.MEANING
+        assert (row.cost in {"cheap", "costly", "training"}, row.rounded in {"up", "down", "nearest"}) == (True, True)
 
 
 def test_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

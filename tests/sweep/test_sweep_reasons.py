@@ -15,11 +15,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._checks import collected
-from hockeystick.sweep.plan import functions
-from hockeystick.sweep.plan.plan import parse
-from hockeystick.sweep.running.evaluate import CELL_ERRORS, Shard, evaluate
-from hockeystick.sweep.running.heard import heard
-from hockeystick.sweep.running.reasons import Reasons
+from hockeystick.sweep import functions
+from hockeystick.sweep.captured_warnings import captured_warnings
+from hockeystick.sweep.evaluate import CELL_ERRORS, CellErrors, Shard, evaluate
+from hockeystick.sweep.plan import parse
 
 GOOD: dict[str, Any] = {
     **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
@@ -102,7 +101,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     module = types.ModuleType("hockeystick_stand_in")
     module.gdp = gdp  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(functions.REGISTERED, "testing.gdp", module.__name__)
+    monkeypatch.setitem(functions.REGISTERED, "testing.gdp", functions.Registered(module.__name__))
     return made
 
 
@@ -125,9 +124,9 @@ def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
 
 def test_joined_reasons() -> None:
     """Reasons of two outputs of the same cells are joined by a semicolon, and no text stands twice."""
-    first = Reasons(np.array([-1, 0, 1, 0, 1], np.int32), ["a", "a"])
-    second = Reasons(np.array([-1, -1, 0, 0, 0], np.int32), ["b"])
-    both = Reasons.none((5,)).joined("x", first).joined("y", second)
+    first = CellErrors(np.array([-1, 0, 1, 0, 1], np.int32), ["a", "a"])
+    second = CellErrors(np.array([-1, -1, 0, 0, 0], np.int32), ["b"])
+    both = CellErrors.none((5,)).joined("x", first).joined("y", second)
     said = ["" if code < 0 else both.texts[code] for code in both.codes]
     assert said == ["", "x: a", "x: a; y: b", "x: a; y: b", "x: a; y: b"]
     assert sorted(both.texts) == ["x: a", "x: a; y: b"]
@@ -156,7 +155,7 @@ def test_warnings_of_each_thread() -> None:
     def work(number: int) -> None:
         mine: list[str] = []
         for _ in range(200):
-            with heard() as texts:
+            with captured_warnings() as texts:
                 warnings.warn(f"of {number}", UserWarning, stacklevel=1)
             mine += texts
         heard_by[number] = mine

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from hockeystick.cli import main
-from hockeystick.sweep import OutputError, run
-from hockeystick.sweep.store import remote
+from hockeystick.sweep import OutputError, folders, run
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -21,7 +20,7 @@ fsspec = pytest.importorskip("fsspec")
 
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hockeystick.sweep.store.folder import open_folder
+from hockeystick.sweep.folders import open_folder
 
 THETA = {
     "shard_rows": 7,
@@ -165,7 +164,7 @@ def test_two_runs_of_one_plan(
     plan.write_text(THETA_TOML)
     monkeypatch.setattr(Overtaken, "error", error)
     if whole_uploads:
-        monkeypatch.setattr(remote, "OBJECT_STORES", frozenset({"overtaken"}))
+        monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"overtaken"}))
         monkeypatch.setattr(Overtaken, "cat_file", lambda *a, **k: seen(cat_file, *a, **k))
     cat_file, hidden = MemoryFileSystem.cat_file, [2]
 
@@ -225,7 +224,7 @@ def test_refusals(url: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["pipe_file", "mv"])
-@pytest.mark.parametrize("at", [3, 4, 5])  # a claim and the manifest come first
+@pytest.mark.parametrize("at", [2, 3, 4])  # the manifest comes first
 @pytest.mark.parametrize(
     "failure",
     [
@@ -246,15 +245,14 @@ def test_failing_file_system(
         run(THETA, "failing://out", num_threads=1)  # of several threads, the others write what they have begun
     visible = {name: data for name, data in stored("failing://out").items() if not name.endswith(".tmp")}
     assert visible.items() <= whole.items()
-    assert len(visible) == at - 2
+    assert len(visible) == at - 1
     run(THETA, "failing://out")
     assert stored("failing://out") == whole
 
 
-@pytest.mark.parametrize("at", [1, 2])
-def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem], at: int) -> None:
-    """Where not even the claim or the manifest can be written, the output is refused."""
-    failing.countdown, failing.error = at, PermissionError(errno.EACCES, "Permission denied")
+def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem]) -> None:
+    """Where not even the manifest can be written, the output is refused."""
+    failing.countdown, failing.error = 1, PermissionError(errno.EACCES, "Permission denied")
     with pytest.raises(OutputError, match=r"out must be a writable directory, not failing://out: Permission denied"):
         run(THETA, "failing://out")
 
@@ -278,11 +276,11 @@ def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
 def test_conditional_put(bucket: str) -> None:
     """An object store is asked to create the manifest and not to replace it, and the file that was there first stays."""
     folder = open_folder(f"{bucket}/{uuid.uuid4()}")
-    folder.write_new("_manifest.json", b"first")
-    folder.write_new("_manifest.json", b"second")
+    assert folder.write_shared("_manifest.json", b"first", lambda: True)
+    assert not folder.write_shared("_manifest.json", b"second", lambda: True)
     assert folder.read("_manifest.json") == b"first"
     with pytest.raises(OSError, match="bucket"):
-        open_folder("s3://absent/out").write_new("_manifest.json", b"lost")
+        open_folder("s3://absent/out").write_shared("_manifest.json", b"lost", lambda: True)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from hockeystick.sweep import OutputError
 
 pytest.importorskip("pyarrow")
 
-from hockeystick.sweep.results import condition, reading
+from hockeystick.sweep import condition, results
 
 EPS, R = [0.0, 1.0, 2.0, 4.0], [0.5, 1.0, 2.0]
 PLAN = {
@@ -83,12 +83,12 @@ def test_words_are_strings_to_whoever_reads(tmp_path: Path) -> None:
     """A column that a part keeps as a dictionary is read as strings."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     schema = pa.schema([("word", pa.dictionary(pa.int32(), pa.string())), ("x", pa.float64())], {"a": "b"})
-    assert reading.readable(schema) == pa.schema([("word", pa.string()), ("x", pa.float64())])
-    assert reading.readable(schema).metadata == {b"a": b"b"}
+    assert results.readable(schema) == pa.schema([("word", pa.string()), ("x", pa.float64())])
+    assert results.readable(schema).metadata == {b"a": b"b"}
     words = pa.array(["a", None, "b"]).dictionary_encode()
     pq.write_table(pa.table({"word": words, "x": [1.0, 2.0, 3.0]}), tmp_path / "part.parquet")
     dataset = pytest.importorskip("pyarrow.dataset")
-    found = dataset.dataset(tmp_path, schema=reading.readable(schema)).to_table()
+    found = dataset.dataset(tmp_path, schema=results.readable(schema)).to_table()
     assert found["word"].to_pylist() == ["a", None, "b"]
 
 
@@ -420,7 +420,7 @@ def test_other_rounding_of_axes(tmp_path: Path, thetas: Path) -> None:
 
 def test_without_xarray(thetas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named."""
-    monkeypatch.delitem(sys.modules, "hockeystick.sweep.results.cube", raising=False)
+    monkeypatch.delitem(sys.modules, "hockeystick.sweep.results", raising=False)
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(ImportError, match=r'needs xarray: pip install "\.\[xarray\]" in a clone'):
         sweep.open(thetas).to_xarray()

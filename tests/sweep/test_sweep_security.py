@@ -20,7 +20,7 @@ pytest.importorskip("cryptography", reason="makes the certificates")
 psutil = pytest.importorskip("psutil")
 distributed = pytest.importorskip("distributed")
 
-from hockeystick.sweep.running import cluster
+from hockeystick.sweep import cluster
 
 pytestmark = pytest.mark.slow
 

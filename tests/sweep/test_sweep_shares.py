@@ -16,7 +16,7 @@ import pytest
 
 import processes
 from hockeystick.sweep import OutputError, PlanError, merge, run
-from hockeystick.sweep.plan.shares import Share
+from hockeystick.sweep.plan import Share
 from written_files import content
 
 pytest.importorskip("pyarrow")

@@ -15,15 +15,13 @@ import pytest
 
 import effort
 from hockeystick.cli import main
-from hockeystick.sweep import PlanError, run
-from hockeystick.sweep.plan.description import arguments, cost, returns, summary
-from hockeystick.sweep.plan.examples import example
-from hockeystick.sweep.plan.functions import MEANING, TRAININGS, lookup, status
-from hockeystick.sweep.plan.plan import load, parse
-from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.trainings import functions as training
-from hockeystick.sweep.trainings import outcomes
-from hockeystick.sweep.trainings.check import check
+from hockeystick.sweep import PlanError, run, trainings
+from hockeystick.sweep import trainings as training
+from hockeystick.sweep.evaluate import evaluate
+from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
+from hockeystick.sweep.functions import MEANING, TRAININGS, lookup, status
+from hockeystick.sweep.plan import load, parse
+from hockeystick.sweep.trainings import check
 
 pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -158,7 +156,7 @@ def test_a_record_that_stays_as_it_is_is_refused(loss: Any, features: list[float
     """Where turning the features around changes no gradient, there is no pair, and not a sensitivity of 0."""
     problem = simulate.Problem(loss, [features, [1.0]], [label, 1.0], feature_bound=1.0)
     with pytest.raises(ValueError, match=f"first record must change .* its {zero} must not be 0"):
-        outcomes.adjacent(problem)
+        trainings.adjacent(problem)
 
 
 def test_what_epsilon_covers_is_told(tmp_path: Path) -> None:
@@ -337,7 +335,7 @@ def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """All columns of a cell share its runs."""
     calls = []
     real = simulate.run
-    monkeypatch.setattr(outcomes, "_KEPT", outcomes._Kept())
+    monkeypatch.setattr(trainings, "_KEPT", trainings._Kept())
     monkeypatch.setattr(simulate, "run", lambda *args, **more: (calls.append(1), real(*args, **more))[1])
     run({**PLAN, "axes": {"noise_std": [0.1, 0.2], "rounds": [3]}}, tmp_path / "out")
     assert len(calls) == 2
@@ -348,7 +346,7 @@ def test_same_bytes_for_threads_and_workers(tmp_path: Path, monkeypatch: pytest.
     found = []
     for threads in (1, 2, 2):
         if threads == 1 or len(found) == 1:
-            monkeypatch.setattr(outcomes, "_KEPT", outcomes._Kept())
+            monkeypatch.setattr(trainings, "_KEPT", trainings._Kept())
         run(PLAN, tmp_path / str(len(found)), num_threads=threads)
         found.append(content(tmp_path / str(len(found))))
     assert found[0] == found[1] == found[2]
@@ -359,7 +357,7 @@ def test_same_bytes_for_threads_and_workers(tmp_path: Path, monkeypatch: pytest.
 def test_same_bytes_on_a_cluster(tmp_path: Path) -> None:
     """Two worker processes make the table that one process makes."""
     pytest.importorskip("distributed")
-    from hockeystick.sweep.running import cluster  # noqa: PLC0415 - Dask is asked for when needed
+    from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when needed
 
     run(PLAN, tmp_path / "one")
     with cluster.local(2, None, None) as client:

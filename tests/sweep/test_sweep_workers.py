@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from hockeystick.sweep import CellError, run
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.plan import parse
 from written_files import content
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from hockeystick.sweep.running import worker
-from hockeystick.sweep.store import marks, store
-from hockeystick.sweep.store.folder import LocalFolder, open_folder
+from hockeystick.sweep import cluster, store
+from hockeystick.sweep.folders import LocalFolder, open_folder
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +68,7 @@ def test_another_disk_at_the_same_path(
     run(THETA, tmp_path / "theirs")
     (tmp_path / "theirs/cells/part-000003.parquet").unlink()
     before = content(tmp_path / "theirs")
-    monkeypatch.setattr(worker, "open_folder", lambda _place: LocalFolder(tmp_path / "theirs"))
+    monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "theirs"))
     summary = run(THETA, tmp_path / "out", client=client)
     assert summary.writers == f"this process wrote {PARTS}, since a worker does not see this run at {tmp_path / 'out'}"
     assert content(tmp_path / "out") == whole
@@ -87,7 +86,7 @@ def test_worker_without_the_means(
     def refused(_place: str) -> None:
         raise error
 
-    monkeypatch.setattr(worker, "open_folder", refused)
+    monkeypatch.setattr(cluster, "open_folder", refused)
     summary = run(THETA, tmp_path / "out", client=client)
     assert summary.writers == f"this process wrote {PARTS}, since a worker cannot open {tmp_path / 'out'}: {error}"
     assert content(tmp_path / "out") == whole
@@ -121,9 +120,9 @@ def travelled(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, b
     """Return of the tasks that are submitted from now on how large they are, and whether they have the plan."""
     submit, sent = client.submit, []
 
-    def noted(function: Any, errand: Any, index: int, packed: Any, **options: Any) -> Any:
-        sent.append((len(pickle.dumps((errand, index, packed))), packed is not None))
-        return submit(function, errand, index, packed, **options)
+    def noted(function: Any, spec: Any, index: int, packed: Any, **options: Any) -> Any:
+        sent.append((len(pickle.dumps((spec, index, packed))), packed is not None))
+        return submit(function, spec, index, packed, **options)
 
     monkeypatch.setattr(client, "submit", noted)
     return sent
@@ -137,7 +136,7 @@ def test_plan_travels_once(tmp_path: Path, client: Any, monkeypatch: pytest.Monk
     assert len(json.dumps(store.manifest(parse(plan)))) > 500_000
     sent = travelled(client, monkeypatch)
     if not shared:
-        monkeypatch.setattr(worker, "open_folder", lambda _place: LocalFolder(tmp_path / "nothing"))
+        monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "nothing"))
     summary = run(plan, tmp_path / "out", client=client)
     assert ("this process wrote 50" in summary.writers) is not shared
     assert max(size for size, with_plan in sent if not with_plan) < 1000
@@ -158,7 +157,7 @@ def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> 
 
 def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that a worker says it wrote and that is not there is no part of the table, and the run says so."""
-    monkeypatch.setattr(store, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
     write = LocalFolder.write_shared
 
     def lost(folder: LocalFolder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
@@ -209,7 +208,7 @@ class Conditional:
 
 
 def test_shared_writing(folder: Any) -> None:
-    """A part is there after the first writer and the second; without the mark it is not written; another one is told."""
+    """A part is there after the first writer and the second; without the token it is not written; another one is told."""
     name = "cells/part-000000.parquet"
     assert not folder.write_shared(name, b"part", lambda: False)
     assert folder.read(name) is None
@@ -239,15 +238,16 @@ def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
 
 
 def test_next_run_tidies_before_a_worker_renames(tmp_path: Path) -> None:
-    """A worker whose hidden file and mark the next run has removed publishes nothing."""
+    """A worker whose hidden file and token the next run has removed publishes nothing."""
     folder, name = LocalFolder(tmp_path), "cells/part-000000.parquet"
-    with marks.marked(folder, "digest") as mark:
+    with cluster.run_token(folder, "digest") as token:
+        spec = cluster.TaskSpec(folder.place, token, "digest", None, strict=False)
 
         def tidied() -> bool:
             for unfinished in folder.entries("cells"):
                 folder.remove(f"cells/{unfinished}")
-            folder.remove(mark)
-            return marks.is_marked(folder, mark, "digest")
+            folder.remove(token)
+            return spec.is_at(folder)
 
         assert not folder.write_shared(name, b"part", tidied)
     assert content(tmp_path) == {}

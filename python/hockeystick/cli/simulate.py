@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockeystick._checks import implausible, seed_scalar
-from hockeystick.cli import arguments, doubts
+from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
     from hockeystick._checks import Array
     from hockeystick.simulate import Result
-    from hockeystick.sweep.trainings.settings import Training
+    from hockeystick.sweep.training_settings import Training
 
 AddParser = Callable[..., argparse.ArgumentParser]
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -63,10 +63,10 @@ def add_simulate(add: AddParser) -> None:
 
 def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.simulate import run  # noqa: PLC0415 - imports are paid for by this command only
-    from hockeystick.sweep.trainings.single import load_one  # noqa: PLC0415
+    from hockeystick.sweep.trainings import load_one  # noqa: PLC0415
 
     told, delta, released = load_one(chosen.plan)
-    doubts.tell(chosen, None if delta is None else implausible.large_delta(delta, told.problem.num_records))
+    arguments.tell(chosen, None if delta is None else implausible.large_delta(delta, told.problem.num_records))
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=seed_scalar("seed", chosen.seed))
     for option in ("out", "plot", "checkpoint"):
@@ -117,7 +117,7 @@ def _reached(told: Training, result: Result) -> Iterator[str]:
 
 def _mean(values: Array) -> str:
     """Return the mean over runs with the 95 % interval of that mean, if there are several."""
-    from hockeystick.sweep.trainings.functions import half_width  # noqa: PLC0415
+    from hockeystick.sweep.trainings import half_width  # noqa: PLC0415
 
     if len(values) < 2:
         return f"{values[0]:.4g}"

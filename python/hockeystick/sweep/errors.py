@@ -21,3 +21,17 @@ class OtherRunError(OSError):
 
 class ClusterError(OSError):
     """A cluster that cannot be used or was lost; the message says why. What had been written stays."""
+
+
+def shorten(value: object, width: int = 100) -> str:
+    """Return a text for a message, with its middle left out if it is long."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "what is nested too deeply to be shown"
+    return text if len(text) <= width else f"{text[: width - 20]} ... {text[-15:]}"
+
+
+def must(key: str, domain: str, given: object) -> str:
+    """Return the text of a refusal: what something must be or have, and what was given."""
+    return f"{key} must {domain}, not {shorten(given)}"
