@@ -246,7 +246,7 @@ class Lost:
 def test_lost_results(error: Exception | None, message: str) -> None:
     """What Dask says of a lost result is told in words."""
     with pytest.raises(ClusterError, match=message):
-        cluster._result(Lost(error))
+        cluster._result_of(Lost(error))
 
 
 def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -335,18 +335,18 @@ def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """All columns of a cell share its runs."""
     calls = []
     real = simulate.run
-    monkeypatch.setattr(trainings, "_KEPT", trainings._Kept())
+    trainings._run.cache_clear()
     monkeypatch.setattr(simulate, "run", lambda *args, **more: (calls.append(1), real(*args, **more))[1])
     run({**PLAN, "axes": {"noise_std": [0.1, 0.2], "rounds": [3]}}, tmp_path / "out")
     assert len(calls) == 2
 
 
-def test_same_bytes_for_threads_and_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_bytes_for_threads_and_workers(tmp_path: Path) -> None:
     """One thread, two, anew or from what is kept, as shares, and on a cluster of two processes: the same bytes."""
     found = []
     for threads in (1, 2, 2):
         if threads == 1 or len(found) == 1:
-            monkeypatch.setattr(trainings, "_KEPT", trainings._Kept())
+            trainings._run.cache_clear()
         run(PLAN, tmp_path / str(len(found)), num_threads=threads)
         found.append(content(tmp_path / str(len(found))))
     assert found[0] == found[1] == found[2]

@@ -112,7 +112,7 @@ def _split(plan: Plan, start: int, stop: int, *outer: slice) -> Iterator[tuple[i
     """Yield first cells and places on the axes of the cells from `start` to before `stop`, in which the axes of `outer` stand still."""
     if start >= stop:
         return
-    stride, length = plan.strides[len(outer)], len(plan.axes[len(outer)])
+    stride, length = plan.strides[len(outer)], plan.shape[len(outer)]
     first, last = -(-start // stride), stop // stride  # whole rows
 
     def within(row: int, start: int, stop: int) -> Iterator[tuple[int, tuple[slice, ...]]]:
@@ -120,7 +120,7 @@ def _split(plan: Plan, start: int, stop: int, *outer: slice) -> Iterator[tuple[i
         return _split(plan, start, stop, *outer, single)
 
     if first < last:
-        inner = [slice(0, len(axis)) for axis in plan.axes[len(outer) + 1 :]]
+        inner = [slice(0, points) for points in plan.shape[len(outer) + 1 :]]
         yield from within(first - 1, start, first * stride)
         at = first % length
         yield first * stride, (*outer, slice(at, at + last - first), *inner)

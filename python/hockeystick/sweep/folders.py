@@ -105,13 +105,16 @@ class LocalFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Publish a file, or replace it, so that whoever looks, even after a power cut, sees all of it or nothing."""
-        self.write_shared(name, content, lambda: True)
+        self._publish(name, content)
 
     def write_shared(self, name: str, content: bytes, still: Condition) -> bool:
         """Publish a file, beside other writers of the same bytes, if `still` holds just before its rename; say whether it did."""
+        return self._publish(name, content, still)
+
+    def _publish(self, name: str, content: bytes, *still: Condition) -> bool:
         path = self.root / name
         path.parent.mkdir(exist_ok=True)
-        return write_whole(path, self.root / temporary(name), lambda file: file.write(content), still)
+        return write_whole(path, unfinished(path), lambda file: file.write(content), *still)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

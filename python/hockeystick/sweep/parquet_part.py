@@ -24,6 +24,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,7 @@ def _count_values(counts: Counts, outputs: Mapping[str, NDArray[np.float64]]) ->
         counts.ranges[name] = (least, greatest)
 
 
+@lru_cache(maxsize=16)
 def schema_of(plan: Plan) -> pa.Schema:
     """Return the columns of a plan's table."""
     types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}

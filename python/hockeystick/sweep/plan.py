@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +59,30 @@ class Plan:
     source: dict[str, Any]  # as it was given
     instruction_set: str = ""  # that every machine computes with; if empty, the best of the one that begins
 
-    @property
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Return the lengths of the axes."""
+        return tuple(map(len, self.axes))
+
+    @cached_property
     def num_cells(self) -> int:
         """Return the number of cells."""
-        return math.prod(len(axis) for axis in self.axes)
+        return math.prod(self.shape)
 
-    @property
+    @cached_property
     def num_shards(self) -> int:
         """Return the number of shards, of which only the last may be shorter."""
         return -(-self.num_cells // self.shard_rows)
 
-    @property
+    @cached_property
     def has_trainings(self) -> bool:
         """Return whether a cell is a training."""
         return any(output.function.name in TRAININGS for output in self.outputs)
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Return for each axis how far apart in cells its neighbouring points are."""
-        return tuple(math.prod(len(axis) for axis in self.axes[after:]) for after in range(1, len(self.axes) + 1))
+        return tuple(math.prod(self.shape[after:]) for after in range(1, len(self.shape) + 1))
 
     def shard(self, index: int) -> range:
         """Return the cells of one shard."""
@@ -142,7 +148,7 @@ def parse(source: Mapping[str, Any]) -> Plan:
     _check_names(plan)
     _check_arguments(plan)
     if plan.num_cells > MAX_CELLS:
-        lengths = " x ".join(str(len(axis)) for axis in axes)
+        lengths = " x ".join(map(str, plan.shape))
         message = f"axes must have at most {MAX_CELLS} cells together, not {lengths} = {plan.num_cells}"
         raise PlanError(message)
     if plan.num_shards > MAX_SHARDS:

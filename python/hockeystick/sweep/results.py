@@ -197,9 +197,9 @@ class Results:
             for name, column in values.items():
                 column[cells.start : cells.stop] = table[name].to_numpy()
         dims = [axis.names[0] for axis in plan.axes]
-        shape = [len(axis) for axis in plan.axes]
         variables = {
-            output.column: (dims, values[output.column].reshape(shape), _attributes(output)) for output in plan.outputs
+            output.column: (dims, values[output.column].reshape(plan.shape), _attributes(output))
+            for output in plan.outputs
         }
         stated = {key: str(stored[key]) for key in STATED}
         facts = {"title": plan.title, **stated, "plan": json.dumps(stored["plan"])}

@@ -462,10 +462,10 @@ def _positions(plan: Plan, shards: Sequence[int]) -> NDArray[np.float64]:
     """Return where on each axis the middle of each shard is, from 0 to 1; 0 on axes that a shard runs through."""
     middle = np.asarray(shards, np.int64) * plan.shard_rows + plan.shard_rows // 2
     columns = [
-        np.minimum(middle, plan.num_cells - 1) // stride % len(axis) / len(axis)
-        if stride * len(axis) > plan.shard_rows
+        np.minimum(middle, plan.num_cells - 1) // stride % length / length
+        if stride * length > plan.shard_rows
         else np.zeros(len(middle))
-        for axis, stride in zip(plan.axes, plan.strides, strict=True)
+        for length, stride in zip(plan.shape, plan.strides, strict=True)
     ]
     return np.stack(columns, axis=1)
 

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ class Store:
         self.shards = range(plan.num_shards) if share is None else share.shards(plan.num_shards)  # that are kept here
         self._digits = max(6, len(str(plan.num_shards - 1)))
 
-    @property
+    @cached_property
     def num_cells(self) -> int:
         """Return the number of cells that are kept here when all are done."""
         return sum(len(self.plan.shard(index)) for index in self.shards) if self.share else self.plan.num_cells

@@ -7,12 +7,11 @@ kept for the other columns of the same cell.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,6 +34,7 @@ CHUNK = 1024  # cells whose arguments are in memory together
 SECTIONS = ("title", "fixed")  # of a plan of one training
 
 Settings = Mapping[str, Value]
+Hashed = tuple[tuple[str, Value], ...]  # the same, by which what came of a training is kept
 One = Callable[[Settings, "int | None"], float]
 
 
@@ -218,37 +218,9 @@ class Distances:
     model: Array
 
 
-class _Kept:
-    """The latest outcomes. Two threads that need the same one at the same moment both compute it, to the same bits."""
-
-    def __init__(self) -> None:
-        self.values: OrderedDict[Hashable, Any] = OrderedDict()
-        self.lock = threading.Lock()
-
-    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        with self.lock:
-            if key in self.values:
-                self.values.move_to_end(key)
-                return self.values[key]
-        value = compute()
-        with self.lock:
-            self.values[key] = value
-            while len(self.values) > MAX_KEPT:
-                self.values.popitem(last=False)
-        return value
-
-
-_KEPT = _Kept()
-
-
-def _key(what: str, settings: Mapping[str, Value]) -> Hashable:
-    return what, *sorted(settings.items())
-
-
 def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
     """Return what the runs of a training reach; refuse one of which a run does not stay finite."""
-    told = training(settings)
-    found: Outcome = _KEPT.get(_key("outcome", settings), lambda: _run(told, num_threads))
+    found = _run(tuple(sorted(settings.items())), num_threads)
     if found.failure:
         # Told each time, so that what is heard does not depend on what was kept.
         warnings.warn(found.failure, RuntimeWarning, stacklevel=2)
@@ -256,7 +228,9 @@ def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
     return found
 
 
-def _run(told: Training, num_threads: int | None) -> Outcome:
+@functools.lru_cache(maxsize=MAX_KEPT)
+def _run(settings: Hashed, num_threads: int | None) -> Outcome:
+    told = training(dict(settings))
     result = simulate.run(
         told.algorithm,
         told.problem,
@@ -278,27 +252,28 @@ def _run(told: Training, num_threads: int | None) -> Outcome:
 
 def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distances:
     """Return how far the last models of two trainings are apart, one record of which differs."""
-    told = training(settings)
-
-    def compute() -> Distances:
-        gap = simulate.sensitivity(
-            told.algorithm,
-            told.problem,
-            adjacent(told.problem),
-            rounds=told.rounds,
-            seed=told.seed,
-            num_runs=told.num_runs,
-            record_every=told.rounds,
-            num_threads=num_threads,
-            progress=False,
-        )
-        return Distances(gap.total[-1], gap.data[-1], gap.model[-1])
-
-    found: Distances = _KEPT.get(_key("distances", settings), compute)
+    found = _distances(tuple(sorted(settings.items())), num_threads)
     if not np.isfinite(found.total).all():
-        msg = f"{(~np.isfinite(found.total)).sum()} of {told.num_runs} pairs of runs became non-finite"
+        msg = f"{(~np.isfinite(found.total)).sum()} of {found.total.size} pairs of runs became non-finite"
         raise ValueError(msg)
     return found
+
+
+@functools.lru_cache(maxsize=MAX_KEPT)
+def _distances(settings: Hashed, num_threads: int | None) -> Distances:
+    told = training(dict(settings))
+    gap = simulate.sensitivity(
+        told.algorithm,
+        told.problem,
+        adjacent(told.problem),
+        rounds=told.rounds,
+        seed=told.seed,
+        num_runs=told.num_runs,
+        record_every=told.rounds,
+        num_threads=num_threads,
+        progress=False,
+    )
+    return Distances(gap.total[-1], gap.data[-1], gap.model[-1])
 
 
 def adjacent(problem: Problem) -> Problem:
