@@ -28,8 +28,15 @@ _SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
 MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
 MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
 _INT64 = np.iinfo(np.int64)
-_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+# Of each comparison: its symbol, and that with the sides exchanged.
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", ">"),
+    ast.LtE: ("<=", ">="),
+    ast.Gt: (">", "<"),
+    ast.GtE: (">=", "<="),
+    ast.Eq: ("==", "=="),
+    ast.NotEq: ("!=", "!="),
+}
 _COMPARE = {
     "<": operator.lt,
     "<=": operator.le,
@@ -105,11 +112,11 @@ def expression(tree: ast.expr, schema: pa.Schema) -> pc.Expression:
 
 
 def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, schema: pa.Schema) -> pc.Expression:
-    symbol = _SYMBOLS.get(type(sign))
-    if symbol is None or isinstance(left, ast.Name) == isinstance(right, ast.Name):
+    if type(sign) not in _COMPARISONS or isinstance(left, ast.Name) == isinstance(right, ast.Name):
         raise _refused(ast.Compare(left, [sign], [right]))
+    symbol, mirrored = _COMPARISONS[type(sign)]
     if isinstance(right, ast.Name):
-        left, right, symbol = right, left, _MIRRORED[symbol]
+        left, right, symbol = right, left, mirrored
     assert isinstance(left, ast.Name)
     kind, value = column_type(left.id, schema, "where"), _literal(right)
     if pa.types.is_string(kind) != isinstance(value, str):

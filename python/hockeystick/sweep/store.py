@@ -11,9 +11,10 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,8 @@ CONFLICT_SECONDS = 2.0  # a store that refused an upload beside another one show
 POLL_SECONDS = 0.05
 
 
-class PublishedPart(NamedTuple):
+@dataclass(frozen=True)
+class PublishedPart:
     """A part that is in its place: all of it but its bytes."""
 
     index: int

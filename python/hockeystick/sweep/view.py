@@ -25,6 +25,10 @@ from hockeystick.sweep.store import Store, read_manifest
 MAX_POINTS = 1000  # more along an axis than a picture has pixels
 MAX_PANELS = 6
 SOME = 3  # panels of an axis that has more values than there is room for
+MAX_ACROSS = 64  # cells along an axis of a heat map
+MAX_ALONG = 1000  # points of a line
+MAX_NUMBERS = 300_000  # in a page, where each takes eleven bytes
+MAX_TEXTS = 20  # distinct error texts
 SLICE_TOLERANCE = 0.01  # relative: the values of a logspace are not typed in full
 
 
@@ -230,12 +234,6 @@ def point(axis: Axis, at: int) -> str:
         f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
         for name, values in zip(axis.names, axis.values, strict=True)
     )
-
-
-MAX_ACROSS = 64  # cells along an axis of a heat map
-MAX_ALONG = 1000  # points of a line
-MAX_NUMBERS = 300_000  # in a page, where each takes eleven bytes
-MAX_TEXTS = 20  # distinct error texts
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The columns of a part: what is in the file is what the plan says, whoever reads it, however many threads wrote it."""
+"""The columns of a table: those of the grid, as readers of Parquet see them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hockeystick as hs
 from hockeystick.sweep import run
 from hockeystick.sweep.evaluate import subgrids
 from hockeystick.sweep.plan import parse
@@ -135,22 +137,24 @@ def test_statistics_are_those_of_the_values(out: Path) -> None:
             assert not values or (told.statistics.min, told.statistics.max) == (min(values), max(values))
 
 
+READERS = ("pyarrow", "pandas", "polars", "duckdb")
+
+
 def read_by(reader: str, out: Path) -> dict[str, list[Any]]:
-    """Return the table as a reader sees it, in the order of the cells."""
+    """Return the table as a reader sees it that is given the directory, in the order of the cells."""
     module = pytest.importorskip(reader)
-    folder = out / "cells"
     if reader == "pandas":
-        return module.read_parquet(folder).sort_values("cell").to_dict("list")
-    if reader == "polars":
-        return module.read_parquet(folder / "*.parquet").sort("cell").to_dict(as_series=False)
+        return module.read_parquet(out).sort_values("cell").to_dict("list")
+    if reader == "polars":  # whose directories may hold files of one kind only
+        return module.read_parquet(out / "**/*.parquet").sort("cell").to_dict(as_series=False)
     if reader == "duckdb":
-        rows = module.sql(f"select * from '{folder}/*.parquet' order by cell")
+        rows = module.sql(f"select * from read_parquet('{out}/**/*.parquet') order by cell")
         return dict(zip(rows.columns, map(list, zip(*rows.fetchall(), strict=True)), strict=True))
-    return pq.read_table(folder).to_pydict()
+    return pytest.importorskip("pyarrow.dataset").dataset(out).to_table().sort_by("cell").to_pydict()
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("reader", ["pyarrow", "pandas", "polars", "duckdb"])
+@pytest.mark.parametrize("reader", READERS)
 def test_readers_agree(out: Path, reader: str) -> None:
     """Readers give the grid, words as words, and the text or nothing in the column of errors."""
     found = read_by(reader, out)
@@ -222,3 +226,37 @@ def test_memory_does_not_grow_with_the_cells() -> None:
     started = time.process_time()
     assert sum(1 for _ in subgrids(plan, plan.shard(plan.num_shards - 1))) <= 2
     assert time.process_time() - started < 1.0
+
+
+EPS, R = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.5, 1.0, 2.0])
+GRID = {"shard_rows": 5, "outputs": {"delta": "theta"}, "axes": {"eps": EPS.tolist(), "r": R.tolist()}}
+
+
+def written(out: Path) -> dict[str, Any]:
+    """Write a table, a page, pictures, and what killed runs and file servers leave."""
+    run(GRID, out)
+    pytest.importorskip("bokeh")
+    pytest.importorskip("matplotlib")
+    from hockeystick.plot import plot_sweep  # noqa: PLC0415 - their libraries are asked for above
+    from hockeystick.report import report_sweep  # noqa: PLC0415
+
+    report_sweep(out)
+    plot_sweep(out)
+    for name in ("_run-0.tmp", "._manifest.json.tmp", "cells/.part-000001.parquet.tmp", ".nfs0", "_SUCCESS"):
+        (out / name).write_text("no table")
+    return GRID
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_directory_is_a_table(tmp_path: Path, reader: str) -> None:
+    """All cells, once each, with the values of the formula; pages, pictures and rests of other runs are skipped."""
+    written(tmp_path / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the readers
+        assert read_by(reader, tmp_path / "out")["delta"] == hs.theta(EPS[:, None], R).ravel().tolist()
+
+
+def test_pages_are_out_of_the_way_of_a_run(tmp_path: Path) -> None:
+    """A run goes on in a directory with pages and pictures."""
+    plan = written(tmp_path / "out")
+    assert run(plan, tmp_path / "out").computed_rows == 0

@@ -21,15 +21,11 @@ import effort
 import hockeystick as hs
 import processes
 from hockeystick.sweep import OutputError, run
+from sweep_plans import THETA, changed
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 
-THETA = {
-    "shard_rows": 7,
-    "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
-}
 # 400 parts: enough for a run to be caught between any two of them.
 LONG = """
 shard_rows = 250
@@ -41,11 +37,6 @@ epsilon = { function = "gaussian_epsilon", arguments = { delta = 1e-5 } }
 eps = { linspace = [0.0, 8.0], num = 250 }
 r = { logspace = [1e-3, 10.0], num = 400 }
 """
-
-
-def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    """Return a plan with sections replaced, or left out where None."""
-    return {key: value for key, value in {**base, **sections}.items() if value is not None}
 
 
 def test_unusable_directories(tmp_path: Path) -> None:

@@ -15,17 +15,12 @@ import hockeystick as hs
 from hockeystick import federated, published
 from hockeystick.sweep import functions, run
 from hockeystick.sweep.plan import load, parse
+from sweep_plans import THETA, changed
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-THETA = {
-    "shard_rows": 7,
-    "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
-}
 
 
 def table(out: Path) -> Any:
@@ -36,11 +31,6 @@ def table(out: Path) -> Any:
 def column(out: Path, name: str) -> Any:
     """Return one column as an array."""
     return table(out)[name].to_numpy()
-
-
-def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    """Return a plan with sections replaced, or left out where None."""
-    return {key: value for key, value in {**base, **sections}.items() if value is not None}
 
 
 class TroubleWarning(UserWarning):

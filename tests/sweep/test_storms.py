@@ -7,6 +7,7 @@ import sys
 import pytest
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
 pytest.importorskip("s3fs", reason="needs s3fs")
 pytest.importorskip("moto.server", reason="needs moto[server]")
 if sys.platform == "win32":
@@ -14,13 +15,22 @@ if sys.platform == "win32":
 
 import effort
 import sweep_storm
+import worker_storm
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", ["directory", "object store"])
-def test_storm(kind: str) -> None:
+def test_two_plans(kind: str) -> None:
     """What was killed and damaged ends with the bytes of an undisturbed run of one plan, and the other is refused."""
     counts = sweep_storm.storm(kind, effort.at_night(40, by_day=4), effort.SEED)
     assert counts.started >= 2
+    assert counts.bad() == {}
+
+
+@pytest.mark.parametrize("kind", ["directory", "object store"])
+def test_workers(kind: str) -> None:
+    """Killed before, within and after a publication, workers leave the bytes of an undisturbed run, each part once."""
+    counts = worker_storm.storm(kind, effort.at_night(60, by_day=1), effort.SEED)
+    assert counts.rounds >= 1
     assert counts.bad() == {}
