@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 AddParser = Callable[..., argparse.ArgumentParser]
 INTERRUPTED = 130  # the exit code after Ctrl-C
-MOST_RECORDED = 20  # rounds, if no other number is given
+MAX_RECORDED = 20  # rounds, if no other number is given
 
 
 def add_simulate(add: AddParser) -> None:
@@ -43,7 +43,7 @@ def add_simulate(add: AddParser) -> None:
         "--record-every",
         type=arguments.count,
         metavar="ROUNDS",
-        help=f"by default some {MOST_RECORDED} rounds are recorded",
+        help=f"by default some {MAX_RECORDED} rounds are recorded",
     )
     parser.add_argument(
         "--plot",
@@ -80,7 +80,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
         rounds=told.rounds,
         seed=told.seed,
         num_runs=told.num_runs,
-        record_every=chosen.record_every or max(1, told.rounds // MOST_RECORDED),
+        record_every=chosen.record_every or max(1, told.rounds // MAX_RECORDED),
         released=released,
         num_threads=chosen.num_threads,
         checkpoint=chosen.checkpoint,

@@ -136,7 +136,7 @@ def run(
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:
-        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict=strict)
+        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict)
         try:
             runner.run()
         except OSError as error:
@@ -149,34 +149,25 @@ def run(
     return runner.summary(time.perf_counter() - started)
 
 
+@dataclass
 class Runner:
     """One run: what is computed, and what it counts."""
 
-    def __init__(
-        self,
-        store: Store,
-        num_threads: int | None,
-        progress: Progress,
-        client: distributed.Client | None,
-        *,
-        strict: bool,
-    ) -> None:
-        self.store = store
-        self.plan = store.plan
-        self.num_threads = num_threads
-        self.progress = progress
-        self.client = client
-        self.strict = strict
-        self.counts = Counts()
-        self.damaged: list[str] = []
-        self.computed_rows = 0
-        self.compute_seconds = 0.0
-        self.write_seconds = 0.0
-        self.writers = ""
+    store: Store
+    num_threads: int | None
+    progress: Progress
+    client: distributed.Client | None
+    strict: bool
+    counts: Counts = field(default_factory=Counts)
+    damaged: list[str] = field(default_factory=list)
+    computed_rows: int = 0
+    compute_seconds: float = 0.0
+    write_seconds: float = 0.0
+    writers: str = ""
 
     def run(self) -> None:
         """Take stock of the parts that are there, then compute and publish the others."""
-        self.waiting = Schedule(self.plan, self.missing())
+        self.waiting = Schedule(self.store.plan, self.missing())
         try:
             self.check(self.counts.first_error)
             self.report()
@@ -209,7 +200,7 @@ class Runner:
                     self.count(part)
         self.writers = pool.writers()
         if unseen := pool.unseen():
-            self.counts.rows -= sum(len(self.plan.shard(index)) for index in unseen)
+            self.counts.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
             names = ", ".join(self.store.name(index).removeprefix("cells/") for index in unseen[:3])
             message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
             raise OSError(message)
@@ -240,7 +231,7 @@ class Runner:
     def check(self, error: FirstError) -> None:
         """End a strict run at a cell with an error."""
         if self.strict and error:
-            message = f"{self.plan.named(error[0])}: {error[1]}"
+            message = f"{self.store.plan.named(error[0])}: {error[1]}"
             raise CellError(message)
 
     def count(self, part: PublishedPart | None) -> None:
@@ -275,7 +266,7 @@ class Runner:
             warnings=tuple(self.counts.warnings),
             share=str(self.store.share or ""),
             writers=self.writers,
-            printers={output.column: printer(output.function.name) for output in self.plan.outputs},
+            printers={output.column: printer(output.function.name) for output in self.store.plan.outputs},
         )
 
 

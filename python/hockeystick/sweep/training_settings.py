@@ -240,31 +240,29 @@ def _sampler(
     return samplers()[word](**arguments), [keys[argument.name] for argument in own]
 
 
+def _classes(base: type[Any]) -> dict[str, type[Any]]:
+    """Return what `hockeystick.simulate` offers of a kind."""
+    known = {name: getattr(simulate, name) for name in simulate.__all__}
+    return {
+        name: cls for name, cls in known.items() if isinstance(cls, type) and issubclass(cls, base) and cls is not base
+    }
+
+
 @functools.cache
 def samplers() -> dict[str, type[Any]]:
     """Return the samplers that a plan may name: those whose fields are settings."""
-    known = {name: getattr(simulate, name) for name in simulate.__all__}
-    kinds_of = {
-        name: cls for name, cls in known.items() if isinstance(cls, type) and issubclass(cls, simulate.Participation)
-    }
-    del kinds_of["Participation"]
-    return {
-        name: cls
-        for name, cls in kinds_of.items()
-        if {field.name for field in dataclasses.fields(cls)} <= {*_SAMPLED["records"]}
-    }
+    of_kind = _classes(simulate.Participation).items()
+    return {name: cls for name, cls in of_kind if {f.name for f in dataclasses.fields(cls)} <= {*_SAMPLED["records"]}}
 
 
 @functools.cache
 def algorithms() -> dict[str, type[Any]]:
     """Return the algorithms that a plan may name: those whose necessary fields are settings or samplers."""
-    known = {name: getattr(simulate, name) for name in simulate.__all__ if name != "Algorithm"}
+    of_kind = _classes(simulate.Algorithm).items()
     return {
         name: cls
-        for name, cls in known.items()
-        if isinstance(cls, type)
-        and issubclass(cls, simulate.Algorithm)
-        and {field.name for field in dataclasses.fields(cls) if _is_required(field)} <= {*_fields(cls)}
+        for name, cls in of_kind
+        if {f.name for f in dataclasses.fields(cls) if _is_required(f)} <= {*_fields(cls)}
     }
 
 
