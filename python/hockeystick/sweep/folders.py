@@ -114,7 +114,7 @@ class LocalFolder:
     def _publish(self, name: str, content: bytes, *still: Condition) -> bool:
         path = self.root / name
         path.parent.mkdir(exist_ok=True)
-        return write_whole(path, unfinished(path), lambda file: file.write(content), *still)
+        return write_whole(path, lambda file: file.write(content), *still)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -24,7 +24,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -250,7 +249,6 @@ def _count_values(counts: Counts, outputs: Mapping[str, NDArray[np.float64]]) ->
         counts.ranges[name] = (least, greatest)
 
 
-@lru_cache(maxsize=16)
 def schema_of(plan: Plan) -> pa.Schema:
     """Return the columns of a plan's table."""
     types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}

@@ -355,8 +355,8 @@ class ThreadPool:
         started = time.perf_counter()
         shard = evaluate(self.store.plan, self.store.plan.shard(index), self.threads_of_call)
         computed = time.perf_counter()
-        self.check(shard.first_error())
         part = encode(self.store.plan, self.store.manifest, shard, computed - started)
+        self.check(part.counts.first_error)
         if self.ending.is_set():
             return None
         with self.writing:
