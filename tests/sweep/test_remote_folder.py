@@ -91,20 +91,12 @@ def failing() -> Iterator[type[FailingFileSystem]]:
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """Give a bucket of an S3 server on this machine."""
-    server_module = pytest.importorskip("moto.server", reason="needs moto[server]")
+    pytest.importorskip("moto.server", reason="needs moto[server]")
     pytest.importorskip("s3fs", reason="needs s3fs")
-    server = server_module.ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {"endpoint_url": f"http://{host}:{port}", "key": "key", "secret": "secret"}
-    before = fsspec.config.conf.get("s3")
-    fsspec.config.conf["s3"] = options
-    fsspec.filesystem("s3").mkdir("sweeps")
-    yield "s3://sweeps"
-    fsspec.config.conf.pop("s3")
-    if before is not None:
-        fsspec.config.conf["s3"] = before
-    server.stop()
+    import sweep_storm  # noqa: PLC0415 - it needs both
+
+    with sweep_storm.bucket() as (url, _options):
+        yield url
 
 
 class Overtaken(MemoryFileSystem):
@@ -271,10 +263,11 @@ def test_conditional_put(bucket: str) -> None:
 
 
 @pytest.mark.slow
-def test_object_store_without_the_bucket(bucket: str) -> None:
+@pytest.mark.usefixtures("bucket")
+def test_object_store_without_the_bucket() -> None:
     """A bucket that is not there is refused with the store's own words."""
     with pytest.raises(OutputError, match=r"out must be a writable directory, not s3://absent/out: .*bucket"):
-        run(THETA, f"{bucket.replace('sweeps', 'absent')}/out")
+        run(THETA, "s3://absent/out")
 
 
 PLANS = [

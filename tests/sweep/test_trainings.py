@@ -22,6 +22,7 @@ from hockeystick.sweep.function_help import arguments, cost, example, returns, s
 from hockeystick.sweep.functions import MEANING, TRAININGS, lookup, status
 from hockeystick.sweep.plan import load, parse
 from hockeystick.sweep.trainings import check
+from written_files import content
 
 pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -66,11 +67,6 @@ def changed(plan: dict[str, Any], **fixed: Any) -> dict[str, Any]:
 def table(out: Path) -> Any:
     """Return the rows of a finished table."""
     return pq.read_table(out / "cells").to_pylist()
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return the bytes of the manifest and of the parts."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
 def test_t_quantile() -> None:
