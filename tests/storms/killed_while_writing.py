@@ -35,7 +35,7 @@ def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
         def then() -> bool:
             if fate == "before":
                 die("before", folder)
-            if fate == "asleep":  # on either side of its look at the mark
+            if fate == "asleep":  # on either side of its look at the token
                 time.sleep(SLEEP_SECONDS / 2)
                 found = still()
                 time.sleep(SLEEP_SECONDS / 2)

@@ -172,37 +172,6 @@ def test_second_run_computes_nothing(tmp_path: Path) -> None:
     assert content(tmp_path / "out") == before
 
 
-def break_end(data: bytes) -> bytes:
-    """Cut the footer off, as a full disk would."""
-    return data[:-20]
-
-
-def break_page(data: bytes) -> bytes:
-    """Flip one bit of the data, as a bad disk would."""
-    at = data.rindex(b"\x28\xb5\x2f\xfd") + 12  # past the start of the last compressed page
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-
-
-@pytest.mark.parametrize("damage", [break_end, break_page, lambda _data: b"", lambda _data: b"not Parquet"])
-def test_damaged_part_is_computed_again(tmp_path: Path, damage: Any) -> None:
-    """A part that is cut, altered or emptied is replaced; the others stay."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    part = tmp_path / "out/cells/part-000001.parquet"
-    part.write_bytes(damage(part.read_bytes()))
-    assert run(THETA, tmp_path / "out").computed_rows == 7
-    assert content(tmp_path / "out") == before
-
-
-def test_swapped_parts_are_computed_again(tmp_path: Path) -> None:
-    """A whole part under the wrong number is not taken for the right one."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    shutil.copy(tmp_path / "out/cells/part-000000.parquet", tmp_path / "out/cells/part-000001.parquet")
-    assert run(THETA, tmp_path / "out").computed_rows == 7
-    assert content(tmp_path / "out") == before
-
-
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk ends the run with a clear error and no half part, and the same call resumes."""
     sync, calls = os.fsync, []

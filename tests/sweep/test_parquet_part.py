@@ -92,6 +92,13 @@ def flipped(path: Path) -> None:
     path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
 
 
+def flipped_in_a_page(path: Path) -> None:
+    """Flip a bit of the values, as a bad disk would."""
+    data = path.read_bytes()
+    at = data.rindex(b"\x28\xb5\x2f\xfd") + 12  # past the start of the last compressed page
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
 def foreign(path: Path) -> None:
     """Put there the part of a plan that clips at 11."""
     other = {**PLAN, "fixed": {**PLAN["fixed"], "clip_norm": 11.0}}
@@ -116,16 +123,21 @@ def cut(path: Path) -> None:
 
 DAMAGES = [
     (flipped, r"its digest is not that of its \d+ bytes"),
+    (flipped_in_a_page, r"its digest is not that of its \d+ bytes"),
     (foreign, r"it belongs to another sweep, whose plan_sha256 is [0-9a-f]{64}, not [0-9a-f]{64}"),
     (rewritten, r"its digest is not that of its \d+ bytes"),
     (cut, r"it is cut short, or was not written by this version of hockeystick"),
+    (lambda path: path.write_bytes(path.read_bytes()[:-20]), r"its digest is not that of its \d+ bytes"),
+    (lambda path: path.write_bytes(b"not Parquet"), r"it is cut short.*\(11 bytes\)"),
     (lambda path: path.write_bytes(b""), r"it is cut short.*\(0 bytes\)"),
     (lambda path: path.write_bytes(path.with_name("part-000000.parquet").read_bytes()), "it holds other cells than 4 to 7"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"), DAMAGES, ids=["flipped", "foreign", "rewritten", "cut", "empty", "swapped"]
+    ("damage", "reason"),
+    DAMAGES,
+    ids=["flipped", "page", "foreign", "rewritten", "cut", "end", "text", "empty", "swapped"],
 )
 def test_damaged_parts_are_named_and_computed_anew(
     tmp_path: Path, whole: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object], reason: str
