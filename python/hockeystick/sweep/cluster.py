@@ -35,20 +35,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hockeystick.sweep.errors import ClusterError
+from hockeystick.sweep.errors import ClusterError, needs
 from hockeystick.sweep.evaluate import check_instruction_set, evaluate
 from hockeystick.sweep.folders import RUN_TOKEN, Folder, open_folder
 from hockeystick.sweep.parquet_part import Part, encode
 from hockeystick.sweep.plan import Plan, parse
 from hockeystick.sweep.store import PublishedPart, Store, changes, digest_of, manifest, stored_manifest
 
-try:
+with needs("dask", "a sweep on a cluster needs Dask"):
     import dask
     import distributed
     from dask.system import CPU_COUNT
-except ImportError as missing:
-    need = 'a sweep on a cluster needs Dask: pip install ".[dask]" in a clone'
-    raise ImportError(need) from missing
 
 GREETING_SECONDS = 5.0
 CONNECT_SECONDS = 10.0

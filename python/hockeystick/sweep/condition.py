@@ -19,10 +19,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from hockeystick.sweep.errors import must, shorten
+from hockeystick.sweep.errors import must, needs, shorten
+
+with needs("sweep", "a sweep needs pyarrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
 _SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
 MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from hockeystick._files import unfinished, write_whole
-from hockeystick.sweep.errors import OutputError
+from hockeystick.sweep.errors import OutputError, needs
 
 try:
     import fcntl
@@ -141,11 +141,8 @@ class RemoteFolder:
     """A URL. In an object store a file appears when its upload is complete, elsewhere by a rename."""
 
     def __init__(self, url: str) -> None:
-        try:
+        with needs("remote", "a sweep to a URL needs fsspec"):
             import fsspec  # noqa: PLC0415 - asked for when first needed
-        except ImportError as missing:
-            need = 'a sweep to a URL needs fsspec: pip install ".[remote]" in a clone'
-            raise ImportError(need) from missing
         self.place = url
         try:
             self.system, root = fsspec.core.url_to_fs(url)

@@ -29,16 +29,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.sweep.errors import needs
 from hockeystick.sweep.evaluate import CellErrors, Shard, numbered
 from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
 from hockeystick.sweep.plan import Plan, Values
 
-try:
+with needs("sweep", "a sweep needs pyarrow"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError as missing:
-    need = 'a sweep needs pyarrow: pip install ".[sweep]" in a clone'
-    raise ImportError(need) from missing
 
 PYARROW_VERSION: str = pa.__version__
 WRITE_OPTIONS: dict[str, Any] = {

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import OutputError, PlanError, must, shorten
+from hockeystick.sweep.errors import OutputError, PlanError, must, needs, shorten
 from hockeystick.sweep.functions import COSTLY, TRAININGS, Function, UnknownFunctionError, lookup
 
 SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
@@ -116,11 +116,8 @@ def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - needed here only
     else:
-        try:
+        with needs("sweep", "a plan in a file needs tomli on Python 3.10"):
             import tomli as tomllib  # noqa: PLC0415
-        except ImportError as error:
-            message = 'a plan in a file needs tomli on Python 3.10: pip install ".[sweep]" in a clone'
-            raise ImportError(message) from error
     try:
         content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

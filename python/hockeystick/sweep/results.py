@@ -10,17 +10,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import acero
-from pyarrow import dataset as data_sets
 
 from hockeystick.sweep.condition import column_type, columns_of, expression, parsed
-from hockeystick.sweep.errors import OutputError, must
+from hockeystick.sweep.errors import OutputError, must, needs
 from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
 from hockeystick.sweep.parquet_part import DamagedPartError, Part, schema_of
 from hockeystick.sweep.plan import Output, Plan
 from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
+
+with needs("sweep", "a sweep needs pyarrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import acero
+    from pyarrow import dataset as data_sets
 
 if TYPE_CHECKING:
     import xarray
@@ -178,11 +180,8 @@ class Results:
         OutputError
             If a part is damaged.
         """
-        try:
+        with needs("xarray", "a table by its axes needs xarray"):
             import xarray  # noqa: PLC0415 - asked for when first needed
-        except ImportError as missing:
-            need = 'a table by its axes needs xarray: pip install ".[xarray]" in a clone'
-            raise ImportError(need) from missing
         plan, stored = self._store.plan, self.manifest
         told = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
         if told:  # another C library may round a logspace in another way

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import thread_count
 from hockeystick._numeric.printing import format_upper
-from hockeystick.sweep.errors import CellError
+from hockeystick.sweep.errors import CellError, needs
 from hockeystick.sweep.evaluate import check_instruction_set, evaluate
 from hockeystick.sweep.functions import COSTLY, printer
 from hockeystick.sweep.parquet_part import Counts, DamagedPartError, encode
@@ -475,11 +475,8 @@ def _nearest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArr
 @contextlib.contextmanager
 def bar() -> Iterator[Progress]:
     """Give a progress callback that draws a tqdm bar with the remaining time on standard error."""
-    try:
+    with needs("sweep", "a progress bar needs tqdm"):
         from tqdm import tqdm  # noqa: PLC0415 - needed on a terminal only
-    except ImportError as error:
-        message = 'a progress bar needs tqdm: pip install ".[sweep]" in a clone'
-        raise ImportError(message) from error
     drawn: Any = None
 
     def progress(done: int, total: int, left: float | None) -> None:

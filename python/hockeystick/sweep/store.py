@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 import hockeystick._core as core
 from hockeystick._core import __version__
@@ -25,6 +24,9 @@ from hockeystick.sweep.errors import OtherRunError, OutputError, PlanError, shor
 from hockeystick.sweep.folders import FORMER_MANIFEST, MANIFEST, Folder, is_skipped, is_temporary, open_folder
 from hockeystick.sweep.parquet_part import IDENTITY, PYARROW_VERSION, Counts, Part, decode, whole_table
 from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
 # Of the manifest's entries those that any version computes alike from the plan; IDENTITY says who computed the parts.
