@@ -23,7 +23,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("bokeh")
 
 from hockeystick.cli import main
-from hockeystick.report import controls
+from hockeystick.report import bokeh_page
 from hockeystick.sweep.view import MAX_NUMBERS, choose_cells, read_sample
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -307,8 +307,8 @@ def test_controls(tmp_path: Path) -> None:
     assert '<meta name="viewport"' in page
     assert "<figcaption>certified.</figcaption>" in page
     sample = read_sample(tmp_path, choose_cells(parse(plan), "noise_multiplier", "sampling_rate", None))
-    budget = controls.budget("certified", sample.outputs["certified"])
+    budget = bokeh_page._budget_slider("certified", sample.outputs["certified"])
     assert budget.categories[-1] == budget.value == "any"
     assert float(budget.categories[-2]) >= sample.outputs["certified"].max()
-    chosen = controls.select(sample.choice, 2)
+    chosen = bokeh_page._slice_chooser(sample.choice, 2)
     assert chosen.categories == [str(steps) for steps in axes["steps"]]
