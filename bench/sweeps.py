@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from hockeystick.sweep import run
-from hockeystick.sweep.plan.plan import parse
-from hockeystick.sweep.running.evaluate import evaluate
-from hockeystick.sweep.store.parquet_part import encode
-from hockeystick.sweep.store.store import manifest
+from hockeystick.sweep.evaluate import evaluate
+from hockeystick.sweep.parquet_part import encode
+from hockeystick.sweep.plan import parse
+from hockeystick.sweep.store import manifest
 
 HERE = Path(__file__).resolve()
 

@@ -10,7 +10,7 @@ from scipy.stats import laplace, norm
 
 import hockeystick as hs
 from hockeystick import risk
-from hockeystick.interop.gaussian_dp_estimate import largest_mu
+from hockeystick.interop.dp_accounting import largest_mu
 
 RATES = np.concatenate([np.geomspace(1e-12, 0.5, 41), np.linspace(0.5, 1.0, 11)])
 

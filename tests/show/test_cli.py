@@ -264,7 +264,7 @@ def test_interrupted_in_process(
 ) -> None:
     """Ctrl-C gives a hint and the shell's exit code."""
     pytest.importorskip("pyarrow")
-    work = importlib.import_module("hockeystick.sweep.running.local")
+    work = importlib.import_module("hockeystick.sweep.running")
 
     def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
@@ -310,16 +310,15 @@ def test_missing_extra_of_scale(
     """A cluster or a URL without its extra names it, and nothing is written."""
     pytest.importorskip("pyarrow")
     monkeypatch.chdir(plan.parent)
-    for module in ("running.cluster", "store.remote"):
-        monkeypatch.delitem(sys.modules, f"hockeystick.sweep.{module}", raising=False)
-        monkeypatch.delattr(f"hockeystick.sweep.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, "hockeystick.sweep.cluster", raising=False)
+    monkeypatch.delattr("hockeystick.sweep.cluster", raising=False)
     monkeypatch.setitem(sys.modules, {"dask": "distributed", "remote": "fsspec"}[extra], None)
     assert main(["sweep", "run", str(plan), *options]) == 1
     assert f'pip install ".[{extra}]" in a clone' in capsys.readouterr().err
     assert [path.name for path in plan.parent.iterdir()] == ["plan.toml"]
 
 
-@pytest.mark.parametrize("module", ["sweep.running.run", "cli", "plot", "report"])
+@pytest.mark.parametrize("module", ["sweep.running", "cli", "plot", "report"])
 def test_examples_of_docstrings(module: str) -> None:
     """The examples of these modules run as printed."""
     pytest.importorskip("pyarrow")

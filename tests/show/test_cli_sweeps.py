@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.sweep.plan.functions import REGISTERED, TRAININGS, status
+from hockeystick.sweep.functions import REGISTERED, TRAININGS, status
 
 PLAN = """
 shard_rows = 2

@@ -15,7 +15,7 @@ import hockeystick as hs
 from hockeystick import plot, simulate
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.plan import parse
 
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("pyarrow")
@@ -23,8 +23,8 @@ pytest.importorskip("pyarrow")
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
-from hockeystick.sweep.store.store import read_manifest
-from hockeystick.sweep.view.slices import choose
+from hockeystick.sweep.store import read_manifest
+from hockeystick.sweep.view import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}
 R = {"logspace": [0.1, 10.0], "num": 10}

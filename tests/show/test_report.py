@@ -16,16 +16,15 @@ import hockeystick as hs
 import processes
 from hockeystick.report import report_sweep
 from hockeystick.sweep import run
-from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import MEANING, REGISTERED, lookup, status
-from hockeystick.sweep.plan.plan import parse
+from hockeystick.sweep.functions import MEANING, REGISTERED, lookup, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.plan import parse
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("bokeh")
 
 from hockeystick.cli import main
-from hockeystick.report import controls
-from hockeystick.sweep.view.sample import MAX_NUMBERS, choose_cells, read_sample
+from hockeystick.report import bokeh_page
+from hockeystick.sweep.view import MAX_NUMBERS, choose_cells, read_sample
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
@@ -292,11 +291,11 @@ def test_every_function_has_a_label(name: str) -> None:
 
 def test_units() -> None:
     """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
-    assert units.labelled("eps", units.of_argument("eps")) == "eps (nats)"
-    assert units.labelled("clip_norm", units.of_argument("clip_norm")) == "clip_norm"
-    assert {units.of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
-    assert {units.of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
-    assert {units.of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
+    assert with_unit("eps", unit_of_argument("eps")) == "eps (nats)"
+    assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
 
 
 def test_controls(tmp_path: Path) -> None:
@@ -308,8 +307,8 @@ def test_controls(tmp_path: Path) -> None:
     assert '<meta name="viewport"' in page
     assert "<figcaption>certified.</figcaption>" in page
     sample = read_sample(tmp_path, choose_cells(parse(plan), "noise_multiplier", "sampling_rate", None))
-    budget = controls.budget("certified", sample.outputs["certified"])
+    budget = bokeh_page._budget_slider("certified", sample.outputs["certified"])
     assert budget.categories[-1] == budget.value == "any"
     assert float(budget.categories[-2]) >= sample.outputs["certified"].max()
-    chosen = controls.select(sample.choice, 2)
+    chosen = bokeh_page._slice_chooser(sample.choice, 2)
     assert chosen.categories == [str(steps) for steps in axes["steps"]]

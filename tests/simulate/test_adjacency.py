@@ -19,7 +19,7 @@ pytest.importorskip("numba")
 
 from hockeystick import Accountant, Gaussian, PoissonSampled, audit, simulate
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.sweep.trainings.settings import training
+from hockeystick.sweep.training_settings import training
 
 SAMPLERS: tuple[simulate.Participation, ...] = (
     simulate.EveryRound(),

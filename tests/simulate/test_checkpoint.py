@@ -114,8 +114,8 @@ def test_the_mode_of_the_file_is_kept(tmp_path, monkeypatch, mode):
     seen = []
     write = checkpoint.write_whole
 
-    def looked_at(path, partial, content):
-        return write(path, partial, lambda out: (seen.append(partial.stat().st_mode), content(out)))
+    def looked_at(path, content):
+        return write(path, lambda out: (seen.append(Path(out.name).stat().st_mode), content(out)))
 
     monkeypatch.setattr(checkpoint, "write_whole", looked_at)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)

@@ -13,9 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hockeystick.sweep.store.folder import LocalFolder
-from hockeystick.sweep.store.names import temporary
-from hockeystick.sweep.store.remote import RemoteFolder
+from hockeystick.sweep.folders import LocalFolder, RemoteFolder, temporary
 
 CHANCE = 0.08
 SLEEP_SECONDS = 3.0  # longer than a storm's client lives after the first part
@@ -37,7 +35,7 @@ def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
         def then() -> bool:
             if fate == "before":
                 die("before", folder)
-            if fate == "asleep":  # on either side of its look at the mark
+            if fate == "asleep":  # on either side of its look at the token
                 time.sleep(SLEEP_SECONDS / 2)
                 found = still()
                 time.sleep(SLEEP_SECONDS / 2)

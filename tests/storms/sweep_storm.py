@@ -28,10 +28,9 @@ import pyarrow.parquet as pq
 from moto.server import ThreadedMotoServer
 
 import processes
-from hockeystick.sweep import OutputError, run
-from hockeystick.sweep.plan.plan import parse
-from hockeystick.sweep.store import claims, store
-from hockeystick.sweep.store.folder import Folder, open_folder
+from hockeystick.sweep import OutputError, run, store
+from hockeystick.sweep.folders import Folder, open_folder
+from hockeystick.sweep.plan import parse
 
 CELLS, PARTS = 800, 20
 PLANS = [
@@ -44,7 +43,7 @@ PLANS = [
     for r in (1.0, 2.0)
 ]
 RUNS = multiprocessing.get_context("forkserver")
-RUNS.set_forkserver_preload(["hockeystick.sweep", "hockeystick.sweep.running.runner", "s3fs"])
+RUNS.set_forkserver_preload(["hockeystick.sweep", "hockeystick.sweep.running", "s3fs"])
 FINISHED, REFUSED, FAILED, KILLED = 0, 2, 1, -9
 
 
@@ -58,7 +57,6 @@ class Counts:
     refused: int = 0
     killed: int = 0
     parts_damaged: int = 0
-    claims_left: int = 0  # of killed runs, and removed by hand, as the message asks for
     other_endings: int = 0
     rows_lost: int = 0
     rows_doubled: int = 0
@@ -78,7 +76,6 @@ class Counts:
 def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
     """Run a plan, in a process of its own that ends with the command's exit codes."""
     fsspec.config.conf["s3"] = s3
-    claims.PATIENCE_SECONDS = 1.0
     try:
         run(plan, out, num_threads=1)
     except OutputError:
@@ -161,9 +158,6 @@ class Round:
         damaged = 0 if owner is None else self.damage(owner)
         if owner is None:
             owner = 0
-            for name in [name for name in self.folder.entries() if name.startswith("_claim-")]:
-                self.folder.remove(name)
-                self.counts.claims_left += 1
         summary = run(PLANS[owner], self.out, num_threads=1)
         self.counts.damage_not_named += damaged - len(summary.damaged)
         with contextlib.suppress(OutputError):

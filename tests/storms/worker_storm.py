@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 import processes
 from hockeystick.sweep import run
-from hockeystick.sweep.store.folder import Folder, open_folder
+from hockeystick.sweep.folders import Folder, open_folder
 from sweep_storm import bucket, content
 
 CELLS, PARTS = 400, 40

@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import isrl, simulate, utility
 from hockeystick.cli import main
-from hockeystick.sweep.plan.plan import load
+from hockeystick.sweep.plan import load
 from hockeystick.utility.settings import Problem as Inputs
 
 COMMON = {

@@ -13,20 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import (
-    arguments,
-    budget,
-    completion,
-    examples,
-    figures,
-    plan,
-    plot,
-    simulate,
-    statement,
-    sweep_functions,
-    sweep_results,
-    sweep_run,
-)
+from hockeystick.cli import arguments, budget, completion, examples, figures, plan, plot, simulate, statement, sweep
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
@@ -94,55 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_figures(commands.add_parser)
     simulate.add_simulate(commands.add_parser)
     _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
-    sweeps = commands.add_parser("sweep", help="evaluate a plan of cells, and show what came out")
-    actions = sweeps.add_subparsers(dest="action", required=True, metavar="ACTION")
-    sweep_run.add_run(actions.add_parser("run", help="evaluate a plan; started again, it resumes"))
-    _add_plot(actions.add_parser("plot", help="draw heat maps with iso-lines"))
-    _add_report(actions.add_parser("report", help="write one page of HTML with pictures, tables and the plan"))
-    sweep_results.add_best(actions.add_parser("best", help="show the best cell under a condition"))
-    sweep_results.add_merge(actions.add_parser("merge", help="make one table of the shares of a job array"))
-    sweep_functions.add_functions(actions.add_parser("functions", help="list what a plan may compute"))
-    sweep_functions.add_describe(
-        actions.add_parser("describe", help="show the arguments of a function and a plan for it")
-    )
-    sweep_functions.add_init(actions.add_parser("init", help="write a plan to begin with"))
+    sweep.add_sweep(commands.add_parser)
     completion.add_completion(commands.add_parser, parser)
     examples.add_examples(parser)
     return parser
-
-
-def _add_plot(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser, "directory of a sweep")
-    parser.add_argument("--value", metavar="OUTPUT", help="the output to draw; all if not given")
-    parser.add_argument("--budget", type=float, metavar="B", help="draw the border of the cells that are at most B")
-    parser.add_argument("--format", choices=("png", "svg"), default="png")
-    parser.add_argument(
-        "-o", "--destination", type=Path, metavar="DIR", help="directory of the pictures; OUT/_views if not given"
-    )
-    parser.set_defaults(handler=_plot)
-
-
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_view(parser, "directory or URL of a sweep")
-    parser.add_argument(
-        "-o", "--destination", type=Path, metavar="FILE", help="the page to write; OUT/_views/report.html if not given"
-    )
-    parser.set_defaults(handler=_report)
-
-
-def _add_view(parser: argparse.ArgumentParser, out: str) -> None:
-    """Add what of a sweep is drawn."""
-    parser.add_argument("out", help=out)
-    parser.add_argument("--x", metavar="AXIS", help="argument on the horizontal axis; by default the longest")
-    parser.add_argument("--y", metavar="AXIS", help="argument on the vertical axis; by default the next")
-    parser.add_argument(
-        "--slice",
-        type=_assignment,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="hold an argument (repeatable)",
-    )
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -162,29 +104,6 @@ def _demo(chosen: argparse.Namespace) -> None:
     from hockeystick.cli.demo import run  # noqa: PLC0415
 
     run(chosen.out)
-
-
-def _plot(chosen: argparse.Namespace) -> None:
-    from hockeystick.plot import plot_sweep  # noqa: PLC0415
-
-    pictures = plot_sweep(
-        chosen.out,
-        x=chosen.x,
-        y=chosen.y,
-        value=chosen.value,
-        slices=dict(chosen.slice),
-        budget=chosen.budget,
-        format=chosen.format,
-        destination=chosen.destination,
-    )
-    sys.stdout.writelines(f"{picture}\n" for picture in pictures)
-
-
-def _report(chosen: argparse.Namespace) -> None:
-    from hockeystick.report import report_sweep  # noqa: PLC0415
-
-    page = report_sweep(chosen.out, chosen.destination, x=chosen.x, y=chosen.y, slices=dict(chosen.slice))
-    sys.stdout.write(f"{page}\n")
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:
@@ -223,11 +142,3 @@ def _logging() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        message = f"must be NAME=VALUE, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return name, value

@@ -1,9 +1,10 @@
-"""Numbers on the command line: each parser names the domain and what it was given."""
+"""Arguments of commands: each parser of a number names the domain and what it was given; and what is said of settings that nearly nobody means."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,3 +83,10 @@ def _integer(text: str, largest: int) -> int:
         message = f"must be an integer in [1, {largest}], not {text}"
         raise argparse.ArgumentTypeError(message)
     return value
+
+
+def tell(chosen: argparse.Namespace, *doubts: str | None) -> None:
+    """Write the first doubt, one line."""
+    text = next(filter(None, doubts), None)
+    if text:
+        sys.stderr.write(f"hockeystick {chosen.command}: warning: {text}\n")

@@ -7,12 +7,14 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks import implausible
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick.cli import arguments, budget_federated, doubts, samplings
+from hockeystick._numeric.search import last_whole
+from hockeystick.cli import arguments, samplings
 
 if TYPE_CHECKING:
     from hockeystick.accounting.bracket import Bracket
@@ -39,6 +41,17 @@ OPTIONS: dict[str, tuple[Callable[[str], float], str, str]] = {
 }
 TARGETS = ("noise-multiplier", "steps", "sampling-rate")
 DIGITS, WHOLE = ".8g", ".0f"  # of what is printed
+NO_ANSWER = 4  # the exit code where nothing meets the budget
+FEDERATED: dict[str, tuple[Callable[[str], float], str, str]] = {
+    "clients": (arguments.count, "M", "number of clients, all of which take part in every round"),
+    "rounds": (arguments.count, "R", "communication rounds, a positive integer"),
+    "local-steps": (arguments.count, "K", "local steps of a client in a round, a positive integer"),
+    "clip-norm": (arguments.positive, "C", "norm to which each local gradient is clipped, positive"),
+    "learning-rate": (arguments.positive, "ETA", "step size of the local steps, positive"),
+    "noise-std": (arguments.positive, "SIGMA", "noise that each client adds to the model that it uploads, positive"),
+}
+FEDERATED_TARGETS = ("noise-std", "rounds", "local-steps")
+MAX_COUNTS = {"rounds": 10**9, "local_steps": 10**9}
 JSON_NOTE = "JSON has no infinity: an infinite number is null there."
 
 
@@ -67,7 +80,7 @@ def add_calibrate(add: AddParser) -> None:
         "the most local steps of federated averaging. Exit code 4, with the reason, where nothing meets the budget.",
         epilog="All but the target must be given; the sampling rate is 1 if neither Q nor N and B are. " + JSON_NOTE,
     )
-    targets = (*TARGETS, *budget_federated.TARGETS)
+    targets = (*TARGETS, *FEDERATED_TARGETS)
     parser.add_argument(
         "--target", choices=targets, default=TARGETS[0], help="what to find; the noise multiplier by default"
     )
@@ -75,7 +88,7 @@ def add_calibrate(add: AddParser) -> None:
     samplings.add_words(
         parser, "how batches are made, poisson or shuffled (noise multiplier only); poisson if not given"
     )
-    budget_federated.add_federated(parser)
+    _add_federated(parser)
     parser.set_defaults(handler=_calibrate, refuse=parser.error)
 
 
@@ -110,8 +123,8 @@ def _query(chosen: argparse.Namespace) -> None:
 
 
 def _calibrate(chosen: argparse.Namespace) -> int:
-    if chosen.target in budget_federated.TARGETS:
-        return budget_federated.calibrate(chosen)
+    if chosen.target in FEDERATED_TARGETS:
+        return _calibrate_federated(chosen)
     target = chosen.target.replace("-", "_")
     _settle_but(chosen, target)
     found = _solve(chosen, target)
@@ -136,7 +149,7 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
             f"argument --sampling: must be poisson, or shuffled for the noise multiplier, not {chosen.sampling}; "
             f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
-    for name in budget_federated.OPTIONS:
+    for name in FEDERATED:
         if getattr(chosen, name.replace("-", "_")) is not None:
             chosen.refuse(f"argument --{name}: not allowed with --target {chosen.target}, which is of DP-SGD")
     clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "records", "batch_size", "epochs")}
@@ -178,7 +191,7 @@ def _nothing_meets(chosen: argparse.Namespace, target: str) -> int:
     known = [(name, getattr(chosen, name)) for name in names]
     settings = ", ".join(f"{name.replace('_', ' ')} {_shortest(value)}" for name, value in known if value is not None)
     sys.stderr.write(f"hockeystick calibrate: {what[0]} {budget} with {settings}; {what[1]}\n")
-    return budget_federated.NO_ANSWER
+    return NO_ANSWER
 
 
 def _write_calibrated(chosen: argparse.Namespace, target: str, found: float, bracket: Bracket) -> None:
@@ -202,7 +215,7 @@ def _write_calibrated(chosen: argparse.Namespace, target: str, found: float, bra
 def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
     """Write the first doubt about the arguments and the delta, given or found; `last` is that about the answer."""
     rate, noise, steps = chosen.sampling_rate, chosen.noise_multiplier, chosen.steps
-    doubts.tell(
+    arguments.tell(
         chosen,
         implausible.integer_rate(0) if rate == 0 else None,  # a shell divides integers
         implausible.swapped(noise, 1.0 if rate is None else rate) if noise else None,
@@ -214,7 +227,7 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
     """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
-    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415
+    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
     numbers = {name: getattr(chosen, name) for name in ("noise_multiplier", "sampling_rate", "steps")} | {target: found}
     if not math.isfinite(found) or found == 0.0:
@@ -261,3 +274,104 @@ def _finite(value: float) -> float | None:
 def _shortest(value: float | str) -> str:
     """Return all digits of what was given, so that the sentence is about no other number; text stays."""
     return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def _add_federated(parser: argparse.ArgumentParser) -> None:
+    """Add what is known of federated averaging."""
+    group = parser.add_argument_group(
+        "federated averaging",
+        "with one of the targets noise-std, rounds and local-steps: clients clip each local gradient to C and add noise to the model that "
+        "they upload; steps of constant size, only the last model is seen, one record of one client is replaced. Nothing need be convex.",
+    )
+    for name, (kind, letter, text) in FEDERATED.items():
+        group.add_argument(f"--{name}", type=kind, metavar=letter, help=text)
+
+
+def _calibrate_federated(chosen: argparse.Namespace) -> int:
+    """Find the target, and write it with the epsilon that it spends."""
+    target = chosen.target.replace("-", "_")
+    given = _given_federated(chosen, target)
+    if not 0 < chosen.delta < 1:
+        chosen.refuse(f"argument --delta: must be in (0, 1) for {chosen.target}, not {chosen.delta}")
+    spent = partial(_federated_epsilon, chosen.delta, given, target)
+    if target == "noise_std":
+        found: float = _least_noise(lambda noise: spent(noise) - chosen.epsilon)
+    else:
+        found = last_whole(lambda count: spent(int(count)) - chosen.epsilon, MAX_COUNTS[target])
+    if found == 0 or not math.isfinite(found):
+        words = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in given.items())
+        least = "not one step" if target == "local_steps" else "not one round" if target == "rounds" else "no noise"
+        sys.stderr.write(
+            f"hockeystick calibrate: {least} meets epsilon = {chosen.epsilon!r} at delta = {chosen.delta!r} for {words}; "
+            "allow a larger epsilon, or more noise or clients, or smaller steps\n"
+        )
+        return NO_ANSWER
+    _write_federated(chosen, target, given | {target: found}, spent(found))
+    return 0
+
+
+def _given_federated(chosen: argparse.Namespace, target: str) -> dict[str, float]:
+    """Return the settings but the target; what is missing or too much is refused."""
+    names = [name.replace("-", "_") for name in FEDERATED]
+    missing = [name for name in names if name != target and getattr(chosen, name) is None]
+    if missing:
+        listed = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        chosen.refuse(f"the following arguments are required: {listed}")
+    if getattr(chosen, target) is not None:
+        chosen.refuse(f"argument --{chosen.target}: not allowed, since it is the target")
+    others = ("noise_multiplier", "steps", "sampling_rate", "records", "batch_size", "epochs", "sampling")
+    for name in others:
+        if getattr(chosen, name) is not None:
+            chosen.refuse(f"argument --{name.replace('_', '-')}: not allowed with --target {chosen.target}")
+    return {name: getattr(chosen, name) for name in names if name != target}
+
+
+def _federated_epsilon(delta: float, given: dict[str, float], target: str, value: float) -> float:
+    from hockeystick.federated import fedavg_epsilon  # noqa: PLC0415 - imports are paid for by this command only
+
+    settings = given | {target: value}
+    settings["num_clients"] = settings.pop("clients")
+    # Steps of constant size on an unbounded domain: the smoothness does not matter.
+    return float(fedavg_epsilon(delta, smoothness=0.0, **settings))  # type: ignore[arg-type]
+
+
+def _least_noise(excess: Callable[[float], float]) -> float:
+    """Return the least noise, to 1e-12, at which the excess was computed and is not positive; infinity if there is none."""
+    good = 1.0
+    while excess(good) > 0.0:
+        good *= 2.0
+        if good > 1e150:
+            return math.inf
+    bad = 0.5 * good
+    while excess(bad) <= 0.0:
+        good, bad = bad, 0.5 * bad
+        if bad < 1e-150:
+            return good
+    while good - bad > 1e-12 * good:
+        middle = 0.5 * (good + bad)
+        good, bad = (middle, bad) if excess(middle) <= 0.0 else (good, middle)
+    return good
+
+
+def _write_federated(chosen: argparse.Namespace, target: str, settings: dict[str, float], epsilon: float) -> None:
+    if chosen.json:
+        answer = {
+            "target": target,
+            target: settings[target],
+            "epsilon": epsilon,
+            "delta": chosen.delta,
+            "status": "certified",
+            "adjacency": "replace",
+            "algorithm": "federated averaging, last model",
+            "version": __version__,
+            "inputs": {"epsilon": chosen.epsilon} | {name: value for name, value in settings.items() if name != target},
+        }
+        sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
+        return
+    # A printed noise is no smaller than what was computed: it spends no more.
+    shown = format_upper(settings[target], DIGITS) if target == "noise_std" else f"{int(settings[target])}"
+    rest = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in settings.items() if name != target)
+    sys.stdout.write(
+        f"{target.replace('_', ' ')} = {shown}: epsilon = {format_upper(epsilon, DIGITS)} at delta = {chosen.delta!r} for federated "
+        f"averaging, {rest}: a certified upper bound; one record is replaced, only the last model is seen\n"
+    )

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockeystick._checks import implausible, seed_scalar
-from hockeystick.cli import arguments, doubts
+from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
     from hockeystick._checks import Array
     from hockeystick.simulate import Result
-    from hockeystick.sweep.trainings.settings import Training
+    from hockeystick.sweep.training_settings import Training
 
 AddParser = Callable[..., argparse.ArgumentParser]
 INTERRUPTED = 130  # the exit code after Ctrl-C
-MOST_RECORDED = 20  # rounds, if no other number is given
+MAX_RECORDED = 20  # rounds, if no other number is given
 
 
 def add_simulate(add: AddParser) -> None:
@@ -43,7 +43,7 @@ def add_simulate(add: AddParser) -> None:
         "--record-every",
         type=arguments.count,
         metavar="ROUNDS",
-        help=f"by default some {MOST_RECORDED} rounds are recorded",
+        help=f"by default some {MAX_RECORDED} rounds are recorded",
     )
     parser.add_argument(
         "--plot",
@@ -63,10 +63,10 @@ def add_simulate(add: AddParser) -> None:
 
 def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.simulate import run  # noqa: PLC0415 - imports are paid for by this command only
-    from hockeystick.sweep.trainings.single import load_one  # noqa: PLC0415
+    from hockeystick.sweep.trainings import load_one  # noqa: PLC0415
 
     told, delta, released = load_one(chosen.plan)
-    doubts.tell(chosen, None if delta is None else implausible.large_delta(delta, told.problem.num_records))
+    arguments.tell(chosen, None if delta is None else implausible.large_delta(delta, told.problem.num_records))
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=seed_scalar("seed", chosen.seed))
     for option in ("out", "plot", "checkpoint"):
@@ -80,7 +80,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
         rounds=told.rounds,
         seed=told.seed,
         num_runs=told.num_runs,
-        record_every=chosen.record_every or max(1, told.rounds // MOST_RECORDED),
+        record_every=chosen.record_every or max(1, told.rounds // MAX_RECORDED),
         released=released,
         num_threads=chosen.num_threads,
         checkpoint=chosen.checkpoint,
@@ -117,7 +117,7 @@ def _reached(told: Training, result: Result) -> Iterator[str]:
 
 def _mean(values: Array) -> str:
     """Return the mean over runs with the 95 % interval of that mean, if there are several."""
-    from hockeystick.sweep.trainings.functions import half_width  # noqa: PLC0415
+    from hockeystick.sweep.trainings import half_width  # noqa: PLC0415
 
     if len(values) < 2:
         return f"{values[0]:.4g}"

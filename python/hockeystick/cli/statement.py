@@ -7,7 +7,7 @@ import sys
 
 from hockeystick._checks import implausible
 from hockeystick._statements import FORMATS
-from hockeystick.cli import arguments, doubts
+from hockeystick.cli import arguments
 from hockeystick.cli.budget import AddParser
 from hockeystick.training.batches import SAMPLINGS
 
@@ -84,7 +84,7 @@ def _add_batches(parser: argparse.ArgumentParser) -> None:
 def _statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
-    doubts.tell(chosen, implausible.large_delta(chosen.delta, chosen.records))
+    arguments.tell(chosen, implausible.large_delta(chosen.delta, chosen.records))
     names = (
         "records",
         "batch_size",

@@ -18,7 +18,7 @@ from hockeystick.plot.accountants import epsilon_over_steps, privacy_profile, tr
 from hockeystick.plot.analysis_lines import analyses
 from hockeystick.plot.scales import Scale, is_geometric
 from hockeystick.plot.training import training
-from hockeystick.sweep.store.names import VIEWS
+from hockeystick.sweep.folders import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,9 +198,9 @@ def plot_sweep(
     ['delta.png']
     """
     from hockeystick.plot.sweep_figures import figures_of  # noqa: PLC0415 - matplotlib is asked for when first needed
-    from hockeystick.sweep.plan.plan import parse  # noqa: PLC0415
-    from hockeystick.sweep.store.store import read_manifest  # noqa: PLC0415
-    from hockeystick.sweep.view.slices import choose  # noqa: PLC0415
+    from hockeystick.sweep.plan import parse  # noqa: PLC0415
+    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.view import choose  # noqa: PLC0415
 
     folder = Path(out)
     plan = parse(read_manifest(folder)["plan"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["analyses"]
 
-MOST_LINES = 8  # more cannot be told apart without colour
+MAX_LINES = 8  # more cannot be told apart without colour
 SAME = 0.01  # lines closer than that lie on each other: one is drawn, with both names
 
 
@@ -57,15 +57,15 @@ def analyses(found: Analyses, *, names: Sequence[str] | None = None) -> Figure:
     from hockeystick.plot.matplotlib_figures import epsilon_lines  # noqa: PLC0415 - matplotlib is asked for when first needed
 
     lines = _lines(_chosen(found, names))
-    left = [line.label for line in lines[MOST_LINES:]]
+    left = [line.label for line in lines[MAX_LINES:]]
     if left and names is not None:
-        message = f"names must give at most {MOST_LINES} lines, not {len(lines)}: {', '.join(names)}"
+        message = f"names must give at most {MAX_LINES} lines, not {len(lines)}: {', '.join(names)}"
         raise ValueError(message)
     training = found.training
     title = f"One training, by every analysis (δ = {training.delta:g})"
     if left:
         title += f"\nnot drawn: {', '.join(left)}"
-    return epsilon_lines(found.rounds, lines[:MOST_LINES], title=title)
+    return epsilon_lines(found.rounds, lines[:MAX_LINES], title=title)
 
 
 def _chosen(found: Analyses, names: Sequence[str] | None) -> list[Analysis]:

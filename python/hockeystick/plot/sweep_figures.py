@@ -9,10 +9,9 @@ import numpy as np
 
 from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
 from hockeystick.plot.scales import FEW, Array, Scale, is_geometric
-from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import UNSOUND, printer
-from hockeystick.sweep.plan.plan import Output
-from hockeystick.sweep.view.slices import Drawn, View
+from hockeystick.sweep.functions import printer, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.plan import Output
+from hockeystick.sweep.view import Drawn, View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +64,7 @@ def _title(view: View, outputs: list[str], budget: float | None) -> str:
 def _named(output: Output) -> str:
     arguments = "".join(f", {name} = {_text(value)}" for name, value in output.arguments.items())
     function = output.function.name
-    remark = " (as printed: no privacy guarantee)" if function in UNSOUND else ""
+    remark = " (as printed: no privacy guarantee)" if status(function) == "unsound" else ""
     return f"{output.column} = {function}{arguments}{remark}"
 
 
@@ -77,7 +76,7 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; what moves with it stands beside it at each tick, or in the label."""
     axis = view.plan.axes[drawn.axis]
     zipped = [name for name in axis.names if name != drawn.name]
-    label, ticks = units.labelled(drawn.name, units.of_argument(drawn.name)), tuple[str, ...]()
+    label, ticks = with_unit(drawn.name, unit_of_argument(drawn.name)), tuple[str, ...]()
     if zipped and len(drawn.values) <= FEW:
         label = " / ".join([drawn.name, *zipped])
         columns = [axis.values[axis.names.index(name)][drawn.points] for name in (drawn.name, *zipped)]
@@ -91,7 +90,7 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
 
 def _output_label(view: View, name: str) -> str:
     """Return an output's name with the unit of what its function returns."""
-    return units.labelled(name, units.of_value(_output(view, name).function.name))
+    return with_unit(name, unit_of_value(_output(view, name).function.name))
 
 
 def _output(view: View, name: str) -> Output:

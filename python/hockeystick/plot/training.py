@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["training"]
 
 BAND = (5.0, 95.0)  # percentiles of the runs
-MOST_MARKED = 25  # rounds that get a marker each
+MAX_MARKED = 25  # rounds that get a marker each
 
 
 def training(
@@ -111,7 +111,7 @@ def _line(panel: Axes, rounds: Any, values: Array, name: str, number: int) -> No
 
     alive = np.isfinite(values).any(axis=1)  # all have diverged elsewhere
     rounds, values = rounds[alive], values[alive]
-    marker = MARKERS[number] if len(rounds) <= MOST_MARKED else None
+    marker = MARKERS[number] if len(rounds) <= MAX_MARKED else None
     panel.plot(rounds, np.nanmean(values, axis=1), color=CURVES[number], marker=marker, label=name)
     if values.shape[1] > 1:
         low, high = np.nanpercentile(values, BAND, axis=1)

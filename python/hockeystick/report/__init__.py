@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick._numeric.printing import format_lower
-from hockeystick.sweep.store.names import VIEWS
+from hockeystick.sweep.folders import VIEWS
 
 if TYPE_CHECKING:
-    from hockeystick.sweep.plan.plan import Output
-    from hockeystick.sweep.view.sample import Choice, Sample
+    from hockeystick.sweep.plan import Output
+    from hockeystick.sweep.view import Choice, Sample
 
 __all__ = ["report_sweep"]
 
@@ -73,9 +73,9 @@ def report_sweep(
     'report.html'
     """
     from hockeystick.report.bokeh_page import page  # noqa: PLC0415 - bokeh is asked for when first needed
-    from hockeystick.sweep.plan.plan import parse  # noqa: PLC0415
-    from hockeystick.sweep.store.store import read_manifest  # noqa: PLC0415
-    from hockeystick.sweep.view.sample import choose_cells, read_sample  # noqa: PLC0415
+    from hockeystick.sweep.plan import parse  # noqa: PLC0415
+    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.view import choose_cells, read_sample  # noqa: PLC0415
 
     target = _target(out, destination)
     found = read_manifest(out)
@@ -104,8 +104,8 @@ def _resource(name: str) -> str:
 def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page says."""
     from hockeystick.report.bokeh_page import heading  # noqa: PLC0415
-    from hockeystick.sweep.plan.functions import MEANING, status  # noqa: PLC0415
-    from hockeystick.sweep.view.sample import MAX_TEXTS  # noqa: PLC0415
+    from hockeystick.sweep.functions import MEANING, status  # noqa: PLC0415
+    from hockeystick.sweep.view import MAX_TEXTS  # noqa: PLC0415
 
     choice, plan = sample.choice, sample.choice.plan
     labels = {status(output.function.name) for output in plan.outputs}
@@ -133,7 +133,7 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
-    from hockeystick.sweep.plan.functions import status  # noqa: PLC0415
+    from hockeystick.sweep.functions import status  # noqa: PLC0415
 
     ends = sample.counts.ranges.get(output.column, (np.nan, np.nan))
     least, greatest = ("" if np.isnan(end) else repr(end) for end in ends)
@@ -151,7 +151,7 @@ def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
 def _pictures(sample: Sample) -> list[dict[str, str]]:
     """Return the roots of the pictures in the document, with what is to be said below each."""
     from hockeystick.report.bokeh_page import floor  # noqa: PLC0415
-    from hockeystick.sweep.plan.functions import status  # noqa: PLC0415
+    from hockeystick.sweep.functions import status  # noqa: PLC0415
 
     labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
     if sample.choice.y is None:
@@ -178,7 +178,7 @@ def _said(name: str, label: str) -> str:
 
 def _shown(choice: Choice) -> str:
     """Return in words which part of the table the pictures have."""
-    from hockeystick.sweep.view.slices import point  # noqa: PLC0415
+    from hockeystick.sweep.view import point  # noqa: PLC0415
 
     plan, count = choice.plan, choice.plane * choice.num_slices
     text = f"The pictures have {'all' if count == plan.num_cells else f'{count:,}'} of the {plan.num_cells:,} cells."

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick._numeric.printing import format_upper
 from hockeystick.plot.scales import Array, Scale, is_geometric, is_wide, value_ends
-from hockeystick.sweep.plan import units
-from hockeystick.sweep.plan.functions import printer
-from hockeystick.sweep.plan.plan import Plan
-from hockeystick.sweep.view.sample import Choice, Sample
-from hockeystick.sweep.view.slices import Drawn
+from hockeystick.sweep.functions import printer, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.plan import Plan
+from hockeystick.sweep.view import Choice, Drawn, Sample
 
 try:
     from bokeh.document import Document
@@ -24,6 +23,7 @@ try:
     from bokeh.events import DocumentReady
     from bokeh.layouts import row
     from bokeh.models import (
+        CategoricalSlider,
         ColorBar,
         ColumnDataSource,
         CustomJS,
@@ -31,6 +31,7 @@ try:
         HoverTool,
         LinearColorMapper,
         LogColorMapper,
+        Select,
     )
     from bokeh.plotting import figure
     from bokeh.resources import INLINE
@@ -39,12 +40,15 @@ except ImportError as missing:
     need = 'a report needs bokeh: pip install ".[report]" in a clone'
     raise ImportError(need) from missing
 
-from hockeystick.report import controls
-
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
 LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")
 FEW = 8  # so many values along an axis get a tick each, and along a line a mark
 DASHES = ("solid", "dashed", "dotdash", "dotted")
+MAX_LISTED = 12  # values in a drop-down list; more are on a slider
+SELECT_STYLE = """
+select.bk-input { appearance: auto; background: var(--paper); color: var(--ink); border-color: var(--faint); }
+.bk-input-group, .bk-slider-title, label { color: var(--ink); }
+"""
 HEIGHT = 420
 TOOLS = "pan,box_zoom,wheel_zoom,save,reset"
 
@@ -89,8 +93,8 @@ def document(sample: Sample) -> Document:
     short = _short(sample)
     shown = ColumnDataSource(_grid(choice) | _blank(choice, names) | {name: [""] * choice.plane for name in short})
     everything = ColumnDataSource({**sample.outputs, **short, "present": sample.present})
-    selects = [controls.select(choice, axis) for axis, points in choice.slices.items() if len(points) > 1]
-    budgets = {} if choice.y is None else {name: controls.budget(name, sample.outputs[name]) for name in names}
+    selects = [_slice_chooser(choice, axis) for axis, points in choice.slices.items() if len(points) > 1]
+    budgets = {} if choice.y is None else {name: _budget_slider(name, sample.outputs[name]) for name in names}
     arguments = {"selects": selects, "all": everything, "shown": shown, "names": names, "plane": choice.plane}
     callback = CustomJS(args=arguments | {"budgets": budgets}, code=SHOW_SLICE)
     chosen = [*selects, *budgets.values()]
@@ -121,7 +125,7 @@ def heading(plan: Plan) -> str:
 def scale(choice: Choice, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; its label has the unit, and names those that move with it."""
     zipped = [name for name in choice.plan.axes[drawn.axis].names if name != drawn.name]
-    label = units.labelled(drawn.name, units.of_argument(drawn.name))
+    label = with_unit(drawn.name, unit_of_argument(drawn.name))
     return Scale(
         drawn.values, label + (f", and with it {', '.join(zipped)}" if zipped else ""), is_geometric(drawn.values)
     )
@@ -231,7 +235,7 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
     )
     picture.x_range.range_padding = picture.y_range.range_padding = 0
     output = next(output for output in choice.plan.outputs if output.column == name)
-    title = units.labelled(name, units.of_value(output.function.name))
+    title = with_unit(name, unit_of_value(output.function.name))
     bar = ColorBar(color_mapper=mapper, title=title, title_text_font_style="normal", background_fill_color=None)
     picture.add_layout(bar, "right")
     if f"{name} short" in shown.data:
@@ -269,8 +273,8 @@ def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
     choice, outputs = sample.choice, sample.choice.plan.outputs
     everything = np.concatenate(list(sample.outputs.values()))
     log = is_wide(everything)
-    measured = ", ".join(sorted({units.of_value(output.function.name) for output in outputs} - {""}))
-    label = units.labelled(outputs[0].column if len(outputs) == 1 else "value", measured)
+    measured = ", ".join(sorted({unit_of_value(output.function.name) for output in outputs} - {""}))
+    label = with_unit(outputs[0].column if len(outputs) == 1 else "value", measured)
     picture = _figure(choice, y_axis_type="log" if log else "linear", y_axis_label=label)
     if log:
         least, greatest = value_ends(everything, log)
@@ -286,3 +290,31 @@ def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
     first = [picture.renderers[0]]  # one tooltip for all lines
     picture.add_tools(_hover([*_where(choice), *texts], mode="vline", renderers=first))
     return picture
+
+
+def _budget_slider(name: str, values: Array) -> CategoricalSlider:
+    """Return a slider of what an output may be at most: "any", or a value that leaves one more hundredth of the cells."""
+    finite = values[np.isfinite(values)]
+    steps = np.quantile(finite, np.linspace(0.0, 1.0, 101)) if finite.size else np.zeros(0)
+    texts = list(dict.fromkeys(format_upper(value, ".3g") for value in steps.tolist()))
+    return CategoricalSlider(
+        title=f"budget: {name} at most",
+        categories=[*texts, "any"],
+        value="any",
+        name=f"budget {name}",
+        stylesheets=[SELECT_STYLE],
+    )
+
+
+def _slice_chooser(choice: Choice, axis: int) -> Select | CategoricalSlider:
+    """Return a list of the values of an axis, or a slider if they are many."""
+    names, values = choice.plan.axes[axis].names, choice.plan.axes[axis].values
+    options = [
+        (str(number), ", ".join(str(column[at]) for column in values)) for number, at in enumerate(choice.slices[axis])
+    ]
+    title = ", ".join(with_unit(name, unit_of_argument(name)) for name in names)
+    name = f"select {names[0]}"
+    texts = [text for _, text in options]
+    if len(set(texts)) == len(texts) > MAX_LISTED:
+        return CategoricalSlider(title=title, categories=texts, value=texts[0], name=name, stylesheets=[SELECT_STYLE])
+    return Select(title=title, options=options, value="0", name=name, stylesheets=[SELECT_STYLE])

@@ -41,16 +41,20 @@ A sweep runs on the cores of this machine or on a Dask cluster, and writes to a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks.peers_words import missing
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
-from hockeystick.sweep.results.opening import merge, open
-from hockeystick.sweep.results.results import Results
-from hockeystick.sweep.running.run import run
-from hockeystick.sweep.running.summary import Summary
+
+if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not run
+    from hockeystick.sweep.results import Results, merge, open
+    from hockeystick.sweep.running import Summary, run
 
 __all__ = ["CellError", "ClusterError", "OutputError", "PlanError", "Results", "Summary", "merge", "open", "run"]
+
+# Asked for when first needed, since pyarrow is.
+_FOUND_IN = {"Results": "results", "Summary": "running", "merge": "results", "open": "results", "run": "running"}
 
 
 def __dir__() -> list[str]:
@@ -58,4 +62,10 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+    _refuse = missing(__name__, __dir__)
+
+    def __getattr__(name: str) -> Any:
+        if name not in _FOUND_IN:
+            return _refuse(name)
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FOUND_IN[name]}"), name)
+        return found

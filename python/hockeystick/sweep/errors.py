@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 
 class PlanError(ValueError):
     """A plan that cannot be run; the message names the key, its value and its domain."""
@@ -21,3 +24,27 @@ class OtherRunError(OSError):
 
 class ClusterError(OSError):
     """A cluster that cannot be used or was lost; the message says why. What had been written stays."""
+
+
+def shorten(value: object, width: int = 100) -> str:
+    """Return a text for a message, with its middle left out if it is long."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "what is nested too deeply to be shown"
+    return text if len(text) <= width else f"{text[: width - 20]} ... {text[-15:]}"
+
+
+def must(key: str, domain: str, given: object) -> str:
+    """Return the text of a refusal: what something must be or have, and what was given."""
+    return f"{key} must {domain}, not {shorten(given)}"
+
+
+@contextlib.contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Say which extra to install where an import within fails."""
+    try:
+        yield
+    except ImportError as error:
+        message = f'{what}: pip install ".[{extra}]" in a clone'
+        raise ImportError(message) from error

@@ -20,7 +20,7 @@ import numpy as np
 
 from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
-from hockeystick._files import unfinished, write_whole
+from hockeystick._files import write_whole
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
 
@@ -121,6 +121,6 @@ class Checkpoint:
         np.savez(body, allow_pickle=False, about=about, **recording.arrays())
         content = body.getbuffer()
         parts = (MAGIC, hashlib.sha256(content).digest(), content)
-        write_whole(self.path, unfinished(self.path), lambda file: file.writelines(parts))
+        write_whole(self.path, lambda file: file.writelines(parts))
         end = time.monotonic()
         self.next = end + max(SECONDS, (end - start) / MOST_SHARE)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import Array
 from hockeystick._checks.shown import shown
-from hockeystick._files import unfinished, write_whole
+from hockeystick._files import write_whole
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
@@ -239,4 +239,4 @@ class Result:
             columns["model"] = pa.FixedSizeListArray.from_arrays(pa.array(self.models.ravel()), self.problem.dimension)
         about = {"algorithm": repr(self.algorithm), "seed": str(self.seed), "stopped": self.stopped}
         table = pa.table(columns).replace_schema_metadata(about)
-        write_whole(Path(path), unfinished(Path(path)), lambda file: pq.write_table(table, file))
+        write_whole(Path(path), lambda file: pq.write_table(table, file))

@@ -1,0 +1,419 @@
+"""Shards on a Dask cluster: a few under way at a time, computed, encoded and written by workers; the caller keeps count.
+
+A task carries a specification, which is a few hundred bytes, and a number. The plan itself is in the manifest at the output; a
+worker that cannot read it there asks its client once, and keeps it.
+
+Workers that do not see the output, or cannot write there, hand their parts over, and the caller writes them. Two workers that compute
+one part, say because one of them was thought dead, write the same bytes, each into a hidden file of its own, or by one upload; the
+second rename or upload changes nothing.
+
+A worker knows that the place it sees is the one that its client means by the token of the run. The same path can be another disk
+on another machine, and the same URL another server: even a manifest of the same plan may be there, of an earlier run. So the client
+leaves a file with a random name while workers write parts, which holds the digest of the manifest, and a worker writes only while it
+finds that file. The token goes when its run ends, or when the next run tidies what a killed one left. A worker that is still
+busy for the earlier run then writes nothing, unless it has looked a moment before: then it renames a part that the next run of the
+plan would write with the same bytes.
+
+Dask's messages are pickled: whoever can connect to a scheduler or a worker can run code there and in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import queue
+import socket
+import threading
+import time
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hockeystick.sweep.errors import ClusterError, needs
+from hockeystick.sweep.evaluate import check_instruction_set, evaluate
+from hockeystick.sweep.folders import RUN_TOKEN, Folder, open_folder
+from hockeystick.sweep.parquet_part import Part, encode
+from hockeystick.sweep.plan import Plan, parse
+from hockeystick.sweep.store import PublishedPart, Store, changes, digest_of, manifest, stored_manifest
+
+with needs("dask", "a sweep on a cluster needs Dask"):
+    import dask
+    import distributed
+    from dask.system import CPU_COUNT
+
+GREETING_SECONDS = 5.0
+CONNECT_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0  # without any worker, and for a listing on a network disk that is behind
+POLL_SECONDS = 0.5
+SLOTS_SECONDS = 5.0  # between two looks at the cluster's size
+TASKS_PER_THREAD = 2  # one that is computed, one that waits for it
+MAX_PLANS = 4  # of which a worker keeps what it has learnt
+ROLES = ("scheduler", "worker", "client")
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is for the client, which ends its workers
+REMEDY = 'in the plan, name the best set that all of them have, such as instruction_set = "v3"'
+
+logger = logging.getLogger("hockeystick.sweep")
+
+
+def tls(ca_file: str, cert: str, key: str) -> distributed.Security:
+    """Return the settings of a cluster whose members all have certificates of one authority, and talk TLS only."""
+    roles = {f"tls_{role}_{what}": file for role in ROLES for what, file in (("cert", cert), ("key", key))}
+    return distributed.Security(tls_ca_file=ca_file, require_encryption=True, **roles)
+
+
+@contextlib.contextmanager
+def connected(address: str, security: distributed.Security | None = None) -> Iterator[distributed.Client]:
+    """Give a client of a scheduler that runs elsewhere."""
+    try:
+        host, port = distributed.comm.get_address_host_port(address)
+        socket.create_connection((host, port), timeout=GREETING_SECONDS).close()
+        asyncio.run(_greet(address, security))
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
+    except (OSError, ValueError, RuntimeError, TypeError, OverflowError, asyncio.TimeoutError) as error:
+        message = f"scheduler must be the address of a Dask scheduler, not {address}: {_first_line(error)}"
+        raise ClusterError(message) from error
+    try:
+        yield client
+    finally:
+        client.close(timeout=CONNECT_SECONDS)
+
+
+def _first_line(error: Exception) -> str:
+    """Say what failed: the innermost cause, since Dask wraps it in what it tried."""
+    if isinstance(error, asyncio.TimeoutError):
+        return f"nothing there has greeted like a scheduler within {GREETING_SECONDS:g} s"
+    while error.__cause__ is not None and str(error.__cause__):
+        error = error.__cause__  # type: ignore[assignment]
+    return str(error).partition("\n")[0]
+
+
+async def _greet(address: str, security: distributed.Security | None) -> None:
+    """Refuse in seconds what is no scheduler: a client of Dask tries for long there, and cannot be closed."""
+    options = (security or distributed.Security()).get_connection_args("client")
+    connected = distributed.core.connect(address, timeout=GREETING_SECONDS, **options)
+    comm = await asyncio.wait_for(connected, 2 * GREETING_SECONDS)
+    try:
+        told = await asyncio.wait_for(distributed.core.send_recv(comm, op="identity"), GREETING_SECONDS)
+    finally:
+        comm.abort()
+    if told.get("type") != "Scheduler":
+        message = f"a {told.get('type')} answers there"
+        raise ValueError(message)
+
+
+@contextlib.contextmanager
+def local(
+    workers: int, security: distributed.Security | None = None, dashboard_port: int | None = None
+) -> Iterator[distributed.Client]:
+    """Give a client of so many worker processes of one thread on this machine, which end with it.
+
+    They listen on the loopback interface alone. Without a dashboard, a free port there says that the scheduler is alive.
+    """
+    page = f"127.0.0.1:{dashboard_port}" if dashboard_port else None
+    with (
+        dask.config.set({} if page else {"distributed.scheduler.http.routes": ["distributed.http.health"]}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=page,
+            scheduler_kwargs={} if page else {"dashboard_address": "127.0.0.1:0"},
+            security=security,
+            silence_logs=logging.CRITICAL,
+            preload=DEAF,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def check_client(client: object) -> None:
+    """Refuse what is no client that can be waited for."""
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        message = f"client must be a synchronous distributed.Client, not {client!r}"
+        raise TypeError(message)
+
+
+def threads(wanted: int | None, tasks: int) -> int:
+    """Return how many threads each of so many tasks on one machine may use: what is wanted within its share of the cores."""
+    share: int = max(1, CPU_COUNT // tasks)
+    return share if wanted is None else min(wanted, share)
+
+
+@contextlib.contextmanager
+def run_token(folder: Folder, digest: str) -> Iterator[str]:
+    """Leave the token of a run with the digest of its manifest, and give its name."""
+    name = f"{RUN_TOKEN}{uuid.uuid4().hex}.tmp"
+    folder.write(name, digest.encode())
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(OSError):  # the next run removes it
+            folder.remove(name)
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What all tasks of a run have in common."""
+
+    place: str  # a path or a URL
+    token: str  # a file there
+    digest: str  # of the manifest
+    num_threads: int | None
+    strict: bool  # parts with an error are not to be written
+
+    def is_at(self, folder: Folder) -> bool:
+        """Say whether the token of the run is in a folder."""
+        return folder.read(self.token) == self.digest.encode()
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What came of a task."""
+
+    index: int
+    part: Part | PublishedPart | None  # None where the worker needs the manifest
+    worker: str
+    reason: str = ""  # why the worker has not written the part
+    size: int = 0  # of the part that it has written, in bytes
+    sha256: str = ""  # and of that file
+
+
+class ClusterPool:
+    """The tasks of a run on a cluster that are under way."""
+
+    def __init__(
+        self,
+        client: distributed.Client,
+        store: Store,
+        num_threads: int | None,
+        check: Callable[[tuple[int, str] | None], None],
+        *,
+        strict: bool,
+    ) -> None:
+        self.client = client
+        self.store = store
+        self.check = check  # raises where a strict run ends
+        self.slots, self.asked = _slots(client), time.monotonic()
+        self.futures: set[distributed.Future] = set()
+        self.results: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
+        self.sizes: dict[int, int] = {}  # of the parts that workers have written
+        self.handed_over: Counter[str] = Counter()  # reason -> parts that this process writes
+        digest = digest_of(store.manifest)
+        self.cleanup = contextlib.ExitStack()
+        token = self.cleanup.enter_context(run_token(store.folder, digest))
+        self.spec = TaskSpec(store.folder.place, token, digest, num_threads, strict)
+
+    @property
+    def in_flight(self) -> int:
+        """Return the number of tasks that are under way."""
+        return len(self.futures)
+
+    def capacity(self) -> int:
+        """Return how many tasks the cluster should have; workers come and go."""
+        if time.monotonic() - self.asked > SLOTS_SECONDS:
+            self.slots, self.asked = _slots(self.client), time.monotonic()
+        return TASKS_PER_THREAD * self.slots
+
+    def submit(self, index: int, packed: bytes | None = None, to: str | None = None) -> None:
+        """Have a shard computed, by the worker that has asked for the manifest if that is given."""
+        where = {"workers": [to], "allow_other_workers": True} if to else {}
+        future = self.client.submit(compute, self.spec, index, packed, pure=False, **where)
+        self.futures.add(future)
+        future.add_done_callback(self.results.put)
+
+    def next(self) -> PublishedPart:
+        """Wait for a part, however long it takes while there are workers, and write it if its worker has not."""
+        while (result := self._result()).part is None:
+            self.submit(result.index, pack(self.store.manifest), to=result.worker)
+        part = result.part
+        self.check(part.counts.first_error)
+        if isinstance(part, PublishedPart):
+            self.sizes[part.index] = result.size
+            told = part.index, result.size, result.sha256, result.worker
+            logger.debug("part %d: %d bytes, SHA-256 %s, written by %s", *told)
+            return part
+        self.handed_over[result.reason] += 1
+        started = time.perf_counter()
+        self.store.write(part)
+        return PublishedPart(part.index, part.counts, part.compute_seconds, time.perf_counter() - started)
+
+    def close(self) -> list[PublishedPart]:
+        """Forget what is under way; what runs will finish, and nobody asks for it."""
+        for future in self.futures:
+            future.release()
+        self.cleanup.close()
+        return []
+
+    def unseen(self) -> list[int]:
+        """Return the parts that workers have written, as they said, and that do not appear here in full length."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.sizes:
+            found = self.store.sizes()
+            lost = [index for index, size in self.sizes.items() if found.get(index) != size]
+            if not lost or time.monotonic() > deadline:
+                return lost
+            time.sleep(POLL_SECONDS)
+        return []
+
+    def writers(self) -> str:
+        """Say in words who wrote the parts."""
+        told = [f"workers wrote {len(self.sizes):,} parts"] if self.sizes else []
+        told += [f"this process wrote {count:,}, since {reason}" for reason, count in self.handed_over.most_common(3)]
+        return "; ".join(told)
+
+    def _result(self) -> TaskResult:
+        while True:
+            try:
+                future = self.results.get(timeout=PATIENCE_SECONDS)
+            except queue.Empty:
+                _slots(self.client)
+                continue
+            result = _result_of(future)
+            self.futures.remove(future)  # the last reference: the cluster forgets the result
+            return result
+
+
+def _slots(client: distributed.Client) -> int:
+    """Return how many tasks the cluster runs at a time, which is not none."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+        slots: int = sum(client.nthreads().values())
+    except (OSError, distributed.TimeoutError) as error:
+        message = f"the cluster has no workers: {error}"
+        raise ClusterError(message) from error
+    return slots
+
+
+def _result_of(future: distributed.Future) -> TaskResult:
+    try:
+        if future.cancelled():
+            raise distributed.CancelledError("its connection was lost")  # noqa: EM101 - told below
+        result: TaskResult = future.result()
+    except distributed.KilledWorker as error:
+        message = f"a shard ended every worker that tried it ({error.task}); see the workers' logs and their memory"
+        raise ClusterError(message) from error
+    except ClusterError:
+        raise
+    except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
+        message = f"the scheduler is gone: {error}"
+        raise ClusterError(message) from error
+    return result
+
+
+# What a worker does.
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """What a worker knows of a run."""
+
+    plan: Plan
+    manifest: Mapping[str, Any]
+    store: Store | None  # None where the client writes
+    reason: str  # why it does
+
+
+def compute(spec: TaskSpec, index: int, packed: bytes | None = None) -> TaskResult:
+    """Compute a part and write it; this runs on a worker. `packed` is the manifest, where the worker has asked for it."""
+    worker = distributed.get_worker()
+    state = _learnt(spec, packed)
+    if state is None:
+        return TaskResult(index, None, worker.address)
+    started = time.perf_counter()
+    shard = evaluate(state.plan, state.plan.shard(index), threads(spec.num_threads or 1, worker.state.nthreads))
+    part = encode(state.plan, state.manifest, shard, time.perf_counter() - started)
+    return _published(spec, state, part, worker.address)
+
+
+def pack(manifest: Mapping[str, Any]) -> bytes:
+    """Return a manifest as it travels to a worker that has asked for it."""
+    return zlib.compress(json.dumps(manifest).encode(), 1)
+
+
+_states: dict[TaskSpec, WorkerState] = {}
+_learning = threading.Lock()
+
+
+def _learnt(spec: TaskSpec, packed: bytes | None) -> WorkerState | None:
+    """Return what this worker knows of a run, or None if it has to be told."""
+    with _learning:
+        if spec not in _states:
+            folder, reason = _folder_of(spec)
+            manifest = json.loads(zlib.decompress(packed)) if packed else _manifest_at(folder, spec.digest)
+            if manifest is None:
+                return None
+            while len(_states) >= MAX_PLANS:
+                del _states[next(iter(_states))]
+            plan = _checked(manifest)
+            _states[spec] = WorkerState(plan, manifest, Store(folder, plan, manifest) if folder else None, reason)
+        return _states[spec]
+
+
+def _folder_of(spec: TaskSpec) -> tuple[Folder | None, str]:
+    """Return the folder of a run if this worker sees it, and else why not."""
+    try:
+        folder = open_folder(spec.place)
+        if spec.is_at(folder):
+            return folder, ""
+    except (OSError, ImportError, ValueError) as error:
+        return None, f"a worker cannot open {spec.place}: {error}"
+    return None, f"a worker does not see this run at {spec.place}"
+
+
+def _manifest_at(folder: Folder | None, digest: str) -> dict[str, Any] | None:
+    """Return the manifest with that digest, if it is at the place."""
+    if folder is None:
+        return None
+    try:
+        found = stored_manifest(folder) or {}
+    except (OSError, ValueError):
+        return None
+    found.pop("share", None)  # which parts the client wants; they are those of the plan
+    return found if digest_of(found) == digest else None
+
+
+def _checked(wanted: Mapping[str, Any]) -> Plan:
+    """Return the plan, if this worker's library is the one whose numbers the table holds."""
+    address = distributed.get_worker().address
+    plan = parse(wanted["plan"])
+    try:
+        check_instruction_set(plan.instruction_set)
+    except ValueError as error:
+        message = f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}"
+        raise ClusterError(message) from error
+    own = json.loads(json.dumps(manifest(plan)))
+    told = changes(wanted, own)
+    if told:
+        remedy = f"; {REMEDY}" if wanted["instruction_set"] != own["instruction_set"] else ""
+        message = f"workers must run what the client runs; on {address} {'; '.join(told)}{remedy}"
+        raise ClusterError(message)
+    return plan
+
+
+def _published(spec: TaskSpec, state: WorkerState, part: Part, address: str) -> TaskResult:
+    """Write a part, or give it back with the reason."""
+    if state.store is None:
+        return TaskResult(part.index, part, address, state.reason)
+    if spec.strict and part.counts.first_error:
+        return TaskResult(part.index, part, address, "it has an error")  # with which the run ends
+    started = time.perf_counter()
+    folder = state.store.folder
+    try:
+        there = folder.write_shared(state.store.name(part.index), part.content, lambda: spec.is_at(folder))
+    except OSError as error:
+        return TaskResult(
+            part.index, part, address, f"a worker cannot write to {spec.place}: {error.strerror or error}"
+        )
+    if not there:
+        return TaskResult(part.index, part, address, f"a worker found another part or another run at {spec.place}")
+    seconds = time.perf_counter() - started
+    published = PublishedPart(part.index, part.counts, part.compute_seconds, seconds)
+    size, digest = len(part.content), hashlib.sha256(part.content).hexdigest()
+    return TaskResult(part.index, published, address, size=size, sha256=digest)

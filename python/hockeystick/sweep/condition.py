@@ -1,0 +1,172 @@
+"""Conditions on the rows of a table, such as "epsilon <= 2 and 10 <= steps < 1000", from text to an expression of Arrow.
+
+The text is parsed by Python's grammar and never evaluated: what is not a comparison of a column with a number or a quoted
+word, `and`, `or`, `not` or parentheses is refused.
+
+NaN is a value that is not known. A comparison with it is neither true nor false, nor is the negation of one; `and` and `or`
+follow Kleene's logic, and a row is taken only where the condition is true. So `not epsilon > 2` does not take a cell that
+failed. An infinite value is compared like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import operator
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hockeystick.sweep.errors import must, needs, shorten
+
+with needs("sweep", "a sweep needs pyarrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+_SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
+MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
+MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
+_INT64 = np.iinfo(np.int64)
+# Of each comparison: its symbol, and that with the sides exchanged.
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", ">"),
+    ast.LtE: ("<=", ">="),
+    ast.Gt: (">", "<"),
+    ast.GtE: (">=", "<="),
+    ast.Eq: ("==", "=="),
+    ast.NotEq: ("!=", "!="),
+}
+_COMPARE = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not, parentheses"
+
+
+def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
+    """Return the type of a column; refuse a name that is none, and tell the nearest."""
+    if name not in schema.names:
+        near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
+            name, schema.names, cutoff=0.0
+        )
+        message = f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near)}?"
+        raise ValueError(message)
+    return schema.field(name).type
+
+
+def columns_of(expression: ast.expr) -> set[str]:
+    """Return the columns that a parsed condition names."""
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+def parsed(where: object) -> ast.expr:
+    """Return the syntax tree of a condition, of which nothing is known yet but that it is short."""
+    if not isinstance(where, str):
+        raise TypeError(must("where", f"be a text, {GRAMMAR}", where))
+    if len(where) > MAX_LENGTH:
+        message = f"where must have at most {MAX_LENGTH} characters, not {len(where)}"
+        raise ValueError(message)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Python takes "2or x" with a warning
+            tree = ast.parse(where.strip(), mode="eval").body
+        _check_depth(tree)
+    except (SyntaxError, Warning, ValueError, MemoryError, RecursionError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
+        hint = "; equality is ==" if _SINGLE.search(where) else ""
+        message = f"where must be {GRAMMAR}, not {shorten(where)}: {reason.splitlines()[0]}{hint}"
+        raise ValueError(message) from None
+    return tree
+
+
+def _check_depth(tree: ast.expr) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise RecursionError("it is nested too deeply")  # noqa: EM101 - told by the caller
+
+
+def expression(tree: ast.expr, schema: pa.Schema) -> pc.Expression:
+    """Return the expression of a parsed condition on a table with these columns."""
+    if isinstance(tree, ast.BoolOp):
+        combined, *others = (expression(part, schema) for part in tree.values)
+        for other in others:  # Arrow's `&` and `|` are Kleene's
+            combined = combined & other if isinstance(tree.op, ast.And) else combined | other
+        return combined
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return ~expression(tree.operand, schema)
+    if isinstance(tree, ast.Compare):
+        operands = [tree.left, *tree.comparators]
+        combined = None
+        for left, sign, right in zip(operands, tree.ops, operands[1:], strict=False):
+            compared = _comparison(left, sign, right, schema)
+            combined = compared if combined is None else combined & compared
+        return combined
+    raise _refused(tree)
+
+
+def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, schema: pa.Schema) -> pc.Expression:
+    if type(sign) not in _COMPARISONS or isinstance(left, ast.Name) == isinstance(right, ast.Name):
+        raise _refused(ast.Compare(left, [sign], [right]))
+    symbol, mirrored = _COMPARISONS[type(sign)]
+    if isinstance(right, ast.Name):
+        left, right, symbol = right, left, mirrored
+    assert isinstance(left, ast.Name)
+    kind, value = column_type(left.id, schema, "where"), _literal(right)
+    if pa.types.is_string(kind) != isinstance(value, str):
+        wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
+        raise ValueError(must("where", f"compare {left.id} with {wanted}", value))
+    field = pc.field(left.id)
+    if isinstance(value, str):
+        if symbol not in ("==", "!="):
+            message = f"where must compare the words of {left.id} by == or !=, not {symbol}"
+            raise ValueError(message)
+        return _COMPARE[symbol](field, value)
+    if pa.types.is_integer(kind):
+        return _whole(field, symbol, value)
+    compared = _COMPARE[symbol](field, float(value))
+    return pc.if_else(pc.is_nan(field), pa.scalar(None, pa.bool_()), compared)
+
+
+def _whole(field: pc.Expression, symbol: str, value: float) -> pc.Expression:
+    """Compare integers with any number exactly, where Arrow would round those beyond 2^53: as a range of integers."""
+    if symbol == "!=":
+        return ~_whole(field, "==", value)
+    least = {"<": _INT64.min, "<=": _INT64.min, ">": math.floor(value) + 1}.get(symbol, math.ceil(value))
+    most = {">": _INT64.max, ">=": _INT64.max, "<": math.ceil(value) - 1}.get(symbol, math.floor(value))
+    least, most = max(least, int(_INT64.min)), min(most, int(_INT64.max))
+    if least > most:
+        return field < int(_INT64.min)  # no integer is
+    return (field >= least) & (field <= most)
+
+
+def _literal(node: ast.expr) -> float | str:
+    """Return the number or the word that a comparison has beside its column."""
+    sign = 1
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        sign = -sign if isinstance(node.op, ast.USub) else sign
+        node = node.operand
+    value: Any = node.value if isinstance(node, ast.Constant) else None
+    if type(value) is str and sign == 1:
+        return value
+    if type(value) not in (int, float):
+        raise _refused(node)
+    try:
+        finite = math.isfinite(float(value))
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise ValueError(must("where", "have numbers that are finite doubles", ast.unparse(node)))
+    return sign * value  # type: ignore[no-any-return]
+
+
+def _refused(node: ast.expr) -> ValueError:
+    return ValueError(f"where must be {GRAMMAR}, not {shorten(ast.unparse(node))}")

@@ -1,0 +1,341 @@
+"""One shard of a sweep: from cell numbers to columns, and for cells that have no value to the reasons.
+
+The cells of a shard are cut into subgrids of the plan's grid, so that an argument is given along its own axis and not once a cell.
+At each axis a range of cells is whole rows, which are one subgrid, and an incomplete row before and after them, which the next axis
+splits in turn. Small subgrids are put together into one list of cells, since a call costs as much as many cells.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hockeystick._core as core
+from hockeystick._checks import Refusal, collected
+from hockeystick._hidden_states.best import Best
+from hockeystick.sweep.captured_warnings import captured_warnings
+from hockeystick.sweep.plan import Output, Plan, Value
+
+# What a function may raise for a cell. Anything else is a fault of this library and stops the run.
+CELL_ERRORS = (ValueError, TypeError, ArithmeticError)
+SMALL = 8  # a subgrid with less than an eighth of the shard's cells is small
+
+Column = NDArray[Any]
+Rows: TypeAlias = slice | NDArray[np.intp]
+Along = Sequence[Mapping[str, Column]]  # of each dimension, the arguments that move along it
+
+
+@dataclass
+class Shard:
+    """The computed part of a table."""
+
+    cells: range
+    outputs: dict[str, NDArray[np.float64]]  # (rows,) each
+    errors: CellErrors
+    warnings: list[str] = field(default_factory=list)
+
+    def first_error(self) -> tuple[int, str] | None:
+        """Return the first cell with an error, and its text."""
+        if not self.errors.texts:
+            return None
+        at = int(np.argmax(self.errors.codes >= 0))
+        return self.cells[at], self.errors.texts[self.errors.codes[at]]
+
+
+def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
+    """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""
+    shard = Shard(cells, {}, CellErrors.none((len(cells),)))
+    pieces = [*subgrids(plan, cells)]
+    with computing_with(plan.instruction_set):
+        for output in plan.outputs:
+            constant = {name: value for name, value in plan.fixed.items() if name in output.function.parameters}
+            column = _Column(output, constant | output.arguments, num_threads, shard)
+            for piece in pieces:
+                column.compute(piece)
+    return shard
+
+
+@contextlib.contextmanager
+def computing_with(instruction_set: str) -> Iterator[None]:
+    """Have compiled functions use a set of instructions in this thread, the machine's best if it is empty; refuse one that there is not."""
+    if not instruction_set:
+        yield
+        return
+    before = core.use_instruction_set(instruction_set)
+    try:
+        yield
+    finally:
+        core.use_instruction_set(before)
+
+
+def check_instruction_set(instruction_set: str) -> None:
+    """Refuse, with a ValueError, a set of instructions that this machine has not."""
+    with computing_with(instruction_set):
+        pass
+
+
+@dataclass(frozen=True, eq=False)
+class Subgrid:
+    """Cells in the order of their numbers, the last dimension fastest. A list of cells is a subgrid of one dimension."""
+
+    rows: Rows  # of the shard
+    dimensions: tuple[dict[str, Column], ...]  # of each, the arguments that move along it
+    shape: tuple[int, ...]
+
+
+def subgrids(plan: Plan, cells: range) -> Iterator[Subgrid]:
+    """Yield the subgrids of consecutive cells; together they are those cells, each once."""
+    left: list[NDArray[np.int64]] = []
+    for start, places in _split(plan, cells.start, cells.stop):
+        shape = tuple(place.stop - place.start for place in places)
+        size = int(np.prod(shape))
+        if size * SMALL < len(cells):
+            left.append(np.arange(start, start + size))
+            continue
+        dimensions = tuple(
+            {name: values[place] for name, values in zip(axis.names, axis.values, strict=True)}
+            for axis, place in zip(plan.axes, places, strict=True)
+        )
+        yield Subgrid(slice(start - cells.start, start - cells.start + size), dimensions, shape)
+    if left:
+        listed = np.concatenate(left)
+        yield Subgrid(listed - cells.start, (plan.axis_columns(listed),), listed.shape)
+
+
+def _split(plan: Plan, start: int, stop: int, *outer: slice) -> Iterator[tuple[int, tuple[slice, ...]]]:
+    """Yield first cells and places on the axes of the cells from `start` to before `stop`, in which the axes of `outer` stand still."""
+    if start >= stop:
+        return
+    stride, length = plan.strides[len(outer)], plan.shape[len(outer)]
+    first, last = -(-start // stride), stop // stride  # whole rows
+
+    def within(row: int, start: int, stop: int) -> Iterator[tuple[int, tuple[slice, ...]]]:
+        single = slice(row % length, row % length + 1)
+        return _split(plan, start, stop, *outer, single)
+
+    if first < last:
+        inner = [slice(0, points) for points in plan.shape[len(outer) + 1 :]]
+        yield from within(first - 1, start, first * stride)
+        at = first % length
+        yield first * stride, (*outer, slice(at, at + last - first), *inner)
+        yield from within(last, last * stride, stop)
+    elif stop <= first * stride:
+        yield from within(start // stride, start, stop)
+    else:
+        yield from within(first - 1, start, first * stride)
+        yield from within(first, first * stride, stop)
+
+
+class _Column:
+    """One output on one shard."""
+
+    def __init__(self, output: Output, constant: dict[str, Value], num_threads: int | None, shard: Shard) -> None:
+        self.output = output
+        self.function = output.function
+        self.constant = constant
+        self.num_threads = num_threads
+        self.shard = shard
+        self.values = np.full(len(shard.cells), np.nan)
+        self.outside = f"outside the domain of {self.function.name}"  # for a cell of which nothing more is known
+        shard.outputs[output.column] = self.values
+
+    def compute(self, subgrid: Subgrid) -> None:
+        """Compute a subgrid: words select, so one call serves all cells that have the same words."""
+        wanted = [{n: c for n, c in along.items() if n in self.function.parameters} for along in subgrid.dimensions]
+        values, errors = np.empty(subgrid.shape), CellErrors.none(subgrid.shape)
+        for words, numbers, at, shape in _groups(wanted, subgrid.shape):
+            values[at], some = self.group({**self.constant, **words}, numbers, shape)
+            errors.put(at, some)
+        self.values[subgrid.rows] = values.reshape(-1)
+        if errors.texts:
+            here = CellErrors.none(self.values.shape)
+            here.put(subgrid.rows, CellErrors(errors.codes.reshape(-1), errors.texts))
+            self.shard.errors = self.shard.errors.joined(self.output.column, here)
+
+    def group(
+        self, constant: dict[str, Value], numbers: Along, shape: tuple[int, ...]
+    ) -> tuple[NDArray[np.float64], CellErrors]:
+        """Compute cells with the same words by one call, and say of those without a value why."""
+        with collected() as refusals:
+            values, said = self.call({**constant, **self.shaped(numbers)}, shape)
+        if said:
+            errors = CellErrors.none(shape)
+            if self.refuses_all(constant, numbers, said):
+                errors.say(..., said)
+        else:
+            errors = CellErrors.of(refusals, shape)
+            values[errors.codes >= 0] = np.nan
+        unexplained = np.isnan(values) & (errors.codes < 0)
+        if unexplained.any() and self.function.is_ufunc:
+            errors.say(unexplained, self.outside)
+        elif unexplained.any():
+            self.one_by_one(constant, numbers, np.argwhere(unexplained), values, errors)
+        return values, errors
+
+    def shaped(self, numbers: Along) -> dict[str, Column]:
+        """Return arguments in the shape that broadcasts: each along its dimension, before that of rounds if there is one."""
+        shaped = {}
+        for dimension, along in enumerate(numbers):
+            after = len(numbers) - 1 - dimension
+            for name, column in along.items():
+                rounds = (1,) * (name in self.function.per_round)
+                shaped[name] = column.reshape((1,) * dimension + column.shape + (1,) * after + rounds)
+        return shaped
+
+    def refuses_all(self, constant: Mapping[str, Value], numbers: Along, said: str) -> bool:
+        """Say whether the constants alone are refused: a call with no cells then says the same."""
+        none = {name: column[:0] for along in numbers for name, column in along.items()}
+        return not none or self.call({**constant, **self.shaped([none])}, (0,), tell=False)[1] == said
+
+    def one_by_one(
+        self, constant: Mapping[str, Value], numbers: Along, cells: NDArray[np.intp], values: Column, errors: CellErrors
+    ) -> None:
+        """Compute cells alone, for their texts; some functions refuse the whole array where one cell is good."""
+        known: dict[tuple[Any, ...], tuple[float, str]] = {}
+        for at in map(tuple, cells.tolist()):
+            arguments = {
+                n: column[i].item() for along, i in zip(numbers, at, strict=True) for n, column in along.items()
+            }
+            key = tuple(arguments.values())
+            if key not in known:
+                value, said = self.call({**constant, **arguments}, (), on_error="raise", tell=False)
+                known[key] = float(value), said or (self.outside if np.isnan(value) else "")
+            values[at], text = known[key]
+            if text:
+                errors.say(at, text)
+
+    def call(
+        self, arguments: Mapping[str, Any], shape: tuple[int, ...], *, on_error: str = "nan", tell: bool = True
+    ) -> tuple[NDArray[np.float64], str]:
+        """Call the function, and return its values and what it says if it refuses the arguments: then all values are NaN."""
+        try:
+            with captured_warnings() as texts:
+                values = np.array(np.broadcast_to(self.called(arguments, on_error), shape), dtype=np.float64)
+        except CELL_ERRORS as error:
+            return np.full(shape, np.nan), str(error) or type(error).__name__
+        if tell:
+            told = {f"{self.output.column}: {text}" for text in texts}
+            self.shard.warnings += sorted(told - {*self.shard.warnings})
+        return values, ""
+
+    def called(self, arguments: Mapping[str, Any], on_error: str) -> Any:
+        """Return what the function returns."""
+        if self.function.is_ufunc:
+            with np.errstate(all="ignore"):
+                return self.function.call(*(np.asarray(arguments[n], np.float64) for n in self.function.parameters))
+        values = self.function.call(**arguments, num_threads=self.num_threads, on_error=on_error)
+        return values.delta if isinstance(values, Best) else values
+
+
+def _groups(
+    wanted: Along, shape: tuple[int, ...]
+) -> Iterator[tuple[dict[str, str], list[dict[str, Column]], Any, tuple[int, ...]]]:
+    """Yield each combination of words with the numbers of its cells, which cells of the subgrid they are, and their shape."""
+    parts = [_by_words(along, length) for along, length in zip(wanted, shape, strict=True)]
+    for chosen in itertools.product(*parts):
+        words = {name: word for some, _ in chosen for name, word in some.items()}
+        numbers = [
+            {name: column[at] for name, column in along.items() if column.dtype.kind != "U"}
+            for along, (_, at) in zip(wanted, chosen, strict=True)
+        ]
+        if all(len(part) == 1 for part in parts):
+            yield words, numbers, ..., shape
+            return
+        lines = [np.arange(length)[at] for length, (_, at) in zip(shape, chosen, strict=True)]
+        yield words, numbers, np.ix_(*lines), tuple(map(len, lines))
+
+
+def _by_words(along: Mapping[str, Column], length: int) -> list[tuple[dict[str, str], Any]]:
+    """Return for each combination of the words along a dimension the places that have it."""
+    words = {name: column for name, column in along.items() if column.dtype.kind == "U"}
+    if not words:
+        return [({}, slice(None))]
+    member = np.zeros(length, np.intp)
+    for column in words.values():
+        distinct, place = np.unique(column, return_inverse=True)
+        member = member * len(distinct) + place
+    groups = [np.flatnonzero(member == group) for group in np.unique(member)]
+    return [({name: str(column[at[0]]) for name, column in words.items()}, at) for at in groups]
+
+
+@dataclass(eq=False)
+class CellErrors:
+    """Why cells of any shape have no value: a text for each distinct reason, and for each cell the number of its text."""
+
+    codes: NDArray[np.int32]  # of each cell: the number of its text, or -1 for none
+    texts: list[str]
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> CellErrors:
+        """Return the errors of cells that all have values."""
+        return cls(np.full(shape, -1, np.int32), [])
+
+    @classmethod
+    def of(cls, refusals: Iterable[Refusal], shape: tuple[int, ...]) -> CellErrors:
+        """Return of each cell the first refusal, as a call with this cell alone would say it.
+
+        A refusal has the shape of its arguments: where that has one dimension more than the cells, the last is that of rounds.
+        """
+        errors = cls.none(shape)
+        for refusal in refusals:
+            some = _texts(refusal)
+            codes = some.codes[..., 0] if some.codes.ndim > len(shape) else some.codes
+            wide = np.broadcast_to(codes, shape)
+            new = (errors.codes < 0) & (wide >= 0)
+            errors.codes[new] = wide[new] + len(errors.texts)
+            errors.texts += some.texts
+        return errors
+
+    def put(self, at: Any, some: CellErrors) -> None:
+        """Set the errors of some cells, in their shape."""
+        if some.texts:
+            self.codes[at] = np.where(some.codes < 0, -1, some.codes + len(self.texts))
+            self.texts += some.texts
+
+    def say(self, at: Any, text: str) -> None:
+        """Give some cells one more text."""
+        self.codes[at] = len(self.texts)
+        self.texts.append(text)
+
+    def joined(self, column: str, others: CellErrors) -> CellErrors:
+        """Return these errors with those of an output added to the same cells; no two texts of them are equal."""
+        texts = ["", *(f"{column}: {text}" for text in others.texts)]
+        pairs = (self.codes.astype(np.int64) + 1) * len(texts) + (others.codes + 1)
+        distinct, member = numbered(pairs, (len(self.texts) + 1) * len(texts))
+        numbers: dict[str, int] = {"": -1}
+        codes = []
+        for pair in distinct.tolist():
+            before, after = divmod(pair, len(texts))
+            said = filter(None, (self.texts[before - 1] if before else "", texts[after]))
+            codes.append(numbers.setdefault("; ".join(said), len(numbers) - 1))
+        return CellErrors(np.array(codes, np.int32)[member], [text for text in numbers if text])
+
+
+def _texts(refusal: Refusal) -> CellErrors:
+    """Return a text for each distinct combination of refused values, and which of them each element has."""
+    errors, bad = CellErrors.none(refusal.good.shape), ~refusal.good
+    columns = [np.broadcast_to(array, bad.shape)[bad] for array in refusal.arguments.values()]
+    member = np.zeros(len(columns[0]), np.intp)
+    for column in columns:
+        values, place = np.unique(column, return_inverse=True)
+        member = np.unique(member * len(values) + place, return_inverse=True)[1]
+    first = np.zeros(member.max() + 1, np.intp)  # element of each combination
+    first[member[::-1]] = np.arange(len(member))[::-1]
+    errors.codes[bad] = member
+    chosen = zip(*(column[first].tolist() for column in columns), strict=True)
+    errors.texts += [refusal.text(values) for values in chosen]
+    return errors
+
+
+def numbered(values: NDArray[np.int64], bound: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct values, which are from 0 to below `bound`, and of each value its place among them."""
+    if bound > 4 * values.size:
+        return np.unique(values, return_inverse=True)
+    there = np.bincount(values, minlength=bound) > 0  # without sorting
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]

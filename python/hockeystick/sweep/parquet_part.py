@@ -1,0 +1,273 @@
+"""One part of a sweep's table: from a computed shard to the bytes of a Parquet file, and back.
+
+A part is a function of the plan and its number alone, so that it does not matter who computed it, where, and when: no
+times, no random names, fixed writer options.
+
+Its columns are `cell` (the number of the cell in the plan, from 0), the axes, the fixed arguments, the outputs, and
+`error` (text, or null). Its rows are the cells of one shard, in order.
+
+The metadata of its Parquet footer say what it is:
+
+- `hockeystick.plan_sha256`, `hockeystick.version`, `hockeystick.instruction_set`, `hockeystick.pyarrow`: the sweep it
+  belongs to, as in the manifest;
+- `hockeystick.warnings`: what the functions warned of, a JSON list;
+- `hockeystick.file_sha256`: the SHA-256 of the whole file in which these 64 digits are replaced by zeros. It covers
+  every bit: values, statistics, page headers and the other metadata;
+- of each column its `unit`, and of an output its `function`, `arguments` and `status`, which says what the values are
+  worth ("exact", "certified", "simulated", "risk bound", "unsound").
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.sweep.errors import needs
+from hockeystick.sweep.evaluate import CellErrors, Shard, numbered
+from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
+from hockeystick.sweep.plan import Plan, Values
+
+with needs("sweep", "a sweep needs pyarrow"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+PYARROW_VERSION: str = pa.__version__
+WRITE_OPTIONS: dict[str, Any] = {
+    "version": "2.6",
+    "compression": "zstd",
+    "compression_level": 1,
+    "write_page_checksum": True,
+    "write_page_index": True,
+    "sorting_columns": [pq.SortingColumn(0)],  # the cell
+    "store_schema": False,  # see _readers_schema
+}
+IDENTITY = (
+    "plan_sha256",
+    "version",
+    "instruction_set",
+    "pyarrow",
+)  # of the manifest's entries, those that a part repeats
+DIGEST = "hockeystick.file_sha256"
+NO_DIGEST = b"0" * 64
+
+
+class DamagedPartError(ValueError):
+    """A part that is not what its sweep would write; the message goes on after "it", as in "it is cut short"."""
+
+
+@dataclass
+class Counts:
+    """What a table holds, or several."""
+
+    rows: int = 0
+    errors: int = 0  # cells with an error text
+    first_error: tuple[int, str] | None = None  # its cell and the text
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of the finite values of each output
+    non_finite: dict[str, int] = field(default_factory=dict)  # NaN and infinite values of each output
+    warnings: list[str] = field(default_factory=list)  # what the functions warned of
+
+    def add(self, other: Counts) -> None:
+        """Take in another part."""
+        self.rows += other.rows
+        self.errors += other.errors
+        found = [error for error in (self.first_error, other.first_error) if error]
+        self.first_error = min(found, default=None)
+        self.warnings += [text for text in other.warnings if text not in self.warnings]
+        for name, (least, greatest) in other.ranges.items():
+            low, high = self.ranges.get(name, (np.nan, np.nan))
+            self.ranges[name] = (float(np.fmin(low, least)), float(np.fmax(high, greatest)))
+            self.non_finite[name] = self.non_finite.get(name, 0) + other.non_finite[name]
+
+
+@dataclass
+class Part:
+    """A part that can be published."""
+
+    index: int
+    content: bytes
+    counts: Counts
+    compute_seconds: float
+
+
+def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_seconds: float) -> Part:
+    """Return the part of a shard of the sweep that has this manifest."""
+    schema = schema_of(plan)
+    cells = np.arange(shard.cells.start, shard.cells.stop)
+    inputs = [_input(*given, shard.cells) for given in _inputs(plan)]
+    arrays = [pa.array(cells), *inputs, *map(pa.array, shard.outputs.values()), _errors(shard.errors)]
+    told = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
+    stored = pa.schema([pa.field(f.name, array.type, f.nullable) for f, array in zip(schema, arrays, strict=True)])
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, stored, **_options(stored)) as writer:
+        writer.write_table(pa.Table.from_arrays(arrays, schema=stored), row_group_size=len(shard.cells))
+        for key, value in {**told, **_readers_schema(schema.with_metadata(told)), DIGEST: NO_DIGEST}.items():
+            writer.add_key_value_metadata({key: value})  # one by one, since several would have no order
+    content = _sealed(sink.getvalue().to_pybytes())
+    counts = Counts(
+        len(shard.cells), int((shard.errors.codes >= 0).sum()), shard.first_error(), warnings=shard.warnings
+    )
+    _count_values(counts, shard.outputs)
+    return Part(shard.cells.start // plan.shard_rows, content, counts, compute_seconds)
+
+
+def _options(schema: pa.Schema) -> dict[str, Any]:
+    """Return how the columns are stored: the words by dictionaries, the numbers as docs/sweep/scale.md found cheapest."""
+    encodings = {pa.float64(): "BYTE_STREAM_SPLIT", pa.int64(): "DELTA_BINARY_PACKED"}
+    words = [f.name for f in schema if f.type not in encodings]
+    numbers = {f.name: encodings[f.type] for f in schema if f.type in encodings}
+    return {**WRITE_OPTIONS, "use_dictionary": words, "column_encoding": numbers}
+
+
+def _readers_schema(schema: pa.Schema) -> dict[str, str]:
+    """Return under Arrow's own key the types and metadata for readers: words are stored as numbered, and read as strings."""
+    return {"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()).decode()}
+
+
+def _inputs(plan: Plan) -> Iterator[tuple[Values, int]]:
+    """Yield the values of each input and for how many cells each of them stays; a fixed argument is an axis of one value."""
+    for axis, stride in zip(plan.axes, plan.strides, strict=True):
+        for values in axis.values:
+            yield values, stride
+    for value in plan.fixed.values():
+        yield np.array([value]), plan.num_cells
+
+
+def _input(values: Values, stride: int, cells: range) -> pa.Array:
+    """Return an input's column: an array, or of words the number of each and the words."""
+    if values.dtype.kind != "U":
+        return pa.array(_spread(values, stride, cells))
+    words, numbers = np.unique(values, return_inverse=True)
+    there, numbers = numbered(_spread(numbers, stride, cells), len(words))
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words[there], pa.string()))
+
+
+def _spread(values: Values, stride: int, cells: range) -> Values:
+    """Return the value of each cell, where each stays for as many cells as the stride and the last is followed by the first."""
+    first, last = cells.start // stride, -(-cells.stop // stride)
+    if last - first > len(values):
+        period = np.repeat(values, stride)
+        start = cells.start % len(period)
+        return np.resize(period, start + len(cells))[start:]
+    there = values[np.arange(first, last) % len(values)]
+    start = cells.start - first * stride
+    if stride > len(cells):  # one value, or the last cells of one and the first of the next
+        return np.repeat(
+            there, [stride - start, cells.stop - first * stride - stride] if len(there) > 1 else len(cells)
+        )
+    return np.repeat(there, stride)[start : start + len(cells)]
+
+
+def _errors(errors: CellErrors) -> pa.Array:
+    """Return the column of texts, each text stored once."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(errors.codes, mask=errors.codes < 0), pa.array(errors.texts, pa.string())
+    )
+
+
+def decode(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes | None) -> Counts:
+    """Return what a stored part holds; refuse a part that this sweep would not have written."""
+    table = whole_table(plan, manifest, index, content)
+    if not table.schema.remove_metadata().equals(schema_of(plan), check_metadata=True):
+        message = "it has other units or another status in its columns"
+        raise DamagedPartError(message)
+    return count(table, [output.column for output in plan.outputs])
+
+
+def whole_table(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes | None) -> pa.Table:
+    """Return a stored part of the sweep that has this manifest, once its digest and what it says of itself are right."""
+    if content is None:
+        raise DamagedPartError("it cannot be read")  # noqa: EM101 - told by the caller
+    _check_digest(content)
+    file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    told = file.metadata.metadata
+    for key, value in _identity(manifest).items():
+        stored = told.get(key.encode(), b"").decode(errors="replace")
+        if stored != value:
+            message = f"it belongs to another sweep, whose {key.removeprefix('hockeystick.')} is {stored}, not {value}"
+            raise DamagedPartError(message)
+    cells = plan.shard(index)
+    # One thread: a thread of Arrow's pools that still holds the buffer while the interpreter ends would abort the process.
+    table = file.read(use_threads=False)
+    ends = (table["cell"][0].as_py(), table["cell"][-1].as_py()) if table.num_rows else None
+    if not table.schema.equals(schema_of(plan)) or table.num_rows != len(cells) or ends != (cells[0], cells[-1]):
+        message = f"it holds other cells than {cells[0]} to {cells[-1]}"
+        raise DamagedPartError(message)
+    return table
+
+
+def _identity(manifest: Mapping[str, Any]) -> dict[str, str]:
+    return {f"hockeystick.{key}": str(manifest[key]) for key in IDENTITY}
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return a file that has zeros in place of its digest with the digest."""
+    at, view = _digest_at(content), memoryview(content)
+    return b"".join([view[:at], hashlib.sha256(content).hexdigest().encode(), view[at + len(NO_DIGEST) :]])
+
+
+def _digest_at(content: bytes) -> int:
+    """Return where the digits of the digest are: after its key and two bytes of Parquet's, a field's type and length."""
+    return content.rfind(DIGEST.encode()) + len(DIGEST) + 2
+
+
+def _check_digest(content: bytes) -> None:
+    """Refuse a file that is not as it was written, before anything else in it is read."""
+    if DIGEST.encode() not in content:
+        message = f"it is cut short, or was not written by this version of hockeystick ({len(content)} bytes)"
+        raise DamagedPartError(message)
+    at = _digest_at(content)
+    if _sealed(content[:at] + NO_DIGEST + content[at + len(NO_DIGEST) :]) != content:
+        message = f"its digest is not that of its {len(content)} bytes"
+        raise DamagedPartError(message)
+
+
+def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
+    """Count a part."""
+    errors = table.num_rows - table["error"].null_count
+    counts = Counts(table.num_rows, errors, _first_error(table) if errors else None, warnings=_warnings(table))
+    _count_values(counts, {name: table[name].to_numpy() for name in outputs})
+    return counts
+
+
+def _count_values(counts: Counts, outputs: Mapping[str, NDArray[np.float64]]) -> None:
+    for name, values in outputs.items():
+        least, greatest = float(values.min()), float(values.max())  # NaN where one is
+        counts.non_finite[name] = 0
+        if not np.isfinite(least + greatest):
+            finite = values[np.isfinite(values)]
+            least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
+            counts.non_finite[name] = len(values) - len(finite)
+        counts.ranges[name] = (least, greatest)
+
+
+def schema_of(plan: Plan) -> pa.Schema:
+    """Return the columns of a plan's table."""
+    types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}
+    named = {name: types[v.dtype.kind] for axis in plan.axes for name, v in zip(axis.names, axis.values, strict=True)}
+    named |= {name: types[np.asarray(value).dtype.kind] for name, value in plan.fixed.items()}
+    fields = [pa.field("cell", pa.int64(), nullable=False)]
+    fields += [
+        pa.field(name, kind, nullable=False, metadata={"unit": unit_of_argument(name)}) for name, kind in named.items()
+    ]
+    for output in plan.outputs:
+        name = output.function.name
+        worth = {"unit": unit_of_value(name), "status": status(name)}
+        origin = {"function": name, "arguments": json.dumps(output.arguments), **worth}
+        fields.append(pa.field(output.column, pa.float64(), nullable=False, metadata=origin))
+    return pa.schema([*fields, pa.field("error", pa.string())])
+
+
+def _first_error(table: pa.Table) -> tuple[int, str]:
+    row = int(np.flatnonzero(table["error"].is_valid().to_numpy())[0])
+    return table["cell"][row].as_py(), table["error"][row].as_py()
+
+
+def _warnings(table: pa.Table) -> list[str]:
+    return list(json.loads((table.schema.metadata or {}).get(b"hockeystick.warnings", b"[]")))

@@ -1,0 +1,486 @@
+"""A sweep plan: checked as a whole before anything runs, then a numbering of its cells; its axes, and its shares.
+
+A plan is data. It names functions of the table in `functions`, and nothing in it is ever executed or imported.
+
+A share is what one job of several computes that know nothing of each other. A plan's cost varies along its axes, so a block of
+neighbouring parts would leave one job with all that is dear. A share has every n-th part instead, and begins each round of n parts
+one place further on: where n divides the parts along an axis, plain steps of n would meet the same values of that axis in every round.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.sweep.errors import OutputError, PlanError, must, needs, shorten
+from hockeystick.sweep.functions import COSTLY, TRAININGS, Function, UnknownFunctionError, lookup
+
+SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
+COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to milliseconds, and enough shards for a cluster
+MAX_SHARD_ROWS = 2**22
+MAX_CELLS = 10**12
+MAX_SHARDS = 250_000  # files
+INSTRUCTION_SETS = ("portable", "v2", "v3", "v4")  # the levels of x86-64, and what runs everywhere
+_SECTIONS = ("title", "shard_rows", "instruction_set", "outputs", "fixed", "axes", "zip")
+_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # it becomes the name of a picture, too
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Output:
+    """One computed column."""
+
+    column: str
+    function: Function
+    arguments: dict[str, Value]  # those that only this output takes
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A checked plan. Cells are numbered from 0, the last axis fastest."""
+
+    title: str
+    shard_rows: int
+    outputs: tuple[Output, ...]
+    fixed: dict[str, Value]
+    axes: tuple[Axis, ...]
+    source: dict[str, Any]  # as it was given
+    instruction_set: str = ""  # that every machine computes with; if empty, the best of the one that begins
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Return the lengths of the axes."""
+        return tuple(map(len, self.axes))
+
+    @cached_property
+    def num_cells(self) -> int:
+        """Return the number of cells."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def num_shards(self) -> int:
+        """Return the number of shards, of which only the last may be shorter."""
+        return -(-self.num_cells // self.shard_rows)
+
+    @cached_property
+    def has_trainings(self) -> bool:
+        """Return whether a cell is a training."""
+        return any(output.function.name in TRAININGS for output in self.outputs)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Return for each axis how far apart in cells its neighbouring points are."""
+        return tuple(math.prod(self.shape[after:]) for after in range(1, len(self.shape) + 1))
+
+    def shard(self, index: int) -> range:
+        """Return the cells of one shard."""
+        return range(index * self.shard_rows, min((index + 1) * self.shard_rows, self.num_cells))
+
+    def axis_columns(self, cells: NDArray[np.int64]) -> dict[str, Values]:
+        """Return for each argument on an axis its values in these cells."""
+        columns = {}
+        for axis, stride in zip(self.axes, self.strides, strict=True):
+            at = cells // stride % len(axis)
+            columns.update({name: values[at] for name, values in zip(axis.names, axis.values, strict=True)})
+        return columns
+
+    def named(self, cell: int) -> str:
+        """Return the number of a cell and its inputs, for a message."""
+        columns = self.axis_columns(np.array([cell]))
+        return f"cell {cell} ({', '.join(f'{name} = {column[0]}' for name, column in columns.items())})"
+
+    def axis_names(self) -> list[str]:
+        """Return the arguments on axes, in the order of the file."""
+        return [name for axis in self.axes for name in axis.names]
+
+
+def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
+    """Return the checked plan of a TOML file or of a mapping with the same content."""
+    return parse(plan if isinstance(plan, Mapping) else read(plan))
+
+
+def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of a TOML file."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - needed here only
+    else:
+        with needs("sweep", "a plan in a file needs tomli on Python 3.10"):
+            import tomli as tomllib  # noqa: PLC0415
+    try:
+        content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
+        raise PlanError(message) from error
+    return content
+
+
+def parse(source: Mapping[str, Any]) -> Plan:
+    """Return the checked plan of a mapping."""
+    _check_sections(source)
+    outputs = tuple(_output(column, given) for column, given in _table(source, "outputs").items())
+    fixed = {name: scalar(f"fixed.{name}", value) for name, value in _table(source, "fixed").items()}
+    axes = tuple(_axes(source))
+    if not outputs or not axes:
+        message = f"{'axes' if outputs else 'outputs'} must have at least one entry, not none"
+        raise PlanError(message)
+    shard_rows = source.get("shard_rows", _shard_rows(outputs, math.prod(map(len, axes))))
+    if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
+        raise PlanError(must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
+    plan = Plan(source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), _instruction_set(source))
+    _check_names(plan)
+    _check_arguments(plan)
+    if plan.num_cells > MAX_CELLS:
+        lengths = " x ".join(map(str, plan.shape))
+        message = f"axes must have at most {MAX_CELLS} cells together, not {lengths} = {plan.num_cells}"
+        raise PlanError(message)
+    if plan.num_shards > MAX_SHARDS:
+        least = -(-plan.num_cells // MAX_SHARDS)
+        message = f"shard_rows must be at least {least} for {plan.num_cells} cells, not {shard_rows}"
+        raise PlanError(message)
+    return plan
+
+
+def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
+    """Return the rows of a shard where the plan has none: from the plan alone, so that its tables stay comparable."""
+    if any(output.function.name in TRAININGS for output in outputs):
+        rows = 1  # what is lost by a kill is the training under way
+    else:
+        rows = COSTLY_SHARD_ROWS if any(output.function.name in COSTLY for output in outputs) else SHARD_ROWS
+    while rows * MAX_SHARDS < num_cells and rows < MAX_SHARD_ROWS:
+        rows *= 2
+    return rows
+
+
+def _check_sections(source: Mapping[str, Any]) -> None:
+    for key in source:
+        if key not in _SECTIONS:
+            message = f"{key} is unknown; a plan has {', '.join(_SECTIONS)}"
+            raise PlanError(message)
+    if not isinstance(source.get("title", ""), str):
+        raise PlanError(must("title", "be a string", source["title"]))
+
+
+def _instruction_set(source: Mapping[str, Any]) -> str:
+    given = source.get("instruction_set", "")
+    if "instruction_set" in source and given not in INSTRUCTION_SETS:
+        raise PlanError(must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", given))
+    return str(given)
+
+
+def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    given = source.get(key, {})
+    if not isinstance(given, Mapping):
+        raise PlanError(must(key, "be a table", given))
+    return given
+
+
+def _axes(source: Mapping[str, Any]) -> Iterator[Axis]:
+    """Yield the axes in the order of the file, where `[[zip]]` may stand before or after `[axes]`."""
+    for key in source:
+        if key == "axes":
+            yield from (parse_axis(name, given) for name, given in _table(source, "axes").items())
+        if key == "zip":
+            if not isinstance(source["zip"], list):
+                raise PlanError(must("zip", "be an array of tables, [[zip]]", source["zip"]))
+            yield from (parse_zip(index, given) for index, given in enumerate(source["zip"]))
+
+
+def _output(column: str, given: object) -> Output:
+    key = f"outputs.{column}"
+    if not _COLUMN.fullmatch(column) or column in ("cell", "error"):
+        message = f"{key} must be named with letters, digits and underscores, and not cell or error"
+        raise PlanError(message)
+    entry = {"function": given} if isinstance(given, str) else given
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("function"), str):
+        raise PlanError(must(key, "be a function's name or a table with function", given))
+    for extra in entry.keys() - {"function", "arguments"}:
+        message = f"{key}.{extra} is unknown; an output has function and arguments"
+        raise PlanError(message)
+    try:
+        function = lookup(entry["function"])
+    except UnknownFunctionError as error:
+        message = f"{key} must name a registered function, not {entry['function']!r}; {error}"
+        raise PlanError(message) from None
+    own = entry.get("arguments", {})
+    if not isinstance(own, Mapping):
+        raise PlanError(must(f"{key}.arguments", "be a table", own))
+    arguments = {name: scalar(f"{key}.arguments.{name}", value) for name, value in own.items()}
+    return Output(column, function, arguments)
+
+
+def _check_names(plan: Plan) -> None:
+    """Every column has a name of its own."""
+    uses = Counter([*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)])
+    for name, count in uses.items():
+        if count > 1:
+            message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
+            raise PlanError(message)
+
+
+def _check_arguments(plan: Plan) -> None:
+    """Every output gets what it needs, and everything given is needed by some output."""
+    shared = {name: values for axis in plan.axes for name, values in zip(axis.names, axis.values, strict=True)}
+    shared.update({name: listed(f"fixed.{name}", [value]) for name, value in plan.fixed.items()})
+    for output in plan.outputs:
+        _check_output(output, shared)
+    taken = {name: output.function for output in plan.outputs for name in output.function.parameters}
+    for name, values in shared.items():
+        key = _where(plan, name)
+        if name not in taken:
+            message = f"{key} is not an argument of any output; they take {', '.join(sorted(taken))}"
+            raise PlanError(message)
+        _check_kind(key, name, values, taken[name])
+
+
+def _where(plan: Plan, name: str) -> str:
+    """Return the key under which a shared argument stands in the file."""
+    zips = [axis for axis in plan.axes if axis.spacing == "zip"]
+    found = [f"zip[{index}]" for index, axis in enumerate(zips) if name in axis.names]
+    return f"{found[0] if found else 'fixed' if name in plan.fixed else 'axes'}.{name}"
+
+
+def _check_output(output: Output, shared: Mapping[str, Values]) -> None:
+    function = output.function
+    for name, value in output.arguments.items():
+        key = f"outputs.{output.column}.arguments.{name}"
+        if name not in function.parameters:
+            message = f"{key} is not an argument of {function.name}, which takes {', '.join(function.parameters)}"
+            raise PlanError(message)
+        if name in shared:
+            message = f"{key} must be given once, not also in fixed, axes or zip"
+            raise PlanError(message)
+        _check_kind(key, name, listed(key, [value]), function)
+    for name in function.required:
+        if name not in shared and name not in output.arguments:
+            message = (
+                f"outputs.{output.column} = {function.name} needs {name}, in axes, zip, fixed or its own arguments"
+            )
+            raise PlanError(message)
+
+
+def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
+    """Words where the argument is a word, numbers elsewhere, and integers where it counts something."""
+    if name in function.choices:
+        wrong = [value for value in values.tolist() if value not in function.choices[name]]
+        domain = f"one of {', '.join(function.choices[name])}"
+    elif name in function.integers and values.dtype.kind == "f":
+        wrong = values[values != np.rint(values)][:1].tolist()
+        domain = "an integer"
+    else:
+        wrong = values.tolist()[:1] if values.dtype.kind == "U" else []
+        domain = "a number"
+    if wrong:
+        raise PlanError(must(key, f"be {domain}", wrong[0]))
+
+
+Values = NDArray[Any]  # (length,), float64, int64 or text
+
+MAX_AXIS_LENGTH = 10**7  # all values of an axis are in memory, 80 MB here
+INT64 = np.iinfo(np.int64)
+MAX_POWER = 308.25  # of 10: the largest double is 10^308.2547
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One or several arguments that move together."""
+
+    names: tuple[str, ...]
+    values: tuple[Values, ...]  # one array for each name, all of the same length
+    spacing: str  # list, linspace, logspace, range or zip
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.values[0])
+
+
+def parse_axis(name: str, given: object) -> Axis:
+    """Return the axis that `[axes]` gives for one name."""
+    key = f"axes.{name}"
+    if isinstance(given, Mapping):
+        spacing, values = _spaced(key, given)
+        distinct = bool((values[1:] != values[:-1]).all())  # they only rise or only fall
+    else:
+        spacing, values = "list", listed(key, given)
+        distinct = len(np.unique(values)) == len(values)
+    if not distinct:
+        raise PlanError(must(key, "have distinct values", given))
+    return Axis((name,), (values,), spacing)
+
+
+def parse_zip(index: int, given: object) -> Axis:
+    """Return the axis that one `[[zip]]` table gives."""
+    key = f"zip[{index}]"
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError(must(key, "be a table of equally long lists", given))
+    values = tuple(listed(f"{key}.{name}", entry) for name, entry in given.items())
+    lengths = {name: len(array) for name, array in zip(given, values, strict=True)}
+    if len(set(lengths.values())) > 1:
+        message = f"{key} must have lists of one length, not " + ", ".join(f"{n} of {m}" for n, m in lengths.items())
+        raise PlanError(message)
+    return Axis(tuple(given), values, "zip")
+
+
+def listed(key: str, given: object) -> Values:
+    """Return the array of a list of numbers, or of a list of words."""
+    if not isinstance(given, list | tuple):
+        raise PlanError(must(key, "be a list, or a table with linspace, logspace or range", given))
+    if not given:
+        raise PlanError(must(key, "have at least one value", given))
+    checked = [scalar(f"{key}[{index}]", value) for index, value in enumerate(given)]
+    words = [isinstance(value, str) for value in checked]
+    if any(words) and not all(words):
+        raise PlanError(must(key, "hold numbers only or strings only", given))
+    if words[0]:
+        return np.array(checked, dtype=np.str_)
+    whole = all(isinstance(value, int) for value in checked)
+    return np.array(checked, dtype=np.int64 if whole else np.float64)
+
+
+def scalar(key: str, value: object) -> int | float | str:
+    """Return a value that may stand in a cell: a finite number or a string."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PlanError(must(key, "be a number or a string", value))
+    if isinstance(value, int) and not INT64.min <= value <= INT64.max:
+        message = f"{key} must fit into 64 bits, not {value}"
+        raise PlanError(message)
+    if not math.isfinite(value):
+        message = f"{key} must be finite, not {value}"
+        raise PlanError(message)
+    return value
+
+
+def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
+    kinds = {"linspace": {"linspace", "num"}, "logspace": {"logspace", "num"}, "range": {"range", "step"}}
+    found = [kind for kind in kinds if kind in given]
+    if len(found) != 1:
+        raise PlanError(must(key, "have one of linspace, logspace and range", dict(given)))
+    kind = found[0]
+    for extra in given.keys() - kinds[kind]:
+        message = f"{key}.{extra} is unknown; beside {kind} there may be {' '.join(kinds[kind] - {kind})}"
+        raise PlanError(message)
+    first, last = _ends(f"{key}.{kind}", given[kind])
+    if kind == "range":
+        return kind, _range(key, first, last, given.get("step", 1))
+    num = _length(key, given.get("num"), first == last)
+    if kind == "logspace" and (first <= 0 or last <= 0):
+        message = f"{key}.logspace must have two positive ends (values, not exponents), not [{first}, {last}]"
+        raise PlanError(message)
+    if kind == "logspace":
+        return kind, _geometric(first, last, num)
+    with np.errstate(all="ignore"):  # told below
+        values = np.linspace(first, last, num, dtype=np.float64)
+    if not np.isfinite(values).all():
+        message = (
+            f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
+        )
+        raise PlanError(message)
+    return kind, values
+
+
+def _geometric(first: float, last: float, num: int) -> Values:
+    """Return a geometric sequence, both ends exact.
+
+    Python's power is the C library's. NumPy's has other last digits on machines with AVX-512 than on others, which would keep
+    a table from being made by both.
+    """
+    powers = np.linspace(math.log10(first), math.log10(last), num)[1:-1]
+    between = [10.0 ** min(power, MAX_POWER) for power in powers.tolist()]
+    values: Values = np.array([first, *between, last][:num])
+    return values.clip(min(first, last), max(first, last))
+
+
+def _ends(key: str, given: object) -> tuple[Any, Any]:
+    if not isinstance(given, list | tuple) or len(given) != 2 or any(isinstance(value, str) for value in given):
+        raise PlanError(must(key, "be [first, last], two numbers", given))
+    return scalar(f"{key}[0]", given[0]), scalar(f"{key}[1]", given[1])
+
+
+def _length(key: str, num: object, ends_equal: bool) -> int:
+    least = 1 if ends_equal else 2  # both ends are included
+    if type(num) is not int or not least <= num <= MAX_AXIS_LENGTH:
+        raise PlanError(must(f"{key}.num", f"be an integer between {least} and {MAX_AXIS_LENGTH}", num))
+    return num
+
+
+def _whole(key: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PlanError(must(key, "be an integer", value))
+    return value
+
+
+def _range(key: str, first: object, last: object, step: object) -> Values:
+    first, last = _whole(f"{key}.range[0]", first), _whole(f"{key}.range[1]", last)
+    step = _whole(f"{key}.step", step)
+    if last < first:
+        message = f"{key}.range must not decrease, not [{first}, {last}]"
+        raise PlanError(message)
+    if step < 1 or (last - first) % step:
+        message = f"{key}.step must be positive and divide {last - first}, so that both ends are included, not {step}"
+        raise PlanError(message)
+    length = (last - first) // step + 1
+    if length > MAX_AXIS_LENGTH:
+        message = f"{key}.range must have at most {MAX_AXIS_LENGTH} values, not {length}"
+        raise PlanError(message)
+    # Modulo 2^64, since a step may be longer than the integers of 64 bits are; the values themselves are between the ends.
+    offsets = np.arange(length, dtype=np.uint64) * np.uint64(step % 2**64)
+    return (offsets + np.uint64(first % 2**64)).view(np.int64)
+
+
+_TEXT = re.compile(r"([1-9][0-9]{0,8}) of ([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a plan that is one job's: the first of n is number 1."""
+
+    number: int
+    jobs: int
+
+    def __str__(self) -> str:
+        """Return what a manifest and a summary say."""
+        return f"{self.number} of {self.jobs}"
+
+    def shards(self, num_shards: int) -> list[int]:
+        """Return the shards of this share; two shares differ by one shard at most."""
+        return [index for index in range(num_shards) if (index + index // self.jobs) % self.jobs == self.number - 1]
+
+
+def share_of(shards: object, num_shards: int) -> Share:
+    """Return the share that a caller asks for, as (number, jobs)."""
+    if not isinstance(shards, tuple | list) or len(shards) != 2 or any(type(value) is not int for value in shards):
+        raise TypeError(must("shards", "be two integers, (number, jobs)", shards))
+    number, jobs = shards
+    if not 1 <= number <= jobs:
+        raise ValueError(must("shards", "be (number, jobs) with 1 <= number <= jobs", tuple(shards)))
+    if jobs > num_shards:
+        message = f"shards must be for at most {num_shards} jobs, the parts of this plan, not {jobs}; a smaller shard_rows makes more"
+        raise PlanError(message)
+    return Share(number, jobs)
+
+
+def stored_share(text: object, place: object) -> Share | None:
+    """Return the share that the manifest of a place names, None for a run of the whole plan."""
+    if text is None:
+        return None
+    found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if not found or int(found[1]) > int(found[2]):
+        message = f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shorten(text)}"
+        raise OutputError(message)
+    return Share(int(found[1]), int(found[2]))

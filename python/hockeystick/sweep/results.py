@@ -1,0 +1,445 @@
+"""The table of a sweep, opened for reading: as a data set, by axes, its best cell, its integrity; and one table of several directories."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hockeystick.sweep.condition import column_type, columns_of, expression, parsed
+from hockeystick.sweep.errors import OutputError, must, needs
+from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
+from hockeystick.sweep.parquet_part import DamagedPartError, Part, schema_of
+from hockeystick.sweep.plan import Output, Plan
+from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
+
+with needs("sweep", "a sweep needs pyarrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import acero
+    from pyarrow import dataset as data_sets
+
+if TYPE_CHECKING:
+    import xarray
+
+LEAST_BYTES = 12  # the magic at both ends of a Parquet file and the length of its footer
+STATED = ("plan_sha256", "version", "instruction_set", "pyarrow")  # of the manifest, in the attributes of xarray
+
+
+class Results:
+    """The table of a sweep, finished or not, as `open` gives it.
+
+    Attributes
+    ----------
+    manifest : dict
+        What the numbers and the bytes depend on: plan, versions, instruction set, cells, axes.
+    plan : dict
+        The plan, as it was given.
+    num_cells : int
+        Cells of the plan.
+    missing_cells : int
+        Cells whose part is not there, or has fewer than the 12 bytes of the shortest Parquet file.
+    damaged : tuple of str
+        The parts that are too small to be one, by name.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        sizes = store.sizes()
+        self.damaged = tuple(_file(store, index) for index, size in sizes.items() if size < LEAST_BYTES)
+        self._there = [index for index, size in sizes.items() if size >= LEAST_BYTES]
+        self.manifest = store.described()
+        self.plan: dict[str, Any] = self.manifest["plan"]
+        self.num_cells = store.plan.num_cells
+        self.missing_cells = self.num_cells - sum(len(store.plan.shard(index)) for index in self._there)
+
+    def __repr__(self) -> str:
+        """Return how much is there."""
+        share = f"share {self._store.share} of a plan of " if self._store.share else ""
+        missing = f", of which {self.missing_cells:,} are missing" if self.missing_cells else ""
+        return f"{share}{self.num_cells:,} cells{missing}"
+
+    def table(self) -> data_sets.Dataset:
+        """Return the parts that are there as a data set of pyarrow, to filter and to scan; nothing is read yet.
+
+        Its columns are ``cell``, the inputs, the outputs and ``error``, with unit, function and status as metadata of the
+        fields. The checksums of pages are checked as they are read, the digests of parts are not: `verify` does that.
+
+        Returns
+        -------
+        pyarrow.dataset.Dataset
+            Its rows are cells; those of missing parts are not among them.
+        """
+        schema = readable(schema_of(self._store.plan))
+        if not self._there:
+            return data_sets.dataset(schema.empty_table())
+        folder = self._store.folder
+        names = [f"{folder.root}/{self._store.name(index)}" for index in self._there]
+        checked = data_sets.ParquetFragmentScanOptions(page_checksum_verification=True)
+        kind = data_sets.ParquetFileFormat(default_fragment_scan_options=checked)
+        return data_sets.dataset(names, schema=schema, format=kind, filesystem=folder.system)
+
+    def best(
+        self,
+        where: str | None = None,
+        *,
+        maximise: str | None = None,
+        minimise: str | None = None,
+        partial: bool = False,
+    ) -> dict[str, Any] | None:
+        """Return the cell that has the largest or the smallest value of a column, of those that satisfy a condition.
+
+        The table is read part by part, each with its digest checked, in the memory of one part.
+
+        Parameters
+        ----------
+        where : str, optional
+            Comparisons of a column with a number or a quoted word, joined by ``and``, ``or``, ``not`` and parentheses:
+            ``"epsilon <= 2 and 10 <= steps < 1000"``. It is parsed, never evaluated as Python. A cell whose value is NaN
+            never satisfies a comparison, nor the negation of one; infinite values are compared like others.
+        maximise, minimise : str
+            The column; one of the two. A cell that has NaN there is left out.
+        partial : bool, optional
+            Take a table with missing cells, of which the best may be another. It is refused otherwise.
+
+        Returns
+        -------
+        dict or None
+            The row, from column to value, of equal ones the first in the order of cells. None if no cell satisfies the condition.
+            A value is worth what the status of its column says; a column that is "unsound" is warned of.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a column does not exist, the condition is none, or not one of `maximise` and `minimise` is given.
+        OutputError
+            If cells are missing, unless `partial`, or a part is damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from hockeystick import sweep
+        >>> plan = {
+        ...     "outputs": {"epsilon": "dpsgd_epsilon"},
+        ...     "fixed": {"sampling_rate": 0.01, "delta": 1e-5},
+        ...     "axes": {"noise_multiplier": [0.8, 1.0, 1.2], "steps": [500, 1000, 2000]},
+        ... }
+        >>> with tempfile.TemporaryDirectory() as out:
+        ...     summary = sweep.run(plan, out)
+        ...     row = sweep.open(out).best(where="epsilon <= 2", maximise="steps")
+        >>> row["steps"], row["noise_multiplier"]
+        (2000, 1.2)
+        """
+        key, name = _objective(maximise, minimise)
+        schema = readable(schema_of(self._store.plan))
+        if pa.types.is_string(column_type(name, schema, key)):
+            message = f"{key} must name a column of numbers, not {name}"
+            raise ValueError(message)
+        tree = None if where is None else parsed(where)
+        condition = None if tree is None else expression(tree, schema)
+        needed = {"cell", name} | (set() if tree is None else columns_of(tree))
+        if self.missing_cells and not partial:
+            remedy = "merge all shares" if self._store.share else "run the sweep to its end"
+            message = (
+                f"out must hold all cells of the plan, not {self._store.folder} without {self.missing_cells:,} of {self.num_cells:,}: "
+                f"the best may be among those; {remedy}, or ask for the best of a partial table"
+            )
+            raise OutputError(message)
+        _warn_of_unsound(self._store.plan, needed)
+        best: dict[str, Any] | None = None
+        for cells, table in self._parts():
+            found = _extreme(_selected(table.select(sorted(needed)), condition), name, largest=key == "maximise")
+            if found is None:
+                continue
+            value, cell = found
+            if best is None or (value > best[name] if key == "maximise" else value < best[name]):
+                best = table.slice(cell - cells.start, 1).to_pylist()[0]
+        return best
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the outputs by the axes of the plan.
+
+        Every axis is a dimension with its values as coordinate. A zip is one dimension, named after its first argument, with
+        the others as coordinates along it. Fixed arguments are coordinates without a dimension. Variables have the attributes
+        units, status, function and arguments; the data set has those of the manifest, and how many cells are missing or failed.
+
+        Returns
+        -------
+        xarray.Dataset
+            All outputs, NaN in cells that failed or are missing: eight bytes a cell and output, in memory.
+
+        Raises
+        ------
+        ImportError
+            If the extra `xarray` is not installed.
+        OutputError
+            If a part is damaged.
+        """
+        with needs("xarray", "a table by its axes needs xarray"):
+            import xarray  # noqa: PLC0415 - asked for when first needed
+        plan, stored = self._store.plan, self.manifest
+        told = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
+        if told:  # another C library may round a logspace in another way
+            message = (
+                f"out must have axes whose values this machine computes alike: {told[0]}; read its columns instead"
+            )
+            raise OutputError(message)
+        values = {output.column: np.full(plan.num_cells, np.nan) for output in plan.outputs}
+        failed = 0
+        for cells, table in self._parts():
+            failed += table.num_rows - table["error"].null_count
+            for name, column in values.items():
+                column[cells.start : cells.stop] = table[name].to_numpy()
+        dims = [axis.names[0] for axis in plan.axes]
+        variables = {
+            output.column: (dims, values[output.column].reshape(plan.shape), _attributes(output))
+            for output in plan.outputs
+        }
+        stated = {key: str(stored[key]) for key in STATED}
+        facts = {"title": plan.title, **stated, "plan": json.dumps(stored["plan"])}
+        counts = {"missing_cells": self.missing_cells, "failed_cells": failed}
+        return xarray.Dataset(variables, _coordinates(plan), {**facts, **counts})
+
+    def verify(self) -> tuple[str, ...]:
+        """Read every part that is there and check its digest, its plan, version, columns and cells.
+
+        Returns
+        -------
+        tuple of str
+            What is wrong, a text for each damaged part; none if all are what their run wrote. A digest is no signature.
+        """
+        told = [f"{name}: it has no content" for name in self.damaged]
+        return (*told, *filter(None, map(self._fault, self._there)))
+
+    def _fault(self, index: int) -> str:
+        try:
+            self._store.decoded(index, self._store.content(index))
+        except DamagedPartError as error:
+            return f"{_file(self._store, index)}: {error}"
+        return ""
+
+    def _parts(self) -> Iterator[tuple[range, pa.Table]]:
+        """Yield the cells and the rows of each part that is there, once its digest is right."""
+        for index in self._there:
+            try:
+                table = self._store.table(index, self._store.content(index))
+            except DamagedPartError as error:
+                message = f"out must hold whole parts, not {self._store.path(index)}: {error}; run the sweep again to repair it"
+                raise OutputError(message) from error
+            yield self._store.plan.shard(index), table.cast(readable(table.schema))
+
+
+def open(out: str | os.PathLike[str]) -> Results:
+    """Open the table of a sweep, finished or not.
+
+    The manifest is read and the names and sizes of the parts are looked at, no more. `Results.best`, `Results.to_xarray` and
+    `Results.verify` check the digest of every part that they read; `Results.table` does not.
+
+    Parameters
+    ----------
+    out : path
+        Directory or URL of a sweep, or of a share of one.
+
+    Returns
+    -------
+    Results
+        The table: as a data set of pyarrow, by its axes, or its best cell. Its values are worth what the status of their
+        columns says.
+
+    Raises
+    ------
+    OutputError
+        If there is no sweep, or one of another format, or a manifest that contradicts itself.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hockeystick import sweep
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "eps": {"linspace": [0, 8], "num": 5}}}
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     summary = sweep.run(plan, out)
+    ...     table = sweep.open(out)
+    ...     print(table.num_cells, table.missing_cells, table.verify())
+    ...     print(table.best(where="delta <= 1e-2 and r == 1.0", minimise="eps")["eps"])
+    10 0 ()
+    4.0
+    """
+    return Results(stored_sweep(out))
+
+
+def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> None:
+    """Make one table of the shares of a plan, byte for byte that of one run.
+
+    Every part is read and its digest checked before it is copied. A merge that is killed and repeated ends with the same bytes.
+
+    Parameters
+    ----------
+    outs : sequence of paths
+        Directories or URLs of runs of one plan, which together have all parts: those of ``run(..., shards=(i, n))``, or
+        unfinished ones. They stay as they are.
+    out : path
+        A directory or URL that is new, empty, or that of an earlier merge or run of the same plan.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `outs` is no list, or empty.
+    OutputError
+        If a share is missing or unfinished, a part is damaged, two have different bytes, or the directories are of different
+        plans, versions or instruction sets; the message names them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hockeystick import sweep
+    >>> plan = {"shard_rows": 3, "outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "eps": [0.0, 1.0, 2.0]}}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     shares = [f"{place}/{number}" for number in (1, 2)]
+    ...     rows = [sweep.run(plan, out, shards=(number, 2)).rows for number, out in enumerate(shares, 1)]
+    ...     sweep.merge(shares, f"{place}/whole")
+    ...     print(rows, sweep.open(f"{place}/whole"))
+    [3, 3] 6 cells
+    """
+    if isinstance(outs, str | bytes | os.PathLike) or not isinstance(outs, Sequence):
+        raise TypeError(must("outs", "be a list of directories or URLs", outs))
+    if not outs:
+        message = "outs must name at least one directory, not none"
+        raise ValueError(message)
+    stores = [stored_sweep(place) for place in outs]
+    first = stores[0]
+    for other in stores[1:]:
+        told = changes(first.manifest, other.manifest)
+        if told:
+            message = f"outs must be of one sweep, not {first.folder} and {other.folder}: {told[0]}"
+            raise OutputError(message)
+    holders: list[list[Store]] = [[] for _ in range(first.plan.num_shards)]
+    for store in stores:
+        for index in store.sizes():
+            holders[index].append(store)
+    _check_complete(stores, holders)
+    with open_store(out, first.plan, identity=first.manifest) as merged:
+        for index, some in enumerate(holders):
+            _copy(index, some, merged)
+
+
+def _coordinates(plan: Plan) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for axis in plan.axes:
+        for name, values in zip(axis.names, axis.values, strict=True):
+            found[name] = (axis.names[0], values, _unit(unit_of_argument(name)))
+    return found | {name: ((), value, _unit(unit_of_argument(name))) for name, value in plan.fixed.items()}
+
+
+def _attributes(output: Output) -> dict[str, str]:
+    name = output.function.name
+    origin = {"function": name, "arguments": json.dumps(output.arguments), "status": status(name)}
+    return origin | _unit(unit_of_value(name))
+
+
+def _unit(unit: str) -> dict[str, str]:
+    return {"units": unit} if unit else {}
+
+
+def _file(store: Store, index: int) -> str:
+    return store.name(index).removeprefix("cells/")
+
+
+def readable(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without dictionaries: words are strings to whoever reads a table."""
+    for at, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type):
+            schema = schema.set(at, field.with_type(field.type.value_type))
+    return schema
+
+
+def _selected(rows: pa.Table, condition: pc.Expression | None) -> pa.Table:
+    """Return the rows for which the condition is true, by one thread: Arrow's pools keep what they work on for too long."""
+    if condition is None:
+        return rows
+    steps = [
+        acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
+        acero.Declaration("filter", acero.FilterNodeOptions(condition)),
+    ]
+    return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
+
+
+def _extreme(rows: pa.Table, name: str, *, largest: bool) -> tuple[Any, int] | None:
+    """Return the extreme value and the first cell that has it, None where no value is known."""
+    values = rows[name].to_numpy()
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    value = known.max() if largest else known.min()
+    return value, int(rows["cell"].to_numpy()[values == value].min())
+
+
+def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
+    for output in plan.outputs:
+        if output.column in columns and status(output.function.name) == "unsound":
+            message = f"{output.column} = {output.function.name}: {MEANING['unsound']}"
+            warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def _objective(maximise: str | None, minimise: str | None) -> tuple[str, str]:
+    given = [(key, name) for key, name in (("maximise", maximise), ("minimise", minimise)) if name is not None]
+    if len(given) != 1:
+        message = f"one of maximise and minimise must be given, not {'both' if given else 'neither'}"
+        raise ValueError(message)
+    return given[0]
+
+
+def _check_complete(stores: list[Store], holders: list[list[Store]]) -> None:
+    """Refuse to merge less than the whole plan, and say which share is missing or unfinished."""
+    absent = [index for index, some in enumerate(holders) if not some]
+    if not absent:
+        return
+    told = []
+    for store in stores:
+        lacking = len(set(store.shards).intersection(absent))
+        name = f"share {store.share} in {store.folder}" if store.share else str(store.folder)
+        if lacking:
+            told.append(f"{name} lacks {lacking} of its {len(store.shards)} parts; run it again, it resumes")
+    jobs = {store.share.jobs for store in stores if store.share}
+    if not told and len(jobs) == 1:
+        numbers = {store.share.number for store in stores if store.share}
+        names = [f"{number}" for number in range(1, 1 + max(jobs)) if number not in numbers]
+        told.append(
+            f"share {', '.join(names[:20])}{' ...' if len(names) > 20 else ''} of {max(jobs)} is not among them"
+        )
+    shown = "; ".join(told[:3]) or "run the plan to the end"
+    message = f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {shown}"
+    raise OutputError(message)
+
+
+def _copy(index: int, holders: list[Store], merged: Store) -> None:
+    """Publish a part, unless its bytes are there; every copy of it must be whole and the same."""
+    source = holders[0]
+    content = source.content(index)
+    try:
+        counts = source.decoded(index, content)
+    except DamagedPartError as error:
+        message = f"outs must hold whole parts, not {source.path(index)}: {error}; run it again to repair it"
+        raise OutputError(message) from error
+    for other in holders[1:]:
+        _check_same(index, content, other, source)
+    there = merged.content(index)
+    if content is None or there == content:
+        return
+    with contextlib.suppress(DamagedPartError):
+        merged.decoded(index, there)
+        _check_same(index, content, merged, source)
+    merged.write(Part(index, content, counts, 0.0))
+
+
+def _check_same(index: int, content: bytes | None, other: Store, source: Store) -> None:
+    if other.content(index) != content:
+        message = (
+            f"outs must hold the same bytes, not {source.path(index)} and another in {other.folder}: "
+            "one of them is damaged or was not computed by this sweep"
+        )
+        raise OutputError(message)

@@ -1,0 +1,340 @@
+"""What a sweep leaves behind: a manifest and immutable Parquet parts, each whole or absent.
+
+An interrupted and resumed sweep ends with the same bytes as an uninterrupted one, see the module `parquet_part`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import hockeystick._core as core
+from hockeystick._core import __version__
+from hockeystick.sweep.errors import OtherRunError, OutputError, PlanError, shorten
+from hockeystick.sweep.folders import FORMER_MANIFEST, MANIFEST, Folder, is_skipped, is_temporary, open_folder
+from hockeystick.sweep.parquet_part import IDENTITY, PYARROW_VERSION, Counts, Part, decode, whole_table
+from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
+# Of the manifest's entries those that any version computes alike from the plan; IDENTITY says who computed the parts.
+FROM_PLAN = ("plan_sha256", "cells", "shard_rows")
+LIBRARIES = ("numba", "numpy", "scipy", "scikit-learn")  # on which the last digits of trainings depend
+
+CONFLICT_SECONDS = 2.0  # a store that refused an upload beside another one shows that one by then
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A part that is in its place: all of it but its bytes."""
+
+    index: int
+    counts: Counts
+    compute_seconds: float
+    write_seconds: float
+
+
+class Store:
+    """The parts of the sweep that has this manifest in one folder."""
+
+    def __init__(self, folder: Folder, plan: Plan, manifest: Mapping[str, Any], share: Share | None = None) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.manifest = manifest  # of the whole plan, whoever computes a part of it
+        self.share = share
+        self.shards = range(plan.num_shards) if share is None else share.shards(plan.num_shards)  # that are kept here
+        self._digits = max(6, len(str(plan.num_shards - 1)))
+
+    @cached_property
+    def num_cells(self) -> int:
+        """Return the number of cells that are kept here when all are done."""
+        return sum(len(self.plan.shard(index)) for index in self.shards) if self.share else self.plan.num_cells
+
+    def described(self) -> dict[str, Any]:
+        """Return what the manifest here says."""
+        return {**self.manifest, "share": str(self.share)} if self.share else dict(self.manifest)
+
+    def name(self, index: int) -> str:
+        """Return the file name of a part."""
+        return f"cells/part-{index:0{self._digits}}.parquet"
+
+    def path(self, index: int) -> str:
+        """Return where a part is, for a message."""
+        return f"{self.folder}/{self.name(index)}"
+
+    def sizes(self) -> dict[int, int]:
+        """Return the numbers of the parts that are there, whole or not, with their sizes."""
+        found = self.folder.entries("cells")
+        names = {index: self.name(index).removeprefix("cells/") for index in self.shards}
+        return {index: found[name] for index, name in names.items() if name in found}
+
+    def write(self, part: Part) -> None:
+        """Publish a part."""
+        self.folder.write(self.name(part.index), part.content)
+
+    def content(self, index: int) -> bytes | None:
+        """Return the bytes of a part, or None if it is not there."""
+        return self.folder.read(self.name(index))
+
+    def table(self, index: int, content: bytes | None) -> pa.Table:
+        """Return the rows of a part of these bytes; refuse a part that this sweep would not have written."""
+        return whole_table(self.plan, self.manifest, index, content)
+
+    def decoded(self, index: int, content: bytes | None) -> Counts:
+        """Return what a part of these bytes holds; refuse a part that this sweep would not have written."""
+        return decode(self.plan, self.manifest, index, content)
+
+
+@contextlib.contextmanager
+def open_store(
+    out: str | os.PathLike[str], plan: Plan, share: Share | None = None, identity: Mapping[str, Any] | None = None
+) -> Iterator[Store]:
+    """Give the store for this plan at that place, locked; refuse what is not an earlier run of the same plan.
+
+    `identity` is the manifest of parts that were computed elsewhere; without it, of those that this process computes.
+    """
+    store = Store(open_folder(out), plan, identity or manifest(plan), share)
+    with _as_output_error(store.folder):
+        _check_space(store)
+        store.folder.create()
+    with store.folder.locked():
+        with _as_output_error(store.folder):
+            try:
+                _prepare(store)
+            except OSError as error:
+                _blame_another_run(store, error)
+                raise
+        yield store
+        with _as_output_error(store.folder):
+            _check_manifest(store)  # somebody may have cleared the place and begun another sweep there
+
+
+def stored_sweep(out: str | os.PathLike[str]) -> Store:
+    """Return the store of an earlier run, unlocked, to read from; refuse a manifest that contradicts itself."""
+    found = read_manifest(out)
+    try:
+        plan = parse(found["plan"])
+    except PlanError as error:
+        message = f"out must hold a plan that this version can read, not {out}: {error}"
+        raise OutputError(message) from error
+    computed = manifest(plan)
+    told = changes({key: found.get(key) for key in FROM_PLAN}, {key: computed[key] for key in FROM_PLAN})
+    told += [f"{key} is no text" for key in IDENTITY if not isinstance(found.get(key), str)]
+    if told:
+        message = f"out must have a manifest that agrees with its plan, not {out}: {told[0]}"
+        raise OutputError(message)
+    share = stored_share(found.pop("share", None), out)
+    return Store(open_folder(out), plan, found, share)
+
+
+def manifest(plan: Plan) -> dict[str, Any]:
+    """Return what identifies a sweep: all that its numbers and its bytes depend on."""
+    source = json.loads(json.dumps(plan.source, default=dict))  # any mapping counts as a table
+    return {
+        "format": FORMAT,
+        "plan": source,
+        "plan_sha256": hashlib.sha256(json.dumps(source, separators=(",", ":")).encode()).hexdigest(),
+        "version": __version__,
+        "instruction_set": plan.instruction_set or core.instruction_set,
+        "pyarrow": PYARROW_VERSION,
+        "cells": plan.num_cells,
+        "shard_rows": plan.shard_rows,
+        "axes": [_described(axis) for axis in plan.axes],
+        **({"simulator": _simulator()} if plan.has_trainings else {}),
+    }
+
+
+def digest_of(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest."""
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
+
+
+def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the manifest of a sweep's directory."""
+    found = stored_manifest(open_folder(out))
+    if found is None:
+        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
+        raise OutputError(message)
+    if found.get("format") != FORMAT:
+        message = (
+            f"out must be a sweep of format {FORMAT}, not {out} of format {shorten(found.get('format'))}, "
+            "which this version does not read; run the plan again in a new directory"
+        )
+        raise OutputError(message)
+    return found
+
+
+def stored_manifest(folder: Folder) -> dict[str, Any] | None:
+    """Return the manifest in a folder, or None if there is none."""
+    for name in (MANIFEST, FORMER_MANIFEST):
+        stored = folder.read(name)
+        if stored is not None:
+            return _parsed(stored, f"out must be the directory of a sweep, not {folder}: {name} holds no plan")
+    return None
+
+
+def changes(before: Any, after: Any, key: str = "") -> list[str]:
+    """Return in words how two trees of tables differ, the order of the keys included."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        same = json.dumps(before) == json.dumps(after)  # 1 and 1.0 differ: they make columns of different types
+        return [] if same else [f"{key} changed from {shorten(before)} to {shorten(after)}"]
+    found = [f"{key}.{name} was removed" for name in before if name not in after]
+    found += [f"{key}.{name} was added" for name in after if name not in before]
+    for name in after:
+        if name in before:
+            found += changes(before[name], after[name], f"{key}.{name}")
+    if not found and list(before) != list(after):
+        found = [f"{key} order changed from {', '.join(before)} to {', '.join(after)}"]
+    return [text.removeprefix(".") for text in found]
+
+
+def _parsed(stored: bytes, message: str) -> dict[str, Any]:
+    try:
+        content = json.loads(stored)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(message) from error
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        raise OutputError(message)
+    return content
+
+
+def _described(axis: Axis) -> dict[str, Any]:
+    """Describe an axis; the digest tells values apart that another NumPy would round differently."""
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in axis.values))
+    return {
+        "names": list(axis.names),
+        "spacing": axis.spacing,
+        "length": len(axis),
+        "first": [array[0].item() for array in axis.values],
+        "last": [array[-1].item() for array in axis.values],
+        "sha256": digest.hexdigest(),
+    }
+
+
+def _simulator() -> dict[str, str]:
+    """Return what the last digits of trainings depend on: libraries, and the processor.
+
+    The core's set of instructions is not enough, since numba and the linear algebra behind NumPy choose their own.
+    """
+    from llvmlite import binding  # noqa: PLC0415 - comes with numba, which is for such plans only
+
+    def installed(library: str) -> str:
+        with contextlib.suppress(PackageNotFoundError):
+            return version(library)
+        return ""
+
+    features = binding.get_host_cpu_features().flatten()
+    processor = f"{binding.get_host_cpu_name()} {hashlib.sha256(features.encode()).hexdigest()[:12]}"
+    return {"processor": processor, **{name: installed(name) for name in LIBRARIES}}
+
+
+def bytes_per_cell(plan: Plan) -> int:
+    """Return about how many bytes of a part a cell takes. Inputs repeat and compress to little; computed doubles do not."""
+    return 8 * len(plan.outputs) + 4
+
+
+def _check_space(store: Store) -> None:
+    """Refuse what cannot fit on the disk."""
+    free = store.folder.free_bytes()
+    if free is None:
+        return
+    stored = sum(size for name, size in store.folder.entries("cells").items() if name.startswith("part-"))
+    needed = store.num_cells * bytes_per_cell(store.plan) - stored
+    if needed > free:
+        message = (
+            f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
+            f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
+        )
+        raise OutputError(message)
+
+
+def _prepare(store: Store) -> None:
+    """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
+    folder = store.folder
+    if stored_manifest(folder) is None:
+        others = [name for name in folder.entries() if name != "cells/" and not is_skipped(name)]
+        if (others or store.sizes()) and stored_manifest(folder) is None:  # no other run has begun by now
+            message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no {MANIFEST}"
+            raise OutputError(message)
+        content = json.dumps(store.described(), indent=2) + "\n"
+        folder.write_shared(MANIFEST, content.encode(), lambda: stored_manifest(folder) is None)
+    _check_manifest(store)
+    _tidy(store)
+
+
+def _check_manifest(store: Store) -> None:
+    """Refuse a folder whose manifest is not that of this run."""
+    found, wanted = stored_manifest(store.folder), store.described()
+    if found is None:
+        message = f"{MANIFEST} cannot be read back from {store.folder}"
+        raise OSError(message)
+    told = changes(found["plan"], wanted["plan"])
+    if not told and found.get("share") != wanted.get("share"):
+        told = [f"it is {_held(found)}, not {_held(wanted)}"]
+    told = told or changes(found, wanted)
+    if told:
+        shown = "; ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+        message = (
+            f"out must be an earlier run of the same plan, not {store.folder}: {shown}; use another output directory"
+        )
+        raise OutputError(message)
+
+
+def _held(manifest: Mapping[str, Any]) -> str:
+    return f"for share {shorten(manifest['share'])}" if "share" in manifest else "for the whole plan"
+
+
+def _tidy(store: Store) -> None:
+    """Remove what a killed run left unfinished; refuse what a reader would take for a part.
+
+    A worker that is still busy for the killed run may have renamed or removed its file by now.
+    """
+    numbers = {store.name(index) for index in store.shards}
+    leftovers = [name for name in store.folder.entries() if is_temporary(name)]
+    for name in (f"cells/{entry}" for entry in store.folder.entries("cells")):
+        if is_temporary(name.removeprefix("cells/")):
+            leftovers.append(name)
+        elif name not in numbers and not is_skipped(name.removeprefix("cells/")):
+            why = ": a folder, which readers search for parts; move it away" if name.endswith("/") else ""
+            message = f"out must hold this sweep alone, not {store.folder}/{name}{why}"
+            raise OutputError(message)
+    for name in leftovers:
+        with contextlib.suppress(FileNotFoundError):
+            store.folder.remove(name)
+
+
+def _blame_another_run(store: Store, error: OSError) -> None:
+    """Raise OtherRunError if a run of the same plan is or was at work where a request has failed: it may have removed a file, or written it first."""
+    deadline = time.monotonic() + CONFLICT_SECONDS
+    while (found := stored_manifest(store.folder)) is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if found is not None and not changes(found, store.described()):
+        message = (
+            f"another run of the same plan writes to {store.folder}, and came in between ({shorten(str(error))}); "
+            "wait until it has ended, and start this command again: it resumes"
+        )
+        raise OtherRunError(message) from error
+
+
+@contextlib.contextmanager
+def _as_output_error(folder: Folder) -> Iterator[None]:
+    try:
+        yield
+    except OtherRunError:
+        raise
+    except OSError as error:
+        message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
+        raise OutputError(message) from error

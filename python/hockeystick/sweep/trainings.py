@@ -1,0 +1,364 @@
+"""Trainings in a sweep: their columns, what is refused of a plan with them before its first cell runs, and a plan of one alone.
+
+The arguments of a column are the settings of `training_settings`; each may be an array, words aside. A mean over runs is an estimate on
+these data and these seeds; `training.epsilon` is a certified bound, which no run enters. What comes of a training is computed once, and
+kept for the other columns of the same cell.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from hockeystick import simulate
+from hockeystick._checks import DELTA, Array, choice, scalar
+from hockeystick.simulate.problem.problem import Problem
+from hockeystick.simulate.running.views import VIEWS, View
+from hockeystick.sweep.errors import PlanError, must
+from hockeystick.sweep.functions import TRAININGS
+from hockeystick.sweep.plan import Output, Plan, read
+from hockeystick.sweep.plan import scalar as plan_scalar
+from hockeystick.sweep.training_settings import OF_EPSILON, Training, Value, kinds, training
+
+CONFIDENCE = 0.95  # of an interval of a mean
+MAX_KEPT = 4096  # outcomes, a few numbers for each run
+CHUNK = 1024  # cells whose arguments are in memory together
+SECTIONS = ("title", "fixed")  # of a plan of one training
+
+Settings = Mapping[str, Value]
+Hashed = tuple[tuple[str, Value], ...]  # the same, by which what came of a training is kept
+One = Callable[[Settings, "int | None"], float]
+
+
+def loss(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return the loss of the released model after the last round, a mean over runs and over the records trained on.
+
+    Returns
+    -------
+    float64
+        An estimate.
+    """
+    return _each(lambda cell, threads: float(outcome(cell, threads).loss.mean()), num_threads, on_error, settings)
+
+
+def loss_on_test(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return the loss of the released model after the last round, a mean over runs and over the test records.
+
+    Returns
+    -------
+    float64
+        An estimate.
+    """
+    return _each(lambda cell, threads: float(outcome(cell, threads).test_loss.mean()), num_threads, on_error, settings)
+
+
+def accuracy(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return the share of test records whose class the released model predicts after the last round, a mean over runs.
+
+    Returns
+    -------
+    float64
+        An estimate, in [0, 1].
+    """
+    return _each(lambda cell, threads: float(_accuracies(cell, threads).mean()), num_threads, on_error, settings)
+
+
+def loss_half_width(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return half the width of the 95 % interval of the loss by Student's t over runs.
+
+    Returns
+    -------
+    float64
+        Of the mean of so many runs; data and split are held.
+    """
+    return _each(lambda cell, threads: half_width(outcome(cell, threads).loss), num_threads, on_error, settings)
+
+
+def accuracy_half_width(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return half the width of the 95 % interval of the accuracy by Student's t over runs.
+
+    Returns
+    -------
+    float64
+        Of the mean of so many runs; data and split are held.
+    """
+    return _each(lambda cell, threads: half_width(_accuracies(cell, threads)), num_threads, on_error, settings)
+
+
+def sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return how far the last iterates of two trainings are apart that share all noise and differ in one record, a mean over runs.
+
+    Returns
+    -------
+    float64
+        An estimate for one pair of problems: the first record's features are turned around, and its label is kept. No bound.
+    """
+    return _each(lambda cell, threads: float(distances(cell, threads).total.mean()), num_threads, on_error, settings)
+
+
+def data_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return how far one record moves the model in the last round from a common start, a mean over runs.
+
+    Returns
+    -------
+    float64
+        An estimate for the pair of problems of `training.sensitivity`. No bound.
+    """
+    return _each(lambda cell, threads: float(distances(cell, threads).data.mean()), num_threads, on_error, settings)
+
+
+def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
+    """Return how far apart the last round leaves the models of two trainings on one problem, a mean over runs.
+
+    Returns
+    -------
+    float64
+        An estimate for the pair of problems of `training.sensitivity`. No bound.
+    """
+    return _each(lambda cell, threads: float(distances(cell, threads).model.mean()), num_threads, on_error, settings)
+
+
+def epsilon(
+    *,
+    delta: Any,
+    released: str | None = None,
+    num_threads: int | None = None,
+    on_error: str = "raise",
+    **settings: Any,
+) -> Array:
+    """Return the certified epsilon of what a training releases, as `Algorithm.guarantee` has it; a note says what that is.
+
+    Parameters
+    ----------
+    delta : float
+        In [0, 1).
+    released : str
+        What may be seen of a run; what the algorithm is meant to release if not given.
+
+    Returns
+    -------
+    float64
+        A certified upper bound for one of the runs, by itself.
+    """
+    return _each(_epsilon, num_threads, on_error, {**settings, "delta": delta, "released": released})
+
+
+def _epsilon(cell: Settings, threads: int | None) -> float:
+    del threads
+    told = training({name: value for name, value in cell.items() if name not in OF_EPSILON})
+    view: Any = cell.get("released")
+    guarantee = told.algorithm.guarantee(told.problem, rounds=told.rounds, released=view)
+    value = float(guarantee.epsilon(told.rounds, float(cell["delta"])))
+    note = f"covers {guarantee.released}, adjacency {guarantee.adjacency}, by {guarantee.source}"
+    warnings.warn(note, UserWarning, stacklevel=2)
+    return value
+
+
+def _accuracies(cell: Settings, threads: int | None) -> Array:
+    found = outcome(cell, threads)
+    if found.accuracy is None:
+        msg = "accuracy is for losses of classes: logistic, softmax, network, hinge"
+        raise ValueError(msg)
+    return found.accuracy
+
+
+def half_width(values: Array) -> float:
+    """Return half the width of the 95 % interval of the mean of independent values, by Student's t."""
+    if values.size < 2:
+        msg = f"num_runs must be at least 2 for an interval, not {values.size}"
+        raise ValueError(msg)
+    if values.min() == values.max():  # the deviation of equal numbers is not 0 but for rounding
+        return 0.0
+    quantile = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2))
+    return quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
+
+
+def _each(one: One, num_threads: int | None, on_error: str, settings: Mapping[str, Any]) -> Array:
+    """Return the value of every cell; NaN for what is refused, if asked."""
+    strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
+    words = {name: value for name, value in settings.items() if value is None or isinstance(value, str)}
+    numbers = {name: np.asarray(value) for name, value in settings.items() if name not in words}
+    shape = np.broadcast_shapes(*(array.shape for array in numbers.values()))
+    wide = {name: np.broadcast_to(array, shape) for name, array in numbers.items()}
+    values = np.full(shape, np.nan)
+    for at in np.ndindex(shape):
+        cell = words | {name: array[at].item() for name, array in wide.items()}
+        try:
+            values[at] = one({name: value for name, value in cell.items() if value is not None}, num_threads)
+        except (ValueError, TypeError):
+            if strict:
+                raise
+    return values[()]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Numbers of the last model of every run, shape (num_runs,) each."""
+
+    loss: Array  # on the records trained on
+    test_loss: Array
+    accuracy: Array | None  # None where records have no classes
+    failure: str = ""  # why there are no numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far replacing one record moves the model of every run, shape (num_runs,) each."""
+
+    total: Array
+    data: Array
+    model: Array
+
+
+def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
+    """Return what the runs of a training reach; refuse one of which a run does not stay finite."""
+    found = _run(tuple(sorted(settings.items())), num_threads)
+    if found.failure:
+        # Told each time, so that what is heard does not depend on what was kept.
+        warnings.warn(found.failure, RuntimeWarning, stacklevel=2)
+        raise ValueError(found.failure)
+    return found
+
+
+@functools.lru_cache(maxsize=MAX_KEPT)
+def _run(settings: Hashed, num_threads: int | None) -> Outcome:
+    told = training(dict(settings))
+    result = simulate.run(
+        told.algorithm,
+        told.problem,
+        rounds=told.rounds,
+        seed=told.seed,
+        num_runs=told.num_runs,
+        num_threads=num_threads,
+        progress=False,
+    )
+    if result.stopped == "interrupted":  # what is there is no outcome
+        raise KeyboardInterrupt
+    lost = result.diverged[result.diverged > 0]
+    if lost.size:
+        text = f"{lost.size} of {told.num_runs} runs became non-finite, the first in round {lost.min()}"
+        return Outcome(np.empty(0), np.empty(0), None, text)
+    classes = told.problem.classifies
+    return Outcome(result.loss()[-1], result.loss(told.test)[-1], result.accuracy(told.test)[-1] if classes else None)
+
+
+def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distances:
+    """Return how far the last models of two trainings are apart, one record of which differs."""
+    found = _distances(tuple(sorted(settings.items())), num_threads)
+    if not np.isfinite(found.total).all():
+        msg = f"{(~np.isfinite(found.total)).sum()} of {found.total.size} pairs of runs became non-finite"
+        raise ValueError(msg)
+    return found
+
+
+@functools.lru_cache(maxsize=MAX_KEPT)
+def _distances(settings: Hashed, num_threads: int | None) -> Distances:
+    told = training(dict(settings))
+    gap = simulate.sensitivity(
+        told.algorithm,
+        told.problem,
+        adjacent(told.problem),
+        rounds=told.rounds,
+        seed=told.seed,
+        num_runs=told.num_runs,
+        record_every=told.rounds,
+        num_threads=num_threads,
+        progress=False,
+    )
+    return Distances(gap.total[-1], gap.data[-1], gap.model[-1])
+
+
+def adjacent(problem: Problem) -> Problem:
+    """Return the problem with the features of its first record negated; refuse one whose gradients that leaves as they are.
+
+    The label is kept: the gradient of a logistic, hinge, absolute or squared loss stays as it is if both are turned around.
+    """
+    features, label = problem.data.features[0], float(problem.data.labels[0])
+    even = problem.loss in ("least_squares", "absolute") and label == 0.0  # as a function of the features
+    if even or not features.any():
+        which = "label" if features.any() else "features"
+        msg = f"the first record must change if its features are turned around: its {which} must not be 0 with record_loss = {problem.loss!r}"
+        raise ValueError(msg)
+    return problem.replace_record(0, -features, label)
+
+
+def check(plan: Plan) -> None:
+    """Refuse a plan with a training that cannot run: a setting is missing, unused or outside its domain, or memory does not suffice."""
+    outputs = [output for output in plan.outputs if output.function.name in TRAININGS]
+    import hockeystick.simulate.running.engine  # noqa: F401, PLC0415 - numba is missed before anything is written
+
+    used, given, seen = {*OF_EPSILON}, set[str](), set[Any]()
+    for cell, arguments in _cells(plan, outputs):
+        key = tuple(sorted(arguments.items()))
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            used |= training(arguments).used
+        except (ValueError, TypeError) as error:
+            message = f"{plan.named(cell)}: {error}"
+            raise PlanError(message) from error
+        given |= {*arguments}
+    for name in sorted(given - used):
+        message = f"{name} must be left out: no algorithm and no data of this plan have it"
+        raise PlanError(message)
+
+
+def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, Value]]]:
+    """Yield each cell with the arguments of each output that differ from those of another."""
+    for start in range(0, plan.num_cells, CHUNK):
+        cells = np.arange(start, min(start + CHUNK, plan.num_cells))
+        columns = {name: column.tolist() for name, column in plan.axis_columns(cells).items()}
+        for row, cell in enumerate(cells.tolist()):
+            shared = plan.fixed | {name: column[row] for name, column in columns.items()}
+            for output in outputs:
+                arguments = shared | output.arguments
+                taken = {*output.function.parameters} - {*OF_EPSILON}
+                yield cell, {name: value for name, value in arguments.items() if name in taken}
+
+
+class Asked(NamedTuple):
+    """A training, and of what its epsilon is asked: at which delta, if at all, and who sees what."""
+
+    training: Training
+    delta: float | None
+    released: View | None
+
+
+def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Asked:
+    """Return the training of a TOML file or of a mapping with the same content, and of what its epsilon is asked."""
+    source = plan if isinstance(plan, Mapping) else read(plan)
+    for section in source:
+        if section not in SECTIONS:
+            hint = "; hockeystick sweep run takes plans of many" if section in ("axes", "zip", "outputs") else ""
+            message = f"{section} must be left out: a plan of one training has {' and '.join(SECTIONS)}{hint}"
+            raise PlanError(message)
+    fixed = source.get("fixed")
+    if not isinstance(fixed, Mapping):
+        raise PlanError(must("fixed", "be a table with the settings of a training", fixed))
+    settings = {name: plan_scalar(f"fixed.{name}", value) for name, value in fixed.items()}
+    delta, released = (settings.pop(name, None) for name in OF_EPSILON)
+    for name in settings:
+        if name not in kinds():
+            message = f"fixed.{name} is no setting of a training; they are {', '.join([*OF_EPSILON, *sorted(kinds())])}"
+            raise PlanError(message)
+    try:
+        told = training(settings)
+        at = None if delta is None else scalar("delta", delta, *DELTA)  # type: ignore[arg-type]
+        view: Any = None if released is None else choice("released", str(released), VIEWS)
+    except (ValueError, TypeError) as error:
+        message = f"fixed: {error}"
+        raise PlanError(message) from error
+    for name in settings:
+        if name not in told.used:
+            message = f"fixed.{name} must be left out: neither {settings['algorithm']} nor these data have it"
+            raise PlanError(message)
+    return Asked(told, at, view)

@@ -1,0 +1,349 @@
+"""What is shown of a finished table: in a picture two arguments (or one) drawn, the others in panels or held; in a page some cells.
+
+A page cannot hold a million rows. It gets whole slices of the table, evenly chosen along each axis, read in one pass that counts all
+cells, and says which.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.sweep.folders import open_folder
+from hockeystick.sweep.parquet_part import Counts, DamagedPartError, count
+from hockeystick.sweep.plan import Axis, Plan, Values
+from hockeystick.sweep.store import Store, read_manifest
+
+MAX_POINTS = 1000  # more along an axis than a picture has pixels
+MAX_PANELS = 6
+SOME = 3  # panels of an axis that has more values than there is room for
+MAX_ACROSS = 64  # cells along an axis of a heat map
+MAX_ALONG = 1000  # points of a line
+MAX_NUMBERS = 300_000  # in a page, where each takes eleven bytes
+MAX_TEXTS = 20  # distinct error texts
+SLICE_TOLERANCE = 0.01  # relative: the values of a logspace are not typed in full
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An argument on an axis of the picture."""
+
+    axis: int
+    name: str
+    points: NDArray[np.intp]  # positions on the plan's axis, by increasing value
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One combination of the arguments that are not drawn."""
+
+    title: str
+    positions: dict[int, int]  # axis -> position
+
+
+@dataclass(frozen=True)
+class View:
+    """A choice of axes and panels for a plan."""
+
+    plan: Plan
+    x: Drawn
+    y: Drawn | None  # None for a plan with one numeric axis
+    panels: list[Panel]
+    held: str  # the arguments that are the same in all panels, in words
+    chosen: str = ""  # which axes have panels for some of their values only, in words
+
+    def values(self, out: Path, column: str) -> NDArray[np.float64]:
+        """Return (panels, y, x) values of an output, (panels, 1, x) without y; NaN where the run has not been yet."""
+        strides = self.plan.strides
+        plane = self.x.points * strides[self.x.axis]
+        if self.y:
+            plane = plane + self.y.points[:, None] * strides[self.y.axis]
+        starts = [sum(at * strides[axis] for axis, at in panel.positions.items()) for panel in self.panels]
+        cells = np.asarray(starts)[:, None, None] + np.atleast_2d(plane)
+        return read_cells(out, self.plan, column, cells)
+
+
+def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mapping[str, str] | None = None) -> View:
+    """Return what to draw: the two longest numeric axes unless told otherwise."""
+    first, second, held = choose_drawn(plan, x, y, slices)
+    drawn_axes = {first.axis, second.axis if second else first.axis}
+    spread, fixed = _spread(plan, drawn_axes, held)
+    text = ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
+    return View(plan, first, second, _panels(plan, spread, fixed), text, _chosen(plan, spread))
+
+
+def choose_drawn(
+    plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
+) -> tuple[Drawn, Drawn | None, dict[int, int]]:
+    """Return the two arguments to draw, the second None if no other is numeric, and axis -> position of those held."""
+    held = _held(plan, slices or {})
+    first = _named(plan, "x", x, held) if x else None
+    second = _named(plan, "y", y, held) if y else None
+    used = {**held, **{drawn.axis: 0 for drawn in (first, second) if drawn}}
+    longest = iter(sorted(_candidates(plan, used), key=lambda drawn: -len(plan.axes[drawn.axis])))
+    first = first or next(longest, None)
+    second = second or next(longest, None)
+    if first is None:
+        message = "axes must have a numeric axis of two values or more that is not held, to be drawn"
+        raise ValueError(message)
+    if second and second.axis == first.axis:
+        message = f"x and y must be on different axes, not {first.name} and {second.name}"
+        raise ValueError(message)
+    return first, second, held
+
+
+def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return an output in some cells, reading only the parts that hold them."""
+    values = np.full(cells.shape, np.nan)
+    shards = cells // plan.shard_rows
+    store = Store(open_folder(out), plan, read_manifest(out))
+    for shard in np.unique(shards).tolist():
+        content = store.content(shard)
+        if content is None:
+            continue
+        try:
+            stored = store.table(shard, content)[column].to_numpy()
+        except DamagedPartError as error:
+            message = f"out must hold whole parts, not {store.path(shard)}: {error}; run the sweep again to repair it"
+            raise ValueError(message) from error
+        here = shards == shard
+        values[here] = stored[cells[here] - shard * plan.shard_rows]
+    return values
+
+
+def _drawn(axis: int, name: str, values: Values) -> Drawn:
+    order = np.argsort(values, kind="stable")
+    order = order[evenly(len(order), MAX_POINTS)]
+    return Drawn(axis, name, order, values[order].astype(np.float64))
+
+
+def evenly(length: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many positions of an axis, evenly over it, both ends among them."""
+    if most == 1 or length <= most:
+        return np.arange(min(length, most), dtype=np.intp)
+    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
+
+
+def _candidates(plan: Plan, used: Mapping[int, int]) -> list[Drawn]:
+    """Return for each free axis its first argument that can be drawn: numbers, and none twice."""
+    found = []
+    for index, axis in enumerate(plan.axes):
+        drawable = [
+            _drawn(index, name, values)
+            for name, values in zip(axis.names, axis.values, strict=True)
+            if _can_be_drawn(values) and index not in used
+        ]
+        found += drawable[:1]
+    return found
+
+
+def _can_be_drawn(values: Values) -> bool:
+    return values.dtype.kind != "U" and 1 < len(values) == len(np.unique(values))
+
+
+def _named(plan: Plan, role: str, name: str, held: Mapping[int, int]) -> Drawn:
+    for index, axis in enumerate(plan.axes):
+        if name in axis.names and index not in held:
+            values = axis.values[axis.names.index(name)]
+            if _can_be_drawn(values):
+                return _drawn(index, name, values)
+    names = ", ".join(plan.axis_names())
+    message = f"{role} must be a numeric axis with distinct values that is not held, of {names}, not {name}"
+    raise ValueError(message)
+
+
+def _held(plan: Plan, slices: Mapping[str, str]) -> dict[int, int]:
+    """Return axis -> position for the arguments that the caller holds."""
+    held = {}
+    for name, text in slices.items():
+        found = [index for index, axis in enumerate(plan.axes) if name in axis.names]
+        if not found:
+            message = f"slice must name an axis, of {', '.join(plan.axis_names())}, not {name}"
+            raise ValueError(message)
+        axis = plan.axes[found[0]]
+        held[found[0]] = _position(name, axis.values[axis.names.index(name)], text)
+    return held
+
+
+def _position(name: str, values: Values, text: str) -> int:
+    if values.dtype.kind == "U":
+        matches = np.flatnonzero(values == text)
+        domain = f"one of {', '.join(values)}"
+    else:
+        try:
+            wanted = float(text)
+        except ValueError:
+            wanted = math.nan
+        distance = np.abs(values - wanted)
+        matches = np.flatnonzero((distance <= SLICE_TOLERANCE * abs(wanted)) & (distance == distance.min()))
+        near = ", ".join(f"{value:g}" for value in np.sort(values[np.argsort(distance, kind="stable")[:3]]))
+        domain = f"a value of its axis (nearest are {near})"
+    if not len(matches):
+        message = f"slice {name} must be {domain}, not {text}"
+        raise ValueError(message)
+    return int(matches[0])
+
+
+def _spread(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[dict[int, NDArray[np.intp]], dict[int, int]]:
+    """Spread short axes over panels, of a long one some values; return their positions, and those of what is held."""
+    spread: dict[int, NDArray[np.intp]] = {}
+    fixed = dict(held)
+    others = [index for index in range(len(plan.axes)) if index not in drawn and index not in held]
+    for index in sorted(others, key=lambda index: len(plan.axes[index])):
+        room = MAX_PANELS // math.prod(map(len, spread.values()))
+        length = len(plan.axes[index])
+        if length > 1 and room > 1:
+            spread[index] = evenly(length, length if length <= room else min(room, SOME))
+        else:
+            fixed[index] = 0
+    return dict(sorted(spread.items())), fixed
+
+
+def _panels(plan: Plan, spread: Mapping[int, NDArray[np.intp]], fixed: Mapping[int, int]) -> list[Panel]:
+    """Return a panel for each combination of the positions."""
+    return [
+        Panel(
+            ", ".join(point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
+            {**fixed, **dict(zip(spread, combination, strict=True))},
+        )
+        for combination in itertools.product(*(positions.tolist() for positions in spread.values()))
+    ]
+
+
+def _chosen(plan: Plan, spread: Mapping[int, NDArray[np.intp]]) -> str:
+    """Return in words which axes are not drawn in full."""
+    return "; ".join(
+        f"panels for {len(positions)} of the {len(plan.axes[index])} values of {plan.axes[index].names[0]}"
+        for index, positions in spread.items()
+        if len(positions) < len(plan.axes[index])
+    )
+
+
+def point(axis: Axis, at: int) -> str:
+    """Return in words where a position of an axis is."""
+    return ", ".join(
+        f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
+        for name, values in zip(axis.names, axis.values, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which cells a page holds: those of two drawn axes (or one), for each combination of positions of the others."""
+
+    plan: Plan
+    x: Drawn
+    y: Drawn | None
+    slices: dict[int, NDArray[np.intp]]  # axis -> positions, for the axes that are not drawn, in the plan's order
+
+    def points(self, axis: int) -> NDArray[np.intp]:
+        """Return the chosen positions of an axis."""
+        drawn = {self.x.axis: self.x.points} | ({self.y.axis: self.y.points} if self.y else {})
+        return drawn.get(axis, self.slices.get(axis, np.arange(0)))
+
+    @property
+    def plane(self) -> int:
+        """Return the number of cells of a slice."""
+        return len(self.x.points) * (len(self.y.points) if self.y else 1)
+
+    @property
+    def num_slices(self) -> int:
+        """Return the number of slices."""
+        return math.prod(map(len, self.slices.values()))
+
+    def cells(self) -> NDArray[np.int64]:
+        """Return the numbers of the cells, slice by slice, in each row by row of y."""
+        strides = self.plan.strides
+        axes = [*self.slices.items(), *((drawn.axis, drawn.points) for drawn in (self.y, self.x) if drawn)]
+        cells = np.zeros(1, dtype=np.int64)
+        for axis, points in axes:
+            cells = (cells[:, None] + points.astype(np.int64) * strides[axis]).ravel()
+        return cells
+
+
+@dataclass
+class Sample:
+    """The chosen cells, and what is to be said of the whole table."""
+
+    choice: Choice
+    outputs: dict[str, NDArray[np.float64]]  # (slices * plane,), NaN where there is no value
+    present: NDArray[np.uint8]  # (slices * plane,), 1 where the cell is there, whether it has a value or not
+    counts: Counts
+    missing: list[range] = field(default_factory=list)  # runs of cells that are not there
+    errors: dict[str, int] = field(default_factory=dict)  # text -> first cell that has it, for the first texts
+
+
+def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None) -> Choice:
+    """Return which cells a page can hold; an axis that `slices` names is held at one value."""
+    first, second, held = choose_drawn(plan, x, y, slices)
+    most = MAX_ACROSS if second else MAX_ALONG
+    first, second = _thinned(first, most), _thinned(second, most) if second else None
+    others = [axis for axis in range(len(plan.axes)) if axis not in (first.axis, second.axis if second else -1)]
+    free = [axis for axis in others if axis not in held]
+    plane = len(first.points) * (len(second.points) if second else 1)
+    length = _common_length([len(plan.axes[axis]) for axis in free], MAX_NUMBERS // (plane * len(plan.outputs)))
+    points = {axis: evenly(len(plan.axes[axis]), length) for axis in free}
+    points |= {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
+    return Choice(plan, first, second, {axis: points[axis] for axis in others})
+
+
+def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
+    """Read every part once: count all of its cells, keep the chosen ones."""
+    plan, cells = choice.plan, choice.cells()
+    names = [output.column for output in plan.outputs]
+    outputs = {name: np.full(len(cells), np.nan) for name in names}
+    sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
+    store, order = Store(open_folder(out), plan, read_manifest(out)), np.argsort(cells, kind="stable")
+    borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
+    absent = []
+    for index in range(plan.num_shards):
+        try:
+            table = store.table(index, store.content(index))
+        except DamagedPartError:
+            absent.append(index)
+            continue
+        sample.counts.add(count(table, names))
+        _keep(sample, table, order[borders[index] : borders[index + 1]], cells, plan.shard(index).start)
+    sample.missing = _runs(plan, absent)
+    return sample
+
+
+def _keep(sample: Sample, table: Any, wanted: NDArray[np.intp], cells: NDArray[np.int64], start: int) -> None:
+    rows = cells[wanted] - start
+    for name, values in sample.outputs.items():
+        values[wanted] = table[name].to_numpy()[rows]
+    sample.present[wanted] = 1
+    for text in table["error"].unique().to_pylist():
+        if text is not None and text not in sample.errors and len(sample.errors) < MAX_TEXTS:
+            sample.errors[text] = start + table["error"].index(text).as_py()
+
+
+def _thinned(drawn: Drawn, most: int) -> Drawn:
+    kept = evenly(len(drawn.points), most)
+    return Drawn(drawn.axis, drawn.name, drawn.points[kept], drawn.values[kept])
+
+
+def _common_length(lengths: list[int], most: int) -> int:
+    """Return the greatest number of values that each axis may keep, so that at most so many slices are left."""
+    length = max(1, min(max(lengths, default=1), most))
+    while length > 1 and math.prod(min(other, length) for other in lengths) > most:
+        length -= 1
+    return length
+
+
+def _runs(plan: Plan, shards: list[int]) -> list[range]:
+    """Return the cells of some shards as as few ranges as possible."""
+    runs = []
+    for _, group in itertools.groupby(enumerate(shards), key=lambda pair: pair[1] - pair[0]):
+        numbers = [shard for _, shard in group]
+        runs.append(range(plan.shard(numbers[0]).start, plan.shard(numbers[-1]).stop))
+    return runs

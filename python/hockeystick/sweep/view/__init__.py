@@ -1,3 +1,0 @@
-"""Parts of a finished sweep, to draw and to print."""
-
-from __future__ import annotations

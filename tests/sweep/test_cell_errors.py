@@ -1,0 +1,301 @@
+"""Cells that a function refuses: their texts are those of a call with the cell alone, and how a run says so."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import threading
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick._checks import collected
+from hockeystick.cli import main
+from hockeystick.sweep import CellError, PlanError, functions, run
+from hockeystick.sweep.captured_warnings import captured_warnings
+from hockeystick.sweep.evaluate import CELL_ERRORS, CellErrors, Shard, evaluate
+from hockeystick.sweep.plan import parse
+
+pytest.importorskip("pyarrow")
+
+GOOD: dict[str, Any] = {
+    **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
+    **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
+    **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
+    **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
+    **dict.fromkeys(("learning_rate", "sampling_rate", "fpr", "suffix"), 0.25),
+    **dict.fromkeys(("smoothness", "mu", "prox", "first", "weights"), 1.0),
+    "delta": 1e-5, "order": 2.0, "image_low": 0.0, "eta": 0.5, "strong_convexity": 0.25,
+    "loss": "convex", "schedule": "constant", "c": 1.0, "z": 1.0, "replacement": True, "quick": True,
+}  # fmt: skip
+BAD = (-1, 0, 3, 1e100)  # outside some domains, and together with others outside others
+
+
+def told(function: functions.Function, arguments: dict[str, Any]) -> tuple[float, str]:
+    """Return the value and the text of a call with one cell; the place in its array is no matter of the cell's."""
+    try:
+        value = function.call(**arguments, num_threads=1, on_error="raise")
+    except CELL_ERRORS as error:
+        return np.nan, re.sub(r" in cell \(0,\)$", "", str(error))
+    return float(getattr(value, "delta", value)), ""
+
+
+def text_of(shard: Shard, row: int) -> str:
+    """Return the error text of a cell."""
+    code = shard.errors.codes[row]
+    return "" if code < 0 else shard.errors.texts[code].removeprefix("y: ")
+
+
+@pytest.mark.share(4)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
+def test_texts_are_those_of_the_cell_alone(name: str) -> None:
+    """Of every function: a bad cell of a grid has NaN and the very text of a call with this cell, a good one its value."""
+    function = functions.lookup(name)
+    optional = {"smoothness", "strong_convexity", "diameter"} & {*function.parameters}
+    if name.startswith("published."):  # which refuse any diameter, whatever the cell
+        optional -= {"diameter"}
+    names = [*dict.fromkeys([*function.required, *sorted(optional)])]
+    if {"noise_scale", "noise_std"} <= {*function.parameters}:  # one of the two is needed
+        names.append("noise_std")
+    numbers = [one for one in dict.fromkeys(names) if not isinstance(GOOD[one], str)]
+    fixed = {one: GOOD[one] for one in names if isinstance(GOOD[one], str)}
+    bad = BAD[:3] if name in functions.COSTLY else BAD
+    random = np.random.default_rng(20)
+    for pair in itertools.pairwise(numbers) if len(numbers) > 1 else [(numbers[0],)]:
+        axes = {one: [GOOD[one], *(value for value in bad if value != GOOD[one])] for one in pair}
+        rest = {**fixed, **{one: GOOD[one] for one in numbers if one not in pair}}
+        plan = parse({"outputs": {"y": name}, "fixed": rest, "axes": axes})
+        shard = evaluate(plan, range(plan.num_cells), 1)
+        columns = plan.axis_columns(np.arange(plan.num_cells))
+        for row in random.choice(plan.num_cells, min(4, plan.num_cells), replace=False):
+            cell = {one: column[row].item() for one, column in columns.items()}
+            value, text = told(function, {**rest, **cell})
+            assert text_of(shard, row) == text, cell
+            np.testing.assert_allclose(shard.outputs["y"][row], value, rtol=1e-13, err_msg=str(cell))
+
+
+def test_numbers_in_texts() -> None:
+    """A number in a text has the digits that NumPy gives it, as where a single call raises."""
+    values = [-1e-300, -1e16, -1e15, -0.1, -1.5e-5, -123456789.125, -(2.0**53), -1e22]
+    shard = evaluate(parse({"outputs": {"y": "gdp_delta"}, "fixed": {"eps": 1.0}, "axes": {"mu": values}}), range(8), 1)
+    for row, value in enumerate(values):
+        with pytest.raises(ValueError, match="mu must") as raised:
+            hs.gdp_delta(value, 1.0)
+        assert text_of(shard, row) == str(raised.value)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Register `testing.gdp`, which is `gdp_delta`, and return a list that grows by the cells of each call."""
+    made: list[int] = []
+
+    def gdp(mu: Any, eps: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
+        made.append(np.broadcast(mu, eps).size)
+        if np.ndim(eps) == 0 and eps == 7.0:
+            message = "eps must not be 7"
+            raise ValueError(message)
+        return hs.gdp_delta(mu, eps, num_threads=num_threads, on_error=on_error)
+
+    module = types.ModuleType("hockeystick_stand_in")
+    module.gdp = gdp  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(functions.REGISTERED, "testing.gdp", functions.Registered(module.__name__))
+    return made
+
+
+def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
+    """Bad cells, each with a value of its own, cost no call of their own."""
+    axes = {"mu": {"linspace": [-1.0, 1.0], "num": 2001}, "eps": {"linspace": [0.0, 1.0], "num": 5}}
+    shard = evaluate(parse({"outputs": {"y": "testing.gdp"}, "axes": axes}), range(10_005), 1)
+    assert len(calls) == 1
+    assert (len(shard.errors.texts), int((shard.errors.codes >= 0).sum())) == (1000, 5000)  # mu = 0 is good
+
+
+def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
+    """Where constants alone are refused, all cells get the text by two calls: with all cells, and with none."""
+    plan = parse({"outputs": {"y": "testing.gdp"}, "fixed": {"eps": 7.0}, "axes": {"mu": {"range": [1, 1000]}}})
+    shard = evaluate(plan, range(1000), 1)
+    assert calls == [1000, 0]
+    assert shard.errors.texts == ["y: eps must not be 7"]
+    assert np.isnan(shard.outputs["y"]).all()
+
+
+def test_joined_reasons() -> None:
+    """Reasons of two outputs of the same cells are joined by a semicolon, and no text stands twice."""
+    first = CellErrors(np.array([-1, 0, 1, 0, 1], np.int32), ["a", "a"])
+    second = CellErrors(np.array([-1, -1, 0, 0, 0], np.int32), ["b"])
+    both = CellErrors.none((5,)).joined("x", first).joined("y", second)
+    said = ["" if code < 0 else both.texts[code] for code in both.codes]
+    assert said == ["", "x: a", "x: a; y: b", "x: a; y: b", "x: a; y: b"]
+    assert sorted(both.texts) == ["x: a", "x: a; y: b"]
+
+
+def test_nothing_is_collected_unasked() -> None:
+    """Checks tell only whom they are asked by, in this thread, and only where they do not raise."""
+    with collected() as found:
+        thread = threading.Thread(target=hs.gdp_epsilon, args=(-1.0, 0.5), kwargs={"on_error": "nan"})
+        thread.start()
+        thread.join()
+        assert found == []
+        hs.gdp_epsilon([-1.0, 1.0], [[0.5], [-2.0]], on_error="nan")
+    assert [[*one.arguments] for one in found] == [["mu"], ["delta"]]
+    assert [one.good.tolist() for one in found] == [[False, True], [[True], [False]]]
+    assert found[1].text([-2.0]).endswith(", not -2.0")
+    hs.gdp_epsilon(-1.0, 0.5, on_error="nan")
+    assert len(found) == 2
+
+
+def test_warnings_of_each_thread() -> None:
+    """Each thread hears its own warnings while others come and go, and afterwards warnings are as before."""
+    before = (warnings.showwarning, [*warnings.filters])
+    heard_by: dict[int, list[str]] = {}
+
+    def work(number: int) -> None:
+        mine: list[str] = []
+        for _ in range(200):
+            with captured_warnings() as texts:
+                warnings.warn(f"of {number}", UserWarning, stacklevel=1)
+            mine += texts
+        heard_by[number] = mine
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert heard_by == {number: [f"of {number}"] * 200 for number in range(8)}
+    assert (warnings.showwarning, [*warnings.filters]) == before
+
+
+PLAN = {
+    "shard_rows": 4,
+    "outputs": {"spent": "gdp_delta"},
+    "axes": {"mu": [3.0, 2.0, 1.0, -1.0, -2.0], "eps": [0.0, 1.0, 2.0]},  # cells 9 to 14 are refused
+}
+PLAN_TEXT = """
+shard_rows = 4
+[outputs]
+spent = "gdp_delta"
+[axes]
+mu = [3.0, 2.0, 1.0, -1.0, -2.0]
+eps = [0.0, 1.0, 2.0]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """Return the plan in a file."""
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN_TEXT)
+    return file
+
+
+def test_summary_names_the_first_error(tmp_path: Path) -> None:
+    """The summary has the first cell with an error and its text, also of parts that were there."""
+    for computed in (15, 0):
+        summary = run(PLAN, tmp_path / "out")
+        assert (summary.computed_rows, summary.errors) == (computed, 6)
+        assert summary.first_error.startswith("cell 9: spent: mu must ")
+        assert f"6 cells have an error; see the column error. The first is {summary.first_error}" in str(summary)
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_exit_code_of_failed_cells(
+    tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """A table with failed cells ends with exit code 3 and the first error, with `--quiet` too, and when resumed."""
+    for _ in range(2):
+        assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), *options]) == 3
+        errors = capsys.readouterr().err
+        assert "hockeystick sweep: 6 cells have an error; the first is cell 9: spent: mu must " in errors
+
+
+def test_strict_stops(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A strict run ends at the first part with a failed cell, and names the cell, its inputs and the reason."""
+    message = r"cell 9 \(mu = -1.0, eps = 0.0\): spent: mu must .*, not -1.0; [048] cells are kept"
+    with pytest.raises(CellError, match=message):
+        run({**PLAN, "axes": {**PLAN["axes"], "mu": [3.0, 2.0, 1.0, -1.0]}}, tmp_path / "out", strict=True)
+    assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "cli"), "--strict"]) == 3
+    assert "hockeystick sweep: cell " in capsys.readouterr().err
+    assert not (tmp_path / "cli/cells/part-000002.parquet").exists()
+
+
+def test_strict_with_an_earlier_table(tmp_path: Path) -> None:
+    """A strict run does not accept the failed cells of an earlier one."""
+    run(PLAN, tmp_path / "out")
+    with pytest.raises(CellError, match=r"cell 9 \(mu = -1.0, eps = 0.0\): .*; 15 cells are kept"):
+        run(PLAN, tmp_path / "out", strict=True)
+
+
+def test_strict_without_failed_cells(tmp_path: Path) -> None:
+    """A strict run of good cells is a run."""
+    assert run({**PLAN, "axes": {**PLAN["axes"], "mu": [1.0]}}, tmp_path / "out", strict=True).rows == 3
+
+
+DPSGD: dict[str, Any] = {
+    "outputs": {"epsilon": "dpsgd_epsilon"},
+    "fixed": {"delta": 1e-5, "sampling_rate": 0.01},
+    "axes": {"noise_multiplier": [1.0, 2.0], "steps": {"logspace": [1, 100000], "num": 20}},
+}
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({}, r"axes\.steps must be an integer, not 1\.83"),
+        (
+            {"axes": {"noise_multiplier": [1.0]}, "fixed": {**DPSGD["fixed"], "steps": 2.5}},
+            r"fixed\.steps must be an integer, not 2\.5",
+        ),
+        ({"axes": {"noise_multiplier": [1.0], "steps": [1, 2.5]}}, r"axes\.steps must be an integer, not 2\.5"),
+        (
+            {"axes": {"noise_multiplier": [1.0]}, "zip": [{"steps": [1.5]}]},
+            r"zip\[0\]\.steps must be an integer, not 1\.5",
+        ),
+        (
+            {
+                "outputs": {"epsilon": {"function": "dpsgd_epsilon", "arguments": {"steps": 0.5}}},
+                "axes": {"noise_multiplier": [1.0]},
+            },
+            r"outputs\.epsilon\.arguments\.steps must be an integer, not 0\.5",
+        ),
+    ],
+)
+def test_fractions_are_refused_before_the_first_cell(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    """A fraction where an argument counts something is refused with its key, and nothing is written."""
+    with pytest.raises(PlanError, match=message):
+        run({**DPSGD, **sections}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_whole_values_of_any_type(tmp_path: Path) -> None:
+    """Values without a fraction pass, whatever their type."""
+    axes = {"noise_multiplier": [1.0], "steps": {"linspace": [1, 5], "num": 3}}
+    assert run({**DPSGD, "axes": axes}, tmp_path / "out").errors == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
+def test_which_arguments_are_integers(name: str) -> None:
+    """The table of integers has what the functions themselves refuse with "must be an integer", and nothing else."""
+    function = functions.lookup(name)
+    given = {argument: GOOD[argument] for argument in function.required}
+    if {"noise_std", "noise_scale"} <= {*function.parameters}:  # one of the two is needed
+        given["noise_std"] = 1.0
+    for argument in function.parameters:
+        if isinstance(GOOD[argument], str | bool):
+            continue
+        try:
+            function.call(**{**given, argument: 2.5}, num_threads=1, on_error="raise")
+        except (ValueError, TypeError) as error:
+            refused = f"{argument} must be an integer" in str(error)
+        else:
+            refused = False
+        assert refused == (argument in functions.INTEGERS)

@@ -1,0 +1,513 @@
+"""Sweeps on a cluster: the same bytes, whoever writes them, and how the loss of its members ends."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli import main
+from hockeystick.sweep import CellError, ClusterError, cluster, run, running, store
+from hockeystick.sweep.folders import LocalFolder, open_folder
+from hockeystick.sweep.plan import parse
+from hockeystick.sweep.store import digest_of, manifest
+from processes import seconds
+from written_files import content
+
+pytest.importorskip("pyarrow")
+distributed = pytest.importorskip("distributed")
+
+
+pytestmark = pytest.mark.slow
+
+THETA = {
+    "shard_rows": 3,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 10}, "r": [-1.0, 0.1, 1.0, 10.0]},  # a quarter is out of the domain
+}
+FEDERATION = {
+    "shard_rows": 5,
+    "outputs": {"mu": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},  # which warns
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "rounds": 30},
+    "axes": {"noise_std": [0.1, 1.0, 3.0], "schedule": ["constant", "stagewise"], "local_steps": [1, 5, 25]},
+}
+DPSGD = {
+    "shard_rows": 4,
+    "outputs": {"epsilon": "dpsgd_epsilon"},
+    "fixed": {"delta": 1e-5},
+    "axes": {"noise_multiplier": [0.8, 1.0, 4.0], "sampling_rate": [0.01, 0.1], "steps": [1, 100, 1000]},
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Give a client of two workers with one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the shards that the client submits from now on."""
+    submit, submitted = client.submit, []
+
+    def noted(function: Any, errand: Any, index: int, packed: Any, **options: Any) -> Any:
+        submitted.append(index)
+        return submit(function, errand, index, packed, **options)
+
+    monkeypatch.setattr(client, "submit", noted)
+    return submitted
+
+
+@pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
+def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
+    """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
+    one = run(plan, tmp_path / "one", num_threads=1)
+    cores = run(plan, tmp_path / "cores")
+    away = run(plan, tmp_path / "away", client=client)
+    assert content(tmp_path / "one") == content(tmp_path / "cores") == content(tmp_path / "away")
+    for summary in (cores, away):
+        assert (summary.rows, summary.computed_rows) == (one.rows, one.rows)
+        assert (summary.ranges, summary.non_finite, summary.errors) == (one.ranges, one.non_finite, one.errors)
+        assert {*summary.warnings} == {*one.warnings}
+
+
+def test_cluster_resumes(tmp_path: Path, client: Any) -> None:
+    """A cluster computes what is missing, and nothing else."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    for part in (0, 7):
+        (tmp_path / f"out/cells/part-{part:06}.parquet").unlink()
+    assert run(THETA, tmp_path / "out", client=client).computed_rows == 6
+    assert run(THETA, tmp_path / "out", client=client).computed_rows == 0
+    assert content(tmp_path / "out") == before
+
+
+def test_few_shards_under_way(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
+    submitted = submissions(client, monkeypatch)
+    ahead: list[int] = []
+    plan = {**THETA, "shard_rows": 1}
+    run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submitted) - done))
+    assert sorted(submitted) == [*range(40)]
+    assert len(ahead) == 41
+    assert max(ahead) <= 2 * 2 + 2
+    deadline = time.monotonic() + seconds(60)
+    while client.futures and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not client.futures
+
+
+def test_failure_of_the_writer_releases_the_cluster(
+    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk ends the run with a hint, and leaves no work behind in the cluster."""
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cluster, "open_folder", full)  # so that workers hand parts over
+    monkeypatch.setattr(running.Store, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
+        run(THETA, tmp_path / "out", client=client)
+    monkeypatch.undo()
+    assert run(THETA, tmp_path / "out", client=client).rows == 40
+
+
+@pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
+def test_worker_with_another_library(client: Any, key: str) -> None:
+    """A worker whose numbers or bytes might differ is refused, and the message says in what."""
+    identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
+    spec = cluster.TaskSpec("memory://nowhere", "token", digest_of(identity), None, strict=False)
+    remedy = r'.*; in the plan, name the best set .* instruction_set = "v3"$' if key == "instruction_set" else ""
+    with pytest.raises(
+        ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to{remedy}"
+    ):
+        client.submit(cluster.compute, spec, 0, cluster.pack(identity), pure=False).result()
+
+
+def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without workers ends the run after a while, and does not hang it."""
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="inproc://") as made,
+        distributed.Client(made, set_as_default=False) as client,
+        pytest.raises(
+            ClusterError, match=r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
+        ),
+    ):
+        run(THETA, tmp_path / "out", client=client)
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("garbage", "missing port number"),
+        ("tcp://127.0.0.1:9", "Connection refused"),
+        ("nonsense://here:1", "unknown address scheme"),
+        ("tcp://127.0.0.1:99999", ""),
+        ("tcp://", "missing port number"),
+    ],
+)
+def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, reason: str) -> None:
+    """An address where nothing listens, or that is none, is refused in one line, and in a moment."""
+    (tmp_path / "plan.toml").write_text('[outputs]\ndelta = "theta"\n[axes]\neps = [1.0]\nr = [1.0]\n')
+    began = time.monotonic()
+    assert main(["sweep", "run", str(tmp_path / "plan.toml"), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
+    assert time.monotonic() - began < seconds(5)
+    told = capfd.readouterr().err
+    assert f"scheduler must be the address of a Dask scheduler, not {address}: " in told
+    assert reason in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What listens and never answers, and what answers and is no scheduler, is refused in seconds."""
+    monkeypatch.setattr(cluster, "GREETING_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match=rf"not {address}: nothing there has greeted like a scheduler"):
+            cluster.connected(address).__enter__()
+        assert time.monotonic() - began < seconds(10)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="tcp://") as made:
+        address = made.workers[0].address
+        with pytest.raises(ClusterError, match=rf"not {address}: a Worker answers there"):
+            cluster.connected(address).__enter__()
+
+
+@pytest.mark.parametrize("client", ["tcp://127.0.0.1:8786", object()])
+def test_no_client(tmp_path: Path, client: Any) -> None:
+    """An address, or anything else that is no client, is refused before anything is written."""
+    with pytest.raises(TypeError, match=r"client must be a synchronous distributed.Client, not"):
+        run(THETA, tmp_path / "out", client=client)
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that grows during a run gets more shards at a time."""
+    monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
+    ahead: list[int] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        submitted = submissions(client, monkeypatch)
+
+        def grow(done: int, _total: int, _left: float | None) -> None:
+            if done == 10:
+                made.scale(4)
+                client.wait_for_workers(4, timeout=seconds(60))
+            ahead.append(len(submitted) - done)
+
+        run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
+    assert max(ahead[:10]) <= 2 * 1 + 2
+    assert max(ahead[10:]) >= 2 * 4 - 1  # one was done, and the next may not have been submitted yet
+
+
+class Lost:
+    """A future of which nothing came."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def cancelled(self) -> bool:
+        """Say whether the scheduler forgot it."""
+        return self.error is None
+
+    def result(self) -> None:
+        """Raise what Dask raises."""
+        assert self.error
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (None, "the scheduler is gone: its connection was lost"),
+        (TimeoutError("no answer"), "the scheduler is gone: no answer"),
+        (distributed.KilledWorker("compute-1", None, 3), r"ended every worker that tried it \(compute-1\).* memory"),
+    ],
+)
+def test_lost_results(error: Exception | None, message: str) -> None:
+    """What Dask says of a lost result is told in words."""
+    with pytest.raises(ClusterError, match=message):
+        cluster._result_of(Lost(error))
+
+
+def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that is no cell's and no cluster's reaches the caller as it is."""
+
+    def broken(*_arguments: object) -> None:
+        message = "This is a bug in hockeystick."
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(cluster, "evaluate", broken)
+    with pytest.raises(RuntimeError, match="This is a bug"):
+        run(THETA, tmp_path / "out", client=client)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tasks", "given"),
+    [(None, 1, 8), (None, 3, 2), (None, 9, 1), (1, 1, 1), (6, 1, 6), (6, 2, 4), (99, 1, 8), (2, 8, 1)],
+)
+def test_threads_within_the_cores(monkeypatch: pytest.MonkeyPatch, wanted: int | None, tasks: int, given: int) -> None:
+    """Tasks on a machine of eight cores never have more than eight threads together, and one each at least."""
+    monkeypatch.setattr(cluster, "CPU_COUNT", 8)
+    assert cluster.threads(wanted, tasks) == given
+
+
+CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: hs.dpsgd_noise_multiplier(0.01, range(100, 140), 2.0, 1e-5, num_threads=1),
+        lambda: hs.federated.fedavg_epsilon(1e-5, rounds=1000, local_steps=100, noise_std=[1.0] * 10**4, clip_norm=1.0,
+            num_clients=9, learning_rate=0.01, smoothness=1.0, schedule="continuous", num_threads=1),
+        lambda: hs.last_iterate.best_cyclic(1.0, index=1, period=1, rounds=range(60, 140), **CYCLIC, num_threads=1),
+    ],
+    ids=["dpsgd", "fedavg", "best_cyclic"],
+)  # fmt: skip
+def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
+    """A long compiled call leaves the interpreter to other threads, of which one sends a worker's sign of life."""
+    thread = threading.Thread(target=call, daemon=True)
+    beats = 0
+    thread.start()
+    deadline = time.monotonic() + seconds(120)
+    while thread.is_alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+        beats += 1
+    assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most
+
+
+SHARED = {
+    "shard_rows": 2,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "fixed": {"r": 1.5},
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 20}},
+}
+PARTS = 10
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return what a run without a cluster leaves."""
+    out = tmp_path_factory.mktemp("whole")
+    run(SHARED, out, num_threads=1)
+    return content(out)
+
+
+def test_workers_write(tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers write every part, though the path is relative to where the client works; nothing else is left there."""
+    monkeypatch.chdir(tmp_path)
+    summary = run(SHARED, "out", client=client)
+    assert summary.writers == f"workers wrote {PARTS} parts"
+    assert summary.writers in str(summary).splitlines()
+    assert content(tmp_path / "out") == whole
+
+
+def test_another_disk_at_the_same_path(
+    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that see a disk of their own, with an unfinished run of the very plan, leave it alone and hand parts over."""
+    run(SHARED, tmp_path / "theirs")
+    (tmp_path / "theirs/cells/part-000003.parquet").unlink()
+    before = content(tmp_path / "theirs")
+    monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "theirs"))
+    summary = run(SHARED, tmp_path / "out", client=client)
+    assert summary.writers == f"this process wrote {PARTS}, since a worker does not see this run at {tmp_path / 'out'}"
+    assert content(tmp_path / "out") == whole
+    assert content(tmp_path / "theirs") == before
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError("Permission denied"), ImportError("Install s3fs to access S3")], ids=["rights", "package"]
+)
+def test_worker_without_the_means(
+    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A worker without rights, credentials or the package of the store hands its parts over, and the summary says why."""
+
+    def refused(_place: str) -> None:
+        raise error
+
+    monkeypatch.setattr(cluster, "open_folder", refused)
+    summary = run(SHARED, tmp_path / "out", client=client)
+    assert summary.writers == f"this process wrote {PARTS}, since a worker cannot open {tmp_path / 'out'}: {error}"
+    assert content(tmp_path / "out") == whole
+
+
+def test_worker_whose_disk_is_full(
+    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that a worker cannot write is written by the client, if it can."""
+    write_shared = LocalFolder.write_shared
+
+    def full(folder: LocalFolder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
+        if name.startswith("cells/"):
+            raise OSError(28, "No space left on device")
+        return write_shared(folder, name, data, still)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFolder, "write_shared", full)
+        summary = run(SHARED, tmp_path / "out", client=client)
+    assert summary.writers == (
+        f"this process wrote {PARTS}, since a worker cannot write to {tmp_path / 'out'}: No space left on device"
+    )
+    assert content(tmp_path / "out") == whole
+
+
+def travelled(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """Return of the tasks that are submitted from now on how large they are, and whether they have the plan."""
+    submit, sent = client.submit, []
+
+    def noted(function: Any, spec: Any, index: int, packed: Any, **options: Any) -> Any:
+        sent.append((len(pickle.dumps((spec, index, packed))), packed is not None))
+        return submit(function, spec, index, packed, **options)
+
+    monkeypatch.setattr(client, "submit", noted)
+    return sent
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_plan_travels_once(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
+    """A plan of 100,000 listed values is read at the output; without that, it is sent to each worker that asks, not more."""
+    values = [k / 65536 for k in range(100_000)]
+    plan = {"shard_rows": 2000, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
+    assert len(json.dumps(store.manifest(parse(plan)))) > 500_000
+    sent = travelled(client, monkeypatch)
+    if not shared:
+        monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "nothing"))
+    summary = run(plan, tmp_path / "out", client=client)
+    assert ("this process wrote 50" in summary.writers) is not shared
+    assert max(size for size, with_plan in sent if not with_plan) < 1000
+    plans = sum(with_plan for _, with_plan in sent)
+    assert plans == 0 if shared else 0 < plans <= 4  # two tasks wait at each worker
+
+
+def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> None:
+    """A strict run ends at a part with an error, which no worker has written."""
+    plan = {"shard_rows": 1, "outputs": {"delta": "theta"}, "axes": {"r": [1.0, 2.0, -1.0], "eps": [1.0]}}
+    with pytest.raises(CellError, match="cell 2 "):
+        run(plan, tmp_path / "out", client=client, strict=True)
+    parts = {
+        name for name in content(tmp_path / "out") if name.startswith("cells/part")
+    }  # a worker may be amid another, under a hidden name
+    assert parts <= {f"cells/part-{at:06}.parquet" for at in range(2)}
+
+
+def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that a worker says it wrote and that is not there is no part of the table, and the run says so."""
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
+    write = LocalFolder.write_shared
+
+    def lost(folder: LocalFolder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
+        return True if "000003" in name else write(folder, name, data, still)
+
+    monkeypatch.setattr(LocalFolder, "write_shared", lost)
+    message = r"1 parts that workers wrote are not in .*/out/cells: part-000003.parquet; 18 cells are kept, the same"
+    with pytest.raises(OSError, match=message):
+        run(SHARED, tmp_path / "out", client=client)
+    monkeypatch.undo()
+    assert run(SHARED, tmp_path / "out", client=client).computed_rows == 2
+
+
+FOLDERS = ["directory", "memory", "object store", "object store without conditions"]
+
+
+@pytest.fixture(params=FOLDERS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Give a folder of each kind."""
+    if request.param == "directory":
+        return open_folder(tmp_path)
+    made = open_folder(f"memory://{uuid.uuid4()}/out")
+    made.uploads_whole = request.param.startswith("object store")  # type: ignore[attr-defined]
+    if request.param == "object store":
+        made.system = Conditional()  # type: ignore[attr-defined]
+    made.create()
+    return made
+
+
+class Conditional:
+    """An object store that creates and does not replace, where it is asked for that."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
+        """Upload an object."""
+        if mode == "create" and path in self.objects:
+            message = "PreconditionFailed"
+            raise RuntimeError(message)
+        self.objects[path] = value
+
+    def cat_file(self, path: str) -> bytes:
+        """Return an object."""
+        if path not in self.objects:
+            raise FileNotFoundError(path)
+        return self.objects[path]
+
+
+def test_shared_writing(folder: Any) -> None:
+    """A part is there after the first writer and the second; without the token it is not written; another one is told."""
+    name = "cells/part-000000.parquet"
+    assert not folder.write_shared(name, b"part", lambda: False)
+    assert folder.read(name) is None
+    assert folder.write_shared(name, b"part", lambda: True)
+    assert folder.write_shared(name, b"part", lambda: True)
+    assert folder.read(name) == b"part"
+    if not isinstance(folder, LocalFolder):  # where a rename replaces a damaged part in one step
+        assert not folder.write_shared(name, b"other", lambda: True)
+        assert folder.read(name) == b"part"
+    if not isinstance(getattr(folder, "system", None), Conditional):
+        assert set(folder.entries("cells")) == {"part-000000.parquet"}
+
+
+def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
+    """While one worker writes a part, another publishes it, and the first changes nothing afterwards."""
+    folder = LocalFolder(tmp_path)
+    name, seen = "cells/part-000000.parquet", []
+
+    def meanwhile() -> bool:
+        assert folder.write_shared(name, b"part", lambda: True)
+        seen.append(sorted(folder.entries("cells")))
+        return True
+
+    assert folder.write_shared(name, b"part", meanwhile)
+    assert [name.endswith(".tmp") for name in seen[0]] == [True, False]
+    assert content(tmp_path) == {name: b"part"}
+
+
+def test_next_run_tidies_before_a_worker_renames(tmp_path: Path) -> None:
+    """A worker whose hidden file and token the next run has removed publishes nothing."""
+    folder, name = LocalFolder(tmp_path), "cells/part-000000.parquet"
+    with cluster.run_token(folder, "digest") as token:
+        spec = cluster.TaskSpec(folder.place, token, "digest", None, strict=False)
+
+        def tidied() -> bool:
+            for unfinished in folder.entries("cells"):
+                folder.remove(f"cells/{unfinished}")
+            folder.remove(token)
+            return spec.is_at(folder)
+
+        assert not folder.write_shared(name, b"part", tidied)
+    assert content(tmp_path) == {}

@@ -1,0 +1,187 @@
+"""Who can reach a sweep's cluster: the loopback interface alone, no dashboard, and TLS where it is asked for."""
+
+from __future__ import annotations
+
+import gc
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import processes
+from hockeystick.cli import main
+from hockeystick.sweep import ClusterError, run
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("cryptography", reason="makes the certificates")
+psutil = pytest.importorskip("psutil")
+distributed = pytest.importorskip("distributed")
+
+from hockeystick.sweep import cluster
+
+pytestmark = pytest.mark.slow
+
+PLAN = {"shard_rows": 2, "outputs": {"delta": "theta"}, "axes": {"eps": [0.0, 1.0, 2.0], "r": [0.5, 1.5]}}
+TEXT = 'shard_rows = 2\n[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [0.5, 1.5]\n'
+PAGES = ("status", "info/main/workers.html", "info/logs.html", "json/counts.json", "individual-task-stream")
+
+
+def listening() -> set[tuple[str, int]]:
+    """Return where this process and its children listen."""
+    own = psutil.Process()
+    found = set()
+    for process in [own, *own.children(recursive=True)]:
+        found |= {(*c.laddr,) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    return found
+
+
+def answers(port: int, page: str) -> bool:
+    """Say whether a page is there."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=processes.seconds(5)):
+            return True
+    except (OSError, urllib.error.HTTPError):
+        return False
+
+
+def test_local_workers_listen_on_the_loopback_interface() -> None:
+    """Workers of this machine are reached from this machine alone, and there is no page about them."""
+    before = listening()
+    with cluster.local(1) as client:
+        added = listening() - before
+        assert added
+        assert {address for address, _ in added} == {"127.0.0.1"}
+        assert answers(client.cluster.scheduler.http_server.port, "health")
+        assert not [page for page in PAGES if answers(client.cluster.scheduler.http_server.port, page)]
+
+
+def test_dashboard_where_it_is_asked_for() -> None:
+    """The dashboard opens at the port that was asked for, on the loopback interface."""
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as made:
+        free = int(made.scheduler.http_server.port)  # free again in a moment
+    with cluster.local(1, dashboard_port=free):
+        assert ("127.0.0.1", free) in listening()
+        assert {address for address, port in listening() if port == free} == {"127.0.0.1"}
+        assert answers(free, "info/main/workers.html")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the files of an authority, a certificate and its key."""
+    folder = tmp_path_factory.mktemp("certificates")
+    made = distributed.Security.temporary()
+    files = {"ca-file": made.tls_ca_file, "cert": made.tls_client_cert, "key": made.tls_client_key}
+    for name, text in files.items():
+        (folder / f"{name}.pem").write_text(text)
+    return {name: folder / f"{name}.pem" for name in files}
+
+
+def options(certificates: dict[str, Path]) -> list[str]:
+    """Return the command's options."""
+    return [word for name, file in certificates.items() for word in (f"--tls-{name}", str(file))]
+
+
+@pytest.fixture(scope="module")
+def secured(certificates: dict[str, Path]) -> Iterator[Any]:
+    """Give a cluster that talks TLS only."""
+    security = cluster.tls(*map(str, certificates.values()))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tls://", security=security, dashboard_address=":0"
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """Return the plan in a file."""
+    file = tmp_path / "plan.toml"
+    file.write_text(TEXT)
+    return file
+
+
+def test_tls_to_a_scheduler(tmp_path: Path, plan: Path, secured: Any, certificates: dict[str, Path]) -> None:
+    """The command computes on a cluster that talks TLS only; without certificates it is refused."""
+    command = ["sweep", "run", str(plan), "--scheduler", secured.scheduler_address, "--quiet"]
+    assert secured.scheduler_address.startswith("tls://127.0.0.1:")
+    assert main([*command, "-o", str(tmp_path / "out"), *options(certificates)]) == 0
+    run(PLAN, tmp_path / "here")
+    for part in (tmp_path / "here/cells").iterdir():
+        assert part.read_bytes() == (tmp_path / "out/cells" / part.name).read_bytes()
+    assert main([*command, "-o", str(tmp_path / "none")]) == 1
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `collected`
+def test_tls_refuses_a_plain_scheduler(certificates: dict[str, Path]) -> None:
+    """Whoever asks for TLS never talks to a scheduler without it, and the other way round; each is told at once."""
+    security = cluster.tls(*map(str, certificates.values()))
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp://") as plain:
+        address = plain.scheduler_address
+        with pytest.raises(ClusterError, match=rf"not {address}: .*encryption"):
+            cluster.connected(address, security).__enter__()
+        address = address.replace("tcp://", "tls://")
+        with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
+            cluster.connected(address, security).__enter__()
+    collected()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `collected`
+def test_plain_client_of_a_tls_scheduler(secured: Any) -> None:
+    """A client without certificates is refused at once, with either address."""
+    for address in (secured.scheduler_address, secured.scheduler_address.replace("tls://", "tcp://")):
+        with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
+            cluster.connected(address).__enter__()
+    collected()
+
+
+def collected() -> None:
+    """Let the socket of a failed handshake, which tornado leaves open, be collected in the test that made it."""
+    gc.collect()
+
+
+def test_tls_between_local_workers(certificates: dict[str, Path]) -> None:
+    """Workers of this machine talk TLS with the same three files."""
+    with cluster.local(1, cluster.tls(*map(str, certificates.values()))) as client:
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert client.submit(abs, -3).result(timeout=processes.seconds(60)) == 3
+
+
+def test_clients_security_in_python(tmp_path: Path, secured: Any) -> None:
+    """A client with a security object of its own computes a sweep."""
+    with distributed.Client(secured.scheduler_address, security=secured.security, set_as_default=False) as client:
+        assert run(PLAN, tmp_path / "out", client=client).rows == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--workers", "1", "--tls-cert", "FILE"], "--tls-ca-file, --tls-cert and --tls-key must be given together"),
+        (["--tls-ca-file", "FILE", "--tls-cert", "FILE", "--tls-key", "FILE"], "must go with --scheduler or --workers"),
+        (["--dashboard", "8787"], "--dashboard must go with --workers"),
+    ],
+)
+def test_options_that_belong_together(
+    tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """Half of the options are refused, and nothing is written."""
+    given = [word.replace("FILE", str(plan)) for word in words]
+    assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), *given]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--tls-key", "absent.pem"], "--tls-key: must be a file, not absent.pem"),
+        (["--dashboard", "99999"], r"--dashboard: must be an integer in [1, 65535], not 99999"),
+    ],
+)
+def test_values_of_options(plan: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+    """A file that is not there, and a port that is none, are refused."""
+    with pytest.raises(SystemExit):
+        main(["sweep", "run", str(plan), "-o", "out", *words])
+    assert message in capsys.readouterr().err

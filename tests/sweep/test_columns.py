@@ -1,0 +1,265 @@
+"""The columns of a table: those of the grid, as readers of Parquet see them."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hockeystick as hs
+from hockeystick.sweep import run
+from hockeystick.sweep.evaluate import subgrids
+from hockeystick.sweep.plan import parse
+from hockeystick.sweep.running import Schedule
+from written_files import content
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+PLAN: dict[str, Any] = {
+    "shard_rows": 37,
+    "outputs": {
+        "mu": "federated.fedavg_gdp",
+        "spent": {"function": "federated.fedavg_delta", "arguments": {"eps": 0.5}},
+    },
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1, "num_clients": 50},
+    "axes": {
+        "rounds": [10, 20, 30],
+        "schedule": ["cyclic", "constant"],
+        "noise_std": [0.5, -1.0, 2.0, 4.0],
+        "local_steps": {"range": [1, 12]},
+    },
+}
+
+
+def expected(plan: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the inputs of every cell, from the definition of a grid."""
+    checked = parse(plan)
+    columns = checked.axis_columns(np.arange(checked.num_cells))
+    constants = {name: [value] * checked.num_cells for name, value in checked.fixed.items()}
+    return {"cell": [*range(checked.num_cells)], **{n: c.tolist() for n, c in columns.items()}, **constants}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a finished sweep with bad cells, which no test changes."""
+    place = tmp_path_factory.mktemp("columns")
+    run(PLAN, place, num_threads=1)
+    return place
+
+
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), ends=st.tuples(st.integers(0, 400), st.integers(1, 90))
+)
+def test_subgrids_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
+    """The subgrids of any range of cells hold each of them once, with the values of its axes."""
+    names = ("eps", "r", "x", "p")[: len(lengths)]
+    axes = {name: {"range": [1, length]} for name, length in zip(names, lengths, strict=True)}
+    functions = {"eps": "theta", "r": "theta", "x": "q", "p": "q_inv"}
+    axes |= {"r": [1]} if len(lengths) == 1 else {}
+    plan = parse({"outputs": {f"y_{name}": functions[name] for name in names}, "axes": axes})
+    start = ends[0] % plan.num_cells
+    cells = range(start, min(start + ends[1], plan.num_cells))
+    wanted = plan.axis_columns(np.arange(cells.start, cells.stop))
+    seen = np.zeros(len(cells), int)
+    for box in subgrids(plan, cells):
+        seen[box.rows] += 1
+        for dimension, along in enumerate(box.dimensions):
+            for name, column in along.items():
+                shape = [1] * len(box.shape)
+                shape[dimension] = len(column)
+                wide = np.broadcast_to(column.reshape(shape), box.shape)
+                np.testing.assert_array_equal(wide.ravel(), wanted[name][box.rows])
+    assert (seen == 1).all()
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    rows=st.integers(1, 60),
+    word=st.booleans(),
+)
+def test_inputs_are_those_of_the_grid(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], rows: int, word: bool
+) -> None:
+    """Every input of every part is the value of its axis, however axes and shards lie to each other."""
+    names = ("noise_std", "rounds", "local_steps", "num_clients")[: len(lengths)]
+    axes = {name: {"range": [1, length]} for name, length in zip(names, lengths, strict=True)}
+    fixed = {n: 1 for n in ("noise_std", "rounds", "local_steps", "num_clients") if n not in names}
+    fixed |= {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0}
+    plan: dict[str, Any] = {"shard_rows": rows, "outputs": {"mu": "federated.fedavg_gdp"}, "fixed": fixed, "axes": axes}
+    if word:
+        plan["zip"] = [{"diameter": [1.0, 2.0, 3.0], "schedule": ["constant", "cyclic", "constant"]}]
+    else:
+        fixed["schedule"] = "cyclic"
+    place = tmp_path_factory.mktemp("grid")
+    run(plan, place, num_threads=1)
+    table = pq.read_table(place / "cells")
+    for name, values in expected(plan).items():
+        assert table[name].to_pylist() == values
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_same_bytes_for_any_number_of_threads(tmp_path: Path, out: Path, threads: int) -> None:
+    """One thread and several leave the same files, also of a run that was resumed."""
+    run(PLAN, tmp_path, num_threads=threads)
+    assert content(tmp_path) == content(out)
+    for part in sorted((tmp_path / "cells").iterdir())[::2]:
+        part.unlink()
+    run(PLAN, tmp_path, num_threads=threads)
+    assert content(tmp_path) == content(out)
+
+
+def test_statistics_are_those_of_the_values(out: Path) -> None:
+    """The least and the greatest of each column and the count of nulls are right: readers skip parts by them."""
+    for path in (out / "cells").iterdir():
+        file = pq.ParquetFile(path)
+        table = file.read()
+        assert file.metadata.row_group(0).sorting_columns == (pq.SortingColumn(0),)
+        for at, name in enumerate(table.column_names):
+            told = file.metadata.row_group(0).column(at)
+            values = [
+                v for v in table[name].to_pylist() if v is not None and not (isinstance(v, float) and math.isnan(v))
+            ]
+            assert told.has_column_index
+            assert told.statistics.null_count == table[name].null_count
+            assert not values or (told.statistics.min, told.statistics.max) == (min(values), max(values))
+
+
+READERS = ("pyarrow", "pandas", "polars", "duckdb")
+
+
+def read_by(reader: str, out: Path) -> dict[str, list[Any]]:
+    """Return the table as a reader sees it that is given the directory, in the order of the cells."""
+    module = pytest.importorskip(reader)
+    if reader == "pandas":
+        return module.read_parquet(out).sort_values("cell").to_dict("list")
+    if reader == "polars":  # whose directories may hold files of one kind only
+        return module.read_parquet(out / "**/*.parquet").sort("cell").to_dict(as_series=False)
+    if reader == "duckdb":
+        rows = module.sql(f"select * from read_parquet('{out}/**/*.parquet') order by cell")
+        return dict(zip(rows.columns, map(list, zip(*rows.fetchall(), strict=True)), strict=True))
+    return pytest.importorskip("pyarrow.dataset").dataset(out).to_table().sort_by("cell").to_pydict()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("reader", READERS)
+def test_readers_agree(out: Path, reader: str) -> None:
+    """Readers give the grid, words as words, and the text or nothing in the column of errors."""
+    found = read_by(reader, out)
+    for name, values in expected(PLAN).items():
+        assert list(found[name]) == values
+        assert not isinstance(found[name][0], bytes)
+    bad = [noise < 0 for noise in found["noise_std"]]
+    text = "mu: noise_std must be positive and finite, not -1.0; spent: noise_std must be positive and finite, not -1.0"
+    assert [(error if isinstance(error, str) else None) for error in found["error"]] == [
+        text if b else None for b in bad
+    ]
+    assert [value is None or math.isnan(value) for value in found["mu"]] == bad
+
+
+def test_types_of_the_columns(out: Path) -> None:
+    """Words are strings for readers, not numbered categories, and only `error` may be null."""
+    schema = pq.read_schema(out / "cells/part-000000.parquet")
+    assert [(field.name, str(field.type), field.nullable) for field in schema] == [
+        ("cell", "int64", False),
+        ("rounds", "int64", False),
+        ("schedule", "string", False),
+        ("noise_std", "double", False),
+        ("local_steps", "int64", False),
+        ("clip_norm", "double", False),
+        ("learning_rate", "double", False),
+        ("smoothness", "int64", False),
+        ("num_clients", "int64", False),
+        ("mu", "double", False),
+        ("spent", "double", False),
+        ("error", "string", True),
+    ]
+
+
+@pytest.mark.slow
+def test_interrupted_threads_leave_whole_parts(tmp_path: Path) -> None:
+    """Ctrl-C while several threads write ends with whole parts alone, and the next run with the same bytes."""
+    code = (
+        "import json, sys; from hockeystick.sweep import run\n"
+        "run(json.loads(sys.argv[1]), sys.argv[2], num_threads=4, progress=lambda *p: print(*p, flush=True))"
+    )
+    slow = {**PLAN, "shard_rows": 1}
+    run(slow, tmp_path / "whole")
+    command = [sys.executable, "-c", code, json.dumps(slow), str(tmp_path / "cut")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(20):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    parts = content(tmp_path / "cut/cells")
+    assert 0 < len(parts) < 288
+    assert parts.items() <= content(tmp_path / "whole/cells").items()
+    run(slow, tmp_path / "cut", num_threads=3)
+    assert content(tmp_path / "cut") == content(tmp_path / "whole")
+
+
+def test_memory_does_not_grow_with_the_cells() -> None:
+    """What a run of 10^9 cells keeps is a few numbers a shard: a schedule of 15 259 shards takes less than 8 MB."""
+    axes = {"eps": {"linspace": [0.0, 8.0], "num": 10_000}, "r": {"linspace": [0.1, 5.0], "num": 100_000}}
+    plan = parse({"outputs": {"delta": "theta"}, "axes": axes})
+    assert plan.num_cells == 10**9
+    tracemalloc.start()
+    try:
+        waiting = Schedule(plan, range(plan.num_shards))
+        while (index := waiting.next()) is not None:
+            waiting.finished(index, 1.0 + index % 7)
+        assert tracemalloc.get_traced_memory()[1] < 8e6
+    finally:
+        tracemalloc.stop()
+    started = time.process_time()
+    assert sum(1 for _ in subgrids(plan, plan.shard(plan.num_shards - 1))) <= 2
+    assert time.process_time() - started < 1.0
+
+
+EPS, R = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.5, 1.0, 2.0])
+GRID = {"shard_rows": 5, "outputs": {"delta": "theta"}, "axes": {"eps": EPS.tolist(), "r": R.tolist()}}
+
+
+def written(out: Path) -> dict[str, Any]:
+    """Write a table, a page, pictures, and what killed runs and file servers leave."""
+    run(GRID, out)
+    pytest.importorskip("bokeh")
+    pytest.importorskip("matplotlib")
+    from hockeystick.plot import plot_sweep  # noqa: PLC0415 - their libraries are asked for above
+    from hockeystick.report import report_sweep  # noqa: PLC0415
+
+    report_sweep(out)
+    plot_sweep(out)
+    for name in ("_run-0.tmp", "._manifest.json.tmp", "cells/.part-000001.parquet.tmp", ".nfs0", "_SUCCESS"):
+        (out / name).write_text("no table")
+    return GRID
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("reader", READERS)
+def test_the_directory_is_a_table(tmp_path: Path, reader: str) -> None:
+    """All cells, once each, with the values of the formula; pages, pictures and rests of other runs are skipped."""
+    written(tmp_path / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the readers
+        assert read_by(reader, tmp_path / "out")["delta"] == hs.theta(EPS[:, None], R).ravel().tolist()
+
+
+def test_pages_are_out_of_the_way_of_a_run(tmp_path: Path) -> None:
+    """A run goes on in a directory with pages and pictures."""
+    plan = written(tmp_path / "out")
+    assert run(plan, tmp_path / "out").computed_rows == 0

@@ -1,0 +1,68 @@
+"""Plans to begin with, and descriptions: for every registered function, from its documentation."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from hockeystick.sweep import PlanError
+from hockeystick.sweep.evaluate import evaluate
+from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
+from hockeystick.sweep.functions import REGISTERED, lookup
+from hockeystick.sweep.plan import load
+
+pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.published.UnsoundBoundWarning")
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_every_function_is_described(name: str) -> None:
+    """Each argument has a domain, the values have a sentence, and both come from the documentation."""
+    described = arguments(name)
+    assert [argument.name for argument in described] == list(lookup(name).parameters)
+    assert all(argument.domain.endswith((".", ".)")) for argument in described), described
+    assert returns(name).endswith(".")
+    assert summary(name).endswith(".")
+    assert cost(name) in ("cheap", "costly")
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_every_example_runs(tmp_path: Path, name: str) -> None:
+    """The plan for a function runs as it is, every cell of it is good, and every value has a comment."""
+    text = example([name])
+    (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
+    plan = load(tmp_path / "plan.toml")
+    shard = evaluate(plan, range(plan.num_cells))
+    assert not shard.first_error(), shard.first_error()
+    lines = text.splitlines()
+    values = [at for at, line in enumerate(lines) if " = " in line and not line.startswith(("#", "[", "title"))]
+    assert all(lines[at - 1].startswith("# ") for at in values)
+
+
+def test_examples_of_two_functions(tmp_path: Path) -> None:
+    """Two functions make a plan that is accepted, with columns of their own."""
+    for names in itertools.islice(itertools.combinations(sorted(REGISTERED), 2), 0, None, 5):
+        (tmp_path / "plan.toml").write_text(example(names), encoding="utf-8")
+        assert [output.function.name for output in load(tmp_path / "plan.toml").outputs] == list(names)
+
+
+def test_unknown_function() -> None:
+    """The nearest names are told."""
+    with pytest.raises(
+        PlanError, match=r"function must be a registered one, not 'dpsgd_epsilom'; did you mean dpsgd_eps"
+    ):
+        example(["dpsgd_epsilom"])
+
+
+def test_known_words() -> None:
+    """A few descriptions, as a reader of the documentation finds them."""
+    (noise, *_, delta) = arguments("dpsgd_epsilon")
+    assert (noise.unit, noise.kind, noise.required) == ("noise / sensitivity", "number", True)
+    assert noise.domain == "Noise standard deviation over clip norm, positive; infinity leaks nothing."
+    assert delta.domain == "Target delta in [0, 1]."
+    by_name = {argument.name: argument for argument in arguments("federated.fedavg_gdp")}
+    assert by_name["schedule"].kind.startswith("one of constant, cyclic")
+    assert by_name["schedule"].default == "'constant'"
+    assert by_name["local_steps"].kind == "whole number"
+    assert (cost("dpsgd_epsilon"), cost("theta")) == ("costly", "cheap")

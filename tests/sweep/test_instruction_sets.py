@@ -1,0 +1,168 @@
+"""A plan that names its instruction set: the same bytes on machines of several kinds, and clear words where one has not the set."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick._core as core
+import processes
+from hockeystick.sweep import ClusterError, PlanError, functions, run
+from hockeystick.sweep.plan import parse
+from written_files import content
+
+pytest.importorskip("pyarrow")
+
+PLAN: dict[str, Any] = {
+    "shard_rows": 8,
+    "outputs": {"epsilon": {"function": "dpsgd_epsilon", "arguments": {"delta": 1e-5}}, "mu": "q"},
+    "axes": {
+        "noise_multiplier": {"logspace": [0.7, 3.0], "num": 5},
+        "sampling_rate": [0.01, 0.1],
+        "steps": [7, 100],
+        "x": [1.5],
+    },
+}
+# What NumPy and OpenBLAS find on a machine without AVX-512.
+WITHOUT_AVX512 = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell"}
+
+
+SETS = core.instruction_sets().split(", ")
+needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do without it")
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", SETS)
+def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> None:
+    """Every process computes a plan with the set that it names, whatever it would choose by itself."""
+    plan = {**PLAN, "instruction_set": name}
+    run(plan, tmp_path / "here")
+    assert core.use_instruction_set(core.instruction_set) == core.instruction_set  # as before
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code = "import json, sys; from hockeystick.sweep import run; run(json.load(open(sys.argv[1])), sys.argv[2])"
+    for forced in (SETS[0], name):
+        environment = {**os.environ, "HOCKEYSTICK_ISA": forced, **(WITHOUT_AVX512 if forced != "v4" else {})}
+        processes.python(code, tmp_path / "plan.json", tmp_path / forced, env=environment)
+        assert content(tmp_path / forced) == content(tmp_path / "here")
+    stored = [json.loads(path.read_text()) for path in (tmp_path / "here").glob("*manifest.json")]
+    assert [manifest["instruction_set"] for manifest in stored] == [name]
+
+
+@pytest.mark.parametrize("given", ["avx2", "", 3, ["v3"]])
+def test_names_that_are_none(tmp_path: Path, given: object) -> None:
+    """What is no instruction set is refused with the names of all."""
+    with pytest.raises(PlanError, match=r"instruction_set must be one of portable, v2, v3, v4, not "):
+        run({**PLAN, "instruction_set": given}, tmp_path / "out")
+
+
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this machine one that has no AVX-512."""
+    use = core.use_instruction_set
+
+    def refused(name: str) -> str:
+        if name == "v4":
+            message = "instruction_set must be an instruction set of this machine, not 'v4': it cannot run that"
+            raise ValueError(message)
+        return use(name)
+
+    monkeypatch.setattr(core, "use_instruction_set", refused)
+
+
+def test_machine_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has not the plan's set refuses the run before anything is written."""
+    without(monkeypatch)
+    with pytest.raises(ValueError, match="instruction_set must be an instruction set of this machine"):
+        run({**PLAN, "instruction_set": "v4"}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has not the plan's set is named, with what to do; the client itself need not have it."""
+    distributed = pytest.importorskip("distributed")
+    without(monkeypatch)
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="inproc://") as made,
+        distributed.Client(made, set_as_default=False) as client,
+        pytest.raises(
+            ClusterError,
+            match=r'on inproc://.* not \'v4\': it cannot run that; in the plan, name the best set .* instruction_set = "v3"; 0 ',
+        ),
+    ):
+        run({**PLAN, "instruction_set": "v4"}, tmp_path / "out", client=client)
+
+
+def test_logspace_is_that_of_the_c_library() -> None:
+    """The values of a logspace are within a few units in the last place of the powers, whatever NumPy's own loops give."""
+    mpmath = pytest.importorskip("mpmath")
+    for first, last, num in ((1e-3, 1.0, 4), (0.7, 5.0, 40), (1e-300, 1e300, 7), (3.0, 2.0, 5)):
+        axes = {"eps": {"logspace": [first, last], "num": num}, "r": [1.0]}
+        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).axes[0].values[0]
+        assert (values[0], values[-1]) == (first, last)
+        with mpmath.workdps(40):
+            ratio = mpmath.mpf(last) / mpmath.mpf(first)
+            exact = [mpmath.mpf(first) * ratio ** (mpmath.mpf(k) / (num - 1)) for k in range(num)]
+            errors = [float(abs(mpmath.mpf(value) / true - 1)) for value, true in zip(values, exact, strict=True)]
+        # An exponent of up to 308 is rounded twice, to 2^-45 in all at worst; times ln 10.
+        assert max(errors) <= 2.0**-45 * np.log(10.0)
+
+
+# Every function on every axis of its own, as hexadecimal digests. Another process runs this text, too.
+PROBE = """
+import hashlib, json, sys, warnings
+import numpy as np
+from hockeystick.sweep import functions
+
+values = json.loads(sys.argv[1])
+warnings.simplefilter("ignore")
+random = np.random.default_rng(5)
+found = {}
+for name in sorted(functions.REGISTERED):
+    function = functions.lookup(name)
+    given = {argument: values[argument] for argument in function.required if argument in values}
+    given |= {"x": 0.5} if "x" in function.required else {}
+    given |= {"r": 0.5} if "r" in function.required else {}
+    if {"noise_std", "noise_scale"} <= {*function.parameters}:  # one of the two is needed
+        given["noise_std"] = 1.0
+    columns = []
+    for argument in function.parameters:
+        middle = values.get(argument, 0.5)
+        if isinstance(middle, str):
+            continue
+        count = 6 if name in functions.COSTLY else 100
+        whole = argument in functions.INTEGERS
+        column = random.integers(max(1, middle // 2), 4 * middle, count) if whole else middle * random.uniform(0.6, 1.3, count)
+        call = {**given, argument: column[:, None] if argument in function.per_round else column}
+        if argument == "noise_scale":
+            call.pop("noise_std", None)
+        try:
+            if function.is_ufunc:
+                result = function.call(*(np.asarray(call[name], float) for name in function.parameters))
+            else:
+                result = function.call(**call, num_threads=1, on_error="nan")
+        except (ValueError, TypeError):
+            continue  # what cannot be an array
+        columns.append(np.asarray(getattr(result, "delta", result), float))
+    assert any(np.isfinite(column).any() for column in columns), name
+    found[name] = hashlib.sha256(b"|".join(column.tobytes() for column in columns)).hexdigest()
+print(json.dumps(found))
+"""
+
+
+@needs_v4
+@pytest.mark.slow
+def test_functions_do_not_depend_on_numpys_instructions() -> None:
+    """No function of a plan has other bytes where NumPy and OpenBLAS do without AVX-512, if the core's set is the same."""
+    values = json.dumps(runpy.run_path(str(Path(__file__).with_name("test_sweep_failed_cells.py")))["VALUES"])
+    found = [
+        json.loads(processes.python(PROBE, values, env={**os.environ, "HOCKEYSTICK_ISA": "v3", **more}).stdout)
+        for more in ({}, WITHOUT_AVX512)
+    ]
+    assert found[0].keys() == functions.REGISTERED.keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == []

@@ -1,0 +1,270 @@
+"""The directory of a sweep: what is refused, and what survives an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import effort
+import hockeystick as hs
+import processes
+from hockeystick.sweep import OutputError, run
+from sweep_plans import THETA, changed
+from written_files import content
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+# 400 parts: enough for a run to be caught between any two of them.
+LONG = """
+shard_rows = 250
+[outputs]
+delta = "theta"
+log_delta = "log_theta"
+epsilon = { function = "gaussian_epsilon", arguments = { delta = 1e-5 } }
+[axes]
+eps = { linspace = [0.0, 8.0], num = 250 }
+r = { logspace = [1e-3, 10.0], num = 400 }
+"""
+
+
+def test_unusable_directories(tmp_path: Path) -> None:
+    """A file, a path below a file, and a directory with other things are refused and left alone."""
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.tex").write_text("mine")
+    for out, message in (
+        ("file", "File exists"),
+        ("file/out", "Not a directory"),
+        ("used", "it has no _manifest.json"),
+    ):
+        with pytest.raises(OutputError, match=rf"out must be .*{message}"):
+            run(THETA, tmp_path / out)
+    assert content(tmp_path) == {"file": b"mine", "used/thesis.tex": b"mine"}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_directory_without_permission(tmp_path: Path) -> None:
+    """A directory that may not be written is refused."""
+    (tmp_path / "out").mkdir(mode=0o500)
+    with pytest.raises(OutputError, match=r"out must be a writable directory, not .*Permission denied"):
+        run(THETA, tmp_path / "out")
+
+
+def test_manifest_that_is_none(tmp_path: Path) -> None:
+    """A manifest of something else is refused."""
+    (tmp_path / "_manifest.json").write_text("[]")
+    with pytest.raises(OutputError, match=r"_manifest.json holds no plan"):
+        run(THETA, tmp_path)
+
+
+def test_foreign_part(tmp_path: Path) -> None:
+    """A stray file among the parts, which a reader would take for one, is refused."""
+    run(THETA, tmp_path / "out")
+    shutil.copy(tmp_path / "out/cells/part-000000.parquet", tmp_path / "out/cells/part-000007.parquet")
+    with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000007.parquet"):
+        run(THETA, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", [".nfs0000000000a1", "_SUCCESS", ".DS_Store", ".ipynb_checkpoints/", "_temporary/"])
+def test_what_readers_skip_is_left_alone(tmp_path: Path, name: str) -> None:
+    """Files and folders that systems leave behind, and readers skip, are no reason to refuse a run, and they stay."""
+    for folder in ("out/cells", "out"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        path = tmp_path / folder / name
+        path.mkdir() if name.endswith("/") else path.write_bytes(b"theirs")
+    assert run(THETA, tmp_path / "out").computed_rows == 20
+    assert run(THETA, tmp_path / "out").computed_rows == 0
+    assert (tmp_path / "out/cells" / name).exists()
+    assert pq.read_table(tmp_path / "out/cells").num_rows == 20
+
+
+@pytest.mark.parametrize("name", ["part-000001.parquet", "thesis"])
+def test_folder_among_the_parts(tmp_path: Path, name: str) -> None:
+    """A folder where a part goes, or any other that a reader would search, is refused with what to do."""
+    run(THETA, tmp_path / "out")
+    (tmp_path / "out/cells" / name).unlink(missing_ok=True)
+    (tmp_path / "out/cells" / name).mkdir()
+    with pytest.raises(OutputError, match=rf"not .*/cells/{name}/: a folder, .*; move it away$"):
+        run(THETA, tmp_path / "out")
+
+
+def test_dangling_link(tmp_path: Path) -> None:
+    """A part that is a link to nothing is missing, and is replaced."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    (tmp_path / "out/cells/part-000001.parquet").unlink()
+    (tmp_path / "out/cells/part-000001.parquet").symlink_to(tmp_path / "nowhere")
+    assert run(THETA, tmp_path / "out").computed_rows == 7
+    assert content(tmp_path / "out") == before
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    """A second run in the same directory is refused while the first one goes on."""
+
+    def second(_done: int, _total: int, _left: float | None) -> None:
+        with pytest.raises(OutputError, match="another run is writing to it"):
+            run(THETA, tmp_path / "out")
+
+    run(THETA, tmp_path / "out", progress=second)
+
+
+CHANGES = [
+    ({"axes": {**THETA["axes"], "r": [1.0]}}, r"axes.r.* changed|axes.r changed from \{'logspace'.* to \[1.0\]"),
+    ({"axes": {**THETA["axes"], "eps": {"linspace": [0.0, 4.0], "num": 6}}}, r"axes.eps.num changed from 5 to 6"),
+    ({"axes": {**THETA["axes"], "eps": {"linspace": [0, 4.0], "num": 5}}}, r"axes.eps.linspace changed from"),  # a type
+    ({"axes": {key: THETA["axes"][key] for key in ("r", "eps")}}, r"axes order changed from eps, r to r, eps"),
+    ({"outputs": {"delta": "theta"}}, r"outputs.log_delta was removed"),
+    ({"outputs": {**THETA["outputs"], "third": "theta"}}, r"outputs.third was added"),
+    ({"shard_rows": 8}, r"shard_rows changed from 7 to 8"),
+    ({"title": "new"}, r"title was added"),
+]
+
+
+@pytest.mark.parametrize(("sections", "message"), CHANGES)
+def test_changed_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    """A changed plan is refused with what changed, and the earlier table stays."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    with pytest.raises(OutputError, match=rf"{message}.*use another output directory"):
+        run(changed(THETA, **sections), tmp_path / "out")
+    assert content(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
+def test_changed_library(tmp_path: Path, key: str) -> None:
+    """Another version or instruction set might round differently and is not mixed into a table."""
+    run(THETA, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
+    (tmp_path / "out/_manifest.json").write_text(json.dumps({**manifest, key: "old"}))
+    with pytest.raises(OutputError, match=rf"{key} changed from 'old' to"):
+        run(THETA, tmp_path / "out")
+
+
+def test_manifest_identifies_the_run(tmp_path: Path) -> None:
+    """The manifest holds the plan, its digest, the version and the instruction set."""
+    run(THETA, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
+    assert manifest["plan"] == THETA
+    assert manifest["version"] == hs.__version__
+    assert manifest["cells"] == 20
+    assert len(manifest["plan_sha256"]) == 64
+    assert [axis["length"] for axis in manifest["axes"]] == [5, 4]
+
+
+def test_second_run_computes_nothing(tmp_path: Path) -> None:
+    """A finished sweep is summarised again without being computed or touched."""
+    first = run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    second = run(THETA, tmp_path / "out")
+    assert (second.computed_rows, second.rows, second.ranges) == (0, 20, first.ranges)
+    assert content(tmp_path / "out") == before
+
+
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk ends the run with a clear error and no half part, and the same call resumes."""
+    sync, calls = os.fsync, []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 7:  # file and folder of the manifest and of two parts come before
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device; .* the same command resumes") as caught:
+        run(THETA, tmp_path / "out", num_threads=1)  # one part at a time
+    assert caught.value.errno == errno.ENOSPC
+    assert sorted(content(tmp_path / "out")) == ["_manifest.json", *(f"cells/part-{k:06}.parquet" for k in range(2))]
+    assert run(THETA, tmp_path / "out").computed_rows == 6
+    run(THETA, tmp_path / "whole")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+@pytest.fixture(scope="module")
+def long_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a plan of many parts, in a file."""
+    plan = tmp_path_factory.mktemp("long") / "plan.toml"
+    plan.write_text(LONG)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(long_plan: Path) -> dict[str, bytes]:
+    """Return what an uninterrupted run of that plan leaves."""
+    run(long_plan, long_plan.parent / "whole")
+    return content(long_plan.parent / "whole")
+
+
+@contextlib.contextmanager
+def started(plan: Path, out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
+    """Give a real process that has written so many parts; before its first step if none."""
+    with processes.child([sys.executable, "-m", "hockeystick", "sweep", "run", plan, "-o", out]) as process:
+        deadline = time.monotonic() + processes.seconds(60)
+        while process.poll() is None and time.monotonic() < deadline:
+            if not parts or len([*(out / "cells").glob("part-*")] if out.exists() else []) >= parts:
+                break
+            time.sleep(0.001)
+        yield process
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes]) -> None:
+    """Killed without warning at several moments and started again, a run ends with the bytes of a whole one."""
+    killed, moments = 0, (0, 1, 2, 40, 150, 300)[:: effort.at_night(1, by_day=2)]
+    for parts in moments:
+        with started(long_plan, tmp_path / "out", parts) as process:
+            process.kill()
+            process.communicate(timeout=processes.seconds(60))
+        killed += process.returncode == -signal.SIGKILL
+        whole = {name: data for name, data in content(tmp_path / "out").items() if not name.endswith(".tmp")}
+        assert whole.items() <= uninterrupted.items()  # nothing is there in part
+    assert killed >= len(moments) - 2  # that a late one was too late is no fault
+    run(long_plan, tmp_path / "out")
+    assert content(tmp_path / "out") == uninterrupted
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_politely(
+    tmp_path: Path, long_plan: Path, uninterrupted: dict[str, bytes], sent: signal.Signals, code: int
+) -> None:
+    """Ctrl-C and SIGTERM end a run with a hint, the shell's exit code and nothing half-written."""
+    with started(long_plan, tmp_path / "out", 5) as process:
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=processes.seconds(30))
+    assert process.returncode == code
+    assert "resume with the same command" in errors
+    assert "Traceback" not in errors
+    assert content(tmp_path / "out").items() < uninterrupted.items()
+    run(long_plan, tmp_path / "out")
+    assert content(tmp_path / "out") == uninterrupted
+
+
+def test_leftovers_are_removed(tmp_path: Path) -> None:
+    """The temporary files of a killed run go away, and a reader never sees them."""
+    run(THETA, tmp_path / "out")
+    before = content(tmp_path / "out")
+    (tmp_path / "out/cells/.part-000003.parquet.tmp").write_bytes(b"half")
+    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"half")
+    assert pq.read_table(tmp_path / "out/cells").num_rows == 20
+    run(THETA, tmp_path / "out")
+    assert content(tmp_path / "out") == before
+
+
+def test_killed_before_the_manifest(tmp_path: Path) -> None:
+    """A run that was killed while writing its manifest starts afresh in the same directory."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"{")
+    assert run(THETA, tmp_path / "out").computed_rows == 20

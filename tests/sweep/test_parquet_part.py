@@ -1,0 +1,210 @@
+"""The parts of a sweep: what each says of itself, and what a resumed run finds wrong with one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import processes
+from hockeystick.sweep import OutputError, run
+from hockeystick.sweep.plan import parse
+from written_files import content
+
+pq = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("matplotlib")
+
+from hockeystick.plot import plot_sweep
+from hockeystick.sweep import parquet_part
+from hockeystick.sweep.parquet_part import DamagedPartError, decode
+from hockeystick.sweep.store import manifest
+from hockeystick.sweep.view import choose_cells, read_sample
+
+PLAN = {
+    "shard_rows": 4,
+    "outputs": {
+        "mu": "federated.fedavg_gdp",
+        "spent": {"function": "federated.fedavg_epsilon", "arguments": {"delta": 1e-5}},
+    },
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "local_steps": 5},
+    "axes": {"rounds": [10, 20, 30], "noise_std": [0.5, 1.0, 2.0, 4.0]},
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a finished sweep, which no test changes."""
+    out = tmp_path_factory.mktemp("whole")
+    run(PLAN, out)
+    return out
+
+
+def test_metadata(whole: Path) -> None:
+    """A part names its sweep, and of each column the unit, of each output the function and what its values are worth."""
+    stored = json.loads((whole / "_manifest.json").read_text())
+    schema = pq.read_schema(whole / "cells/part-000001.parquet")
+    told = {key.decode(): value.decode() for key, value in schema.metadata.items()}
+    assert told["hockeystick.plan_sha256"] == stored["plan_sha256"]
+    assert told["hockeystick.version"] == hs.__version__
+    assert told["hockeystick.instruction_set"] == stored["instruction_set"]
+    assert schema.field("rounds").metadata[b"unit"] == b"count"
+    assert schema.field("spent").metadata == {
+        b"function": b"federated.fedavg_epsilon",
+        b"arguments": b'{"delta": 1e-05}',
+        b"unit": b"nats",
+        b"status": b"certified",
+    }
+
+
+def test_digest_is_that_of_the_file(whole: Path) -> None:
+    """Whoever has the file can check it: SHA-256 with zeros in the digest's own place."""
+    for path in (whole / "cells").iterdir():
+        data = path.read_bytes()
+        digest = pq.read_metadata(path).metadata[b"hockeystick.file_sha256"]
+        assert data.count(digest) == 1
+        assert hashlib.sha256(data.replace(digest, b"0" * 64)).hexdigest() == digest.decode()
+
+
+def test_every_flipped_bit_is_found(whole: Path) -> None:
+    """No bit of a part can change unnoticed: not in pages, statistics, page headers, metadata, lengths or magic."""
+    plan, data = parse(PLAN), (whole / "cells/part-000000.parquet").read_bytes()
+    identity = manifest(plan)
+    assert decode(plan, identity, 0, data).rows == 4
+    for at in range(len(data)):
+        for bit in (0, at % 7 + 1):
+            damaged = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+            with pytest.raises(DamagedPartError, match=r"its digest is not|it is cut short"):
+                decode(plan, identity, 0, damaged)
+
+
+def flipped(path: Path) -> None:
+    """Flip a bit of the statistics in the footer."""
+    data = path.read_bytes()
+    at = len(data) - 200
+    path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+
+
+def flipped_in_a_page(path: Path) -> None:
+    """Flip a bit of the values, as a bad disk would."""
+    data = path.read_bytes()
+    at = data.rindex(b"\x28\xb5\x2f\xfd") + 12  # past the start of the last compressed page
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+def foreign(path: Path) -> None:
+    """Put there the part of a plan that clips at 11."""
+    other = {**PLAN, "fixed": {**PLAN["fixed"], "clip_norm": 11.0}}
+    run(other, path.parents[2] / "other")
+    path.write_bytes((path.parents[2] / "other/cells" / path.name).read_bytes())
+
+
+def rewritten(path: Path) -> None:
+    """Set all values of an output to 0, and leave the rest, metadata included."""
+    file = pq.ParquetFile(path)
+    told = {key: value for key, value in file.metadata.metadata.items() if key != b"ARROW:schema"}
+    table = file.read().replace_schema_metadata(told)
+    zeros = pa.array(np.zeros(table.num_rows))
+    at = table.column_names.index("spent")
+    pq.write_table(table.set_column(at, table.schema.field(at), zeros), path, version="2.6", compression="zstd")
+
+
+def cut(path: Path) -> None:
+    """Leave the first hundred bytes."""
+    path.write_bytes(path.read_bytes()[:100])
+
+
+DAMAGES = [
+    (flipped, r"its digest is not that of its \d+ bytes"),
+    (flipped_in_a_page, r"its digest is not that of its \d+ bytes"),
+    (foreign, r"it belongs to another sweep, whose plan_sha256 is [0-9a-f]{64}, not [0-9a-f]{64}"),
+    (rewritten, r"its digest is not that of its \d+ bytes"),
+    (cut, r"it is cut short, or was not written by this version of hockeystick"),
+    (lambda path: path.write_bytes(path.read_bytes()[:-20]), r"its digest is not that of its \d+ bytes"),
+    (lambda path: path.write_bytes(b"not Parquet"), r"it is cut short.*\(11 bytes\)"),
+    (lambda path: path.write_bytes(b""), r"it is cut short.*\(0 bytes\)"),
+    (lambda path: path.write_bytes(path.with_name("part-000000.parquet").read_bytes()), "it holds other cells than 4 to 7"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    DAMAGES,
+    ids=["flipped", "page", "foreign", "rewritten", "cut", "end", "text", "empty", "swapped"],
+)
+def test_damaged_parts_are_named_and_computed_anew(
+    tmp_path: Path, whole: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object], reason: str
+) -> None:
+    """A part that the sweep would not have written is named with the reason, and replaced; the others stay."""
+    run(PLAN, tmp_path / "out")
+    damage(tmp_path / "out/cells/part-000001.parquet")
+    with caplog.at_level(logging.WARNING, "hockeystick.sweep"):
+        summary = run(PLAN, tmp_path / "out")
+    assert summary.computed_rows == 4
+    (told,) = summary.damaged
+    assert re.search(rf"out/cells/part-000001\.parquet: {reason}", told)
+    assert f"{told}; it is computed anew" in caplog.text
+    assert f"computed anew, since damaged: {told}" in str(summary)
+    assert content(tmp_path / "out") == content(whole)
+    assert run(PLAN, tmp_path / "out").damaged == ()
+
+
+def test_other_units_or_status(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part whose columns claim another unit or status than this version's is not kept."""
+    plan, data = parse(PLAN), (whole / "cells/part-000000.parquet").read_bytes()
+    monkeypatch.setattr(parquet_part, "status", lambda _name: "exact")
+    with pytest.raises(DamagedPartError, match="it has other units or another status in its columns"):
+        decode(plan, manifest(plan), 0, data)
+
+
+def test_readers_check_parts(tmp_path: Path) -> None:
+    """A picture is refused, and a report says which cells are missing, where a part is damaged."""
+    run(PLAN, tmp_path)
+    rewritten(tmp_path / "cells/part-000001.parquet")
+    with pytest.raises(ValueError, match=r"out must hold whole parts, not .*part-000001\.parquet: its digest is not"):
+        plot_sweep(tmp_path)
+    assert read_sample(tmp_path, choose_cells(parse(PLAN), None, None, None)).missing == [range(4, 8)]
+
+
+def test_tables_of_an_older_format(tmp_path: Path) -> None:
+    """A table whose parts have no digests is neither resumed nor shown, and the message says what to do."""
+    run(PLAN, tmp_path)
+    stored = json.loads((tmp_path / "_manifest.json").read_text())
+    (tmp_path / "_manifest.json").unlink()
+    (tmp_path / "manifest.json").write_text(json.dumps({**stored, "format": 1}))
+    with pytest.raises(OutputError, match="format changed from 1 to 3; use another output directory"):
+        run(PLAN, tmp_path)
+    with pytest.raises(OutputError, match=r"out must be a sweep of format 3, not .* of format 1, which this version"):
+        plot_sweep(tmp_path)
+
+
+THREADS = """
+import os, sys, time
+import pyarrow.parquet
+from hockeystick.sweep import run
+axes = {"eps": {"linspace": [0, 8], "num": 50}, "r": {"linspace": [0.1, 9], "num": 200}}
+plan = {"shard_rows": 1000, "outputs": {"delta": "theta"}, "axes": axes}
+def threads():
+    time.sleep(0.5)  # the kernel removes a joined thread a little later
+    return len(os.listdir("/proc/self/task"))
+run(plan, sys.argv[1], num_threads=1)
+before = threads()
+assert run(plan, sys.argv[1], num_threads=1).computed_rows == 0
+print(threads() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_no_threads_of_arrow_hold_a_part(tmp_path: Path) -> None:
+    """A resumed run leaves none of Arrow's threads behind.
+
+    One that drops the last reference to a part's bytes while the interpreter ends calls std::terminate (exit code 134).
+    """
+    assert processes.python(THREADS, tmp_path).stdout == "0\n"

@@ -1,0 +1,283 @@
+"""What a plan may say, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import processes
+from hockeystick import federated, kernels, last_iterate
+from hockeystick.accounting import dpsgd, gaussian_dp
+from hockeystick.sweep import OutputError, PlanError, functions, run
+from hockeystick.sweep.functions import lookup
+from hockeystick.sweep.plan import load, parse
+from sweep_plans import changed
+
+pytest.importorskip("pyarrow")
+
+FEDERATION = dict.fromkeys(("rounds", "local_steps", "num_clients", "clip_norm", "smoothness", "learning_rate"), 1)
+OUTPUTS = {"delta": "theta"}
+AXES = {"eps": [0.0, 1.0], "r": [1.0, 2.0]}
+BAD_PLANS = [
+    ({"outputs": {"delta": "os.system"}}, r"outputs.delta must name a registered function, not 'os.system'"),
+    ({"outputs": {"delta": "_core.theta"}}, r"registered function, not '_core.theta'"),  # a private module
+    ({"outputs": {"delta": "thetta"}}, r"did you mean theta"),  # misspelt
+    ({"outputs": {"delta": "sweep.run"}}, r"registered function"),  # public, but no function of numbers
+    ({"outputs": {"delta": 3}}, r"outputs.delta must be a function's name or a table with function, not 3"),
+    ({"outputs": {"delta": {"arguments": {}}}}, r"outputs.delta must be a function's name"),
+    ({"outputs": {"delta": {"function": "theta", "shell": "x"}}}, r"outputs.delta.shell is unknown"),
+    ({"outputs": {"../delta": "theta"}}, r"outputs.../delta must be named with letters"),  # it names a file
+    ({"outputs": {"error": "theta"}}, r"not cell or error"),
+    ({"outputs": None}, r"outputs must have at least one entry"),
+    ({"outputs": {"r": "theta"}}, r"r must be used once"),  # an output named like an axis
+    ({"axes": None}, r"axes must have at least one entry"),
+    ({"axes": {"eps": [0.0]}}, r"outputs.delta = theta needs r"),  # a required argument is missing
+    ({"axes": {**AXES, "sigma": [1.0]}}, r"axes.sigma is not an argument of any output; they take eps, r"),
+    ({"fixed": {"sigma": 1.0}}, r"fixed.sigma is not an argument of any output"),
+    ({"fixed": {"r": 1.0}}, r"r must be used once"),
+    ({"zip": [{"r": [1.0]}]}, r"r must be used once"),
+    ({"outputs": {"delta": {"function": "theta", "arguments": {"r": 1.0}}}}, r"arguments.r must be given once"),
+    (
+        {"outputs": {"delta": {"function": "theta", "arguments": {"x": 1.0}}}},
+        r"arguments.x is not an argument of theta",
+    ),
+    ({"axes": {**AXES, "r": []}}, r"axes.r must have at least one value"),  # an empty axis
+    ({"axes": {**AXES, "r": 1.0}}, r"axes.r must be a list, or a table"),
+    ({"axes": {**AXES, "r": [1.0, float("nan")]}}, r"axes.r\[1\] must be finite, not nan"),
+    ({"axes": {**AXES, "r": [1.0, float("inf")]}}, r"axes.r\[1\] must be finite, not inf"),
+    ({"axes": {**AXES, "r": [True]}}, r"axes.r\[0\] must be a number or a string, not True"),
+    ({"axes": {**AXES, "r": [[1.0]]}}, r"axes.r\[0\] must be a number or a string"),
+    ({"axes": {**AXES, "r": [1.0, "two"]}}, r"axes.r must hold numbers only or strings only"),
+    ({"axes": {**AXES, "r": ["one"]}}, r"axes.r must be a number, not 'one'"),  # not an argument that is a word
+    ({"axes": {**AXES, "r": [2**63]}}, r"must fit into 64 bits"),
+    ({"axes": {**AXES, "r": [1.0, 2.0, 1.0]}}, r"axes.r must have distinct values"),
+    ({"axes": {**AXES, "r": {}}}, r"must have one of linspace, logspace and range"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "logspace": [1, 2], "num": 2}}}, r"must have one of"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 2, "step": 1}}}, r"axes.r.step is unknown"),
+    ({"axes": {**AXES, "r": {"linspace": [0], "num": 2}}}, r"must be \[first, last\]"),
+    ({"axes": {**AXES, "r": {"linspace": [0, float("inf")], "num": 2}}}, r"linspace\[1\] must be finite"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 0}}}, r"axes.r.num must be an integer between 2 and"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 2.5}}}, r"num must be an integer .* not 2.5"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1]}}}, r"num must be an integer .* not None"),
+    ({"axes": {**AXES, "r": {"linspace": [0, 1], "num": 10**12}}}, r"between 2 and 10000000"),  # would fill the memory
+    ({"axes": {**AXES, "r": {"logspace": [-3, 0], "num": 4}}}, r"two positive ends \(values, not exponents\)"),
+    ({"axes": {**AXES, "r": {"range": [1, 2.5]}}}, r"range\[1\] must be an integer, not 2.5"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 0.5}}}, r"step must be an integer, not 0.5"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 2}}}, r"divide 3, so that both ends are included, not 2"),
+    ({"axes": {**AXES, "r": {"range": [1, 4], "step": 0}}}, r"step must be positive"),
+    ({"axes": {**AXES, "r": {"range": [4, 1]}}}, r"range must not decrease"),
+    ({"axes": {**AXES, "r": {"range": [1, 10**12]}}}, r"range must have at most 10000000 values"),
+    ({"zip": {"r": [1.0]}}, r"zip must be an array of tables"),  # [zip] where [[zip]] is meant
+    ({"zip": [{}]}, r"zip\[0\] must be a table of equally long lists"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0, 2.0], "x": [1.0]}]}, r"lists of one length, not r of 2, x of 1"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": {"linspace": [0, 1], "num": 2}}]}, r"zip\[0\].r must be a list"),
+    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0], "x": [1.0]}]}, r"zip\[0\].x is not an argument"),
+    ({"fixed": 3}, r"fixed must be a table, not 3"),
+    ({"fixed": {"r": [1.0]}}, r"fixed.r must be a number or a string"),
+    ({"title": 3}, r"title must be a string, not 3"),
+    ({"axis": {}}, r"axis is unknown; a plan has title, shard_rows"),  # a misspelt section
+    ({"shard_rows": 0}, r"shard_rows must be an integer between 1 and"),
+    ({"shard_rows": 10**9}, r"shard_rows must be an integer between 1 and"),
+]
+
+
+@pytest.mark.parametrize(("sections", "message"), BAD_PLANS)
+def test_bad_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    """A wrong plan is refused before anything is written, naming key, value and domain."""
+    with pytest.raises(PlanError, match=message):
+        run(changed({"outputs": OUTPUTS, "axes": AXES}, **sections), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["axes = [", "\xff", "a = 1\na = 2\n"])
+def test_not_toml(tmp_path: Path, text: str) -> None:
+    """A file that is not TOML is a wrong plan, too."""
+    (tmp_path / "plan.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(PlanError, match=r"plan must be a TOML file, not .*plan.toml"):
+        run(tmp_path / "plan.toml", tmp_path / "out")
+    with pytest.raises(PlanError, match="No such file"):
+        run(tmp_path / "absent.toml", tmp_path / "out")
+
+
+def test_wrong_words() -> None:
+    """An argument that is a word takes the registered words only, on an axis, fixed, or of an output's own."""
+    plan = {"outputs": {"mu": "federated.fedavg_gdp"}, "fixed": FEDERATION, "axes": {"noise_std": [1.0]}}
+    for sections in (
+        {"fixed": {**FEDERATION, "schedule": "constnat"}},
+        {"axes": {"noise_std": [1.0], "schedule": ["constant", "constnat"]}},
+    ):
+        with pytest.raises(PlanError, match=r"schedule must be one of constant, .*, not 'constnat'"):
+            parse({**plan, **sections})
+    with pytest.raises(PlanError, match=r"fixed.schedule must be one of"):
+        parse({**plan, "fixed": {**FEDERATION, "schedule": 1}})
+
+
+def test_registered_functions_exist() -> None:
+    """Every registered name leads to a function whose words are all known."""
+    for name in functions.REGISTERED:
+        function = lookup(name)
+        assert callable(function.call)
+        assert {*function.required} <= {*function.parameters}
+        assert not {"num_threads", "on_error", "same", "kwargs"} & {*function.parameters}
+
+
+# What these are, take or return is no column: a type, brackets, a batch size for each round, and the steps of a round. The last digits
+# of iteration_rdp depend on NumPy's instructions, and a plan's bytes must not.
+NO_COLUMNS = {"Best", "chain_delta", "iteration_rdp", "trusted_aggregator_batches"}
+NO_COLUMNS |= {"accumulated_step_size", "data_sensitivity", "model_sensitivity", "step_sizes"}
+
+
+def test_table_has_the_functions_of_its_rooms() -> None:
+    """The table names the public functions of these modules, but for those that are no column, and what it says of them is known."""
+    expected = {*kernels.__all__} & {*functions.UFUNC_PARAMETERS}
+    expected |= {*dpsgd.__all__, *gaussian_dp.__all__}
+    expected |= {f"last_iterate.{name}" for name in {*last_iterate.__all__} - NO_COLUMNS}
+    expected |= {f"federated.{name}" for name in {*federated.__all__} - NO_COLUMNS}
+    others = {name for name in functions.REGISTERED if name.startswith(("isrl.", "utility.", "published."))}
+    assert functions.REGISTERED.keys() == expected | others | {"contraction_sum"}
+    for row in (functions.REGISTERED | functions.TRAININGS).values():
+        assert row.worth in functions.MEANING
+        assert (row.cost in {"cheap", "costly", "training"}, row.rounded in {"up", "down", "nearest"}) == (True, True)
+
+
+def test_absurd_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that no disk holds is refused with its size, before anything is written."""
+    long = {"range": [1, 10**7]}
+    with pytest.raises(PlanError, match=r"at most 1000000000000 cells .* not 10000000 x 10000000 = 10\*\*14|10{14}"):
+        run(changed({"outputs": OUTPUTS}, axes={"eps": long, "r": long}), tmp_path / "out")
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    with pytest.raises(OutputError, match=r"fits on the disk, not 4 cells: about .* GB are needed, 1e-08 GB are free"):
+        run({"outputs": OUTPUTS, "axes": AXES}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_a_shard() -> None:
+    """Without a word from the plan, shards are small where cells are dear, and grow where there would be too many files."""
+    long = {"range": [1, 10**6]}
+    dear = {"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": {"delta": 1e-5, "noise_multiplier": 1.0}}
+    cases = [
+        ({"outputs": OUTPUTS, "axes": AXES}, 65536),
+        ({"outputs": OUTPUTS, "axes": AXES, "shard_rows": 3}, 3),
+        ({"outputs": OUTPUTS, "axes": {"eps": {"range": [1, 10**5]}, "r": long}}, 2**19),  # 10^11 cells, 190735 files
+        ({**dear, "axes": {"sampling_rate": [0.1], "steps": long}}, 2048),
+        ({**dear, "axes": {"sampling_rate": {"linspace": [0.1, 0.2], "num": 1000}, "steps": long}}, 4096),
+    ]
+    for source, rows in cases:
+        assert parse(source).shard_rows == rows
+    with pytest.raises(PlanError, match=r"shard_rows must be at least 4 for 1000000 cells, not 3"):
+        parse({"shard_rows": 3, "outputs": OUTPUTS, "axes": {"eps": [1], "r": long}})
+
+
+@pytest.mark.parametrize(
+    ("num_threads", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)]
+)
+def test_number_of_threads(tmp_path: Path, num_threads: Any, error: type[Exception]) -> None:
+    """The number of threads is a positive integer, and a wrong one is found before anything is written."""
+    with pytest.raises(error, match="num_threads must be"):
+        run({"outputs": OUTPUTS, "axes": AXES}, tmp_path / "out", num_threads=num_threads)
+    assert not (tmp_path / "out").exists()
+
+
+SMALL = {"outputs": {"delta": "theta"}, "axes": {"eps": [0.0, 1.0], "r": [0.5]}}
+INT64 = np.iinfo(np.int64)
+
+
+def nested(depth: int) -> list[Any]:
+    """Return lists in lists."""
+    inner: list[Any] = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+@pytest.mark.parametrize("text", ["title = " + "[" * 20_000, "a = " + "{a=" * 5000, "a = " + "[" * 400 + "]" * 400])
+def test_deep_files(tmp_path: Path, text: str) -> None:
+    """A file nested deeper than Python follows is refused by name."""
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(
+        PlanError, match=r"^(plan must be a TOML file.*plan.toml: it is nested too deeply|a is unknown;.*)"
+    ):
+        load(tmp_path / "plan.toml")
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("key", ["title", "outputs", "fixed", "axes", "zip", "shard_rows"])
+def test_deep_mappings(key: str) -> None:
+    """So is a mapping, wherever the nest is."""
+    for deep in (nested(100_000), {"eps": nested(100_000)}, [nested(100_000)], {"eps": {"linspace": nested(100_000)}}):
+        with pytest.raises(PlanError):
+            parse({**SMALL, key: deep})
+
+
+def test_deep_manifests(tmp_path: Path) -> None:
+    """A manifest of a hundred thousand brackets holds no plan; the command says so in one line."""
+    (tmp_path / "_manifest.json").write_text("[" * 100_000)
+    command = [sys.executable, "-m", "hockeystick", "sweep"]
+    (tmp_path / "plan.toml").write_text('outputs = { delta = "theta" }\naxes = { eps = [0.0], r = [1.0] }\n')
+    for rest in (["report", str(tmp_path)], ["run", str(tmp_path / "plan.toml"), "-o", str(tmp_path)]):
+        done = subprocess.run(
+            [*command, *rest], capture_output=True, text=True, check=False, timeout=processes.seconds(60)
+        )
+        assert done.returncode == 2
+        assert done.stderr == (
+            f"hockeystick sweep: out must be the directory of a sweep, not {tmp_path}: _manifest.json holds no plan\n"
+        )
+
+
+def test_deep_plans_in_manifests(tmp_path: Path) -> None:
+    """A manifest whose plan is nested deeply is refused, too."""
+    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415 - it needs pyarrow
+
+    (tmp_path / "_manifest.json").write_text('{"format": 3, "plan": ' + '{"a":' * 50_000 + "0" + "}" * 50_001)
+    with pytest.raises(OutputError, match="holds no plan"):
+        read_manifest(tmp_path)
+
+
+def test_widest_range() -> None:
+    """A range over all integers of 64 bits has its two ends, and one of a third of them its four values."""
+    for step, expected in (
+        (2**64 - 1, [INT64.min, INT64.max]),
+        ((2**64 - 1) // 3, [INT64.min + k * ((2**64 - 1) // 3) for k in range(4)]),
+        ((2**64 - 1) // 255, [INT64.min + k * ((2**64 - 1) // 255) for k in range(256)]),
+    ):
+        axis = {"range": [INT64.min, INT64.max], "step": step}
+        (parsed,) = parse({"outputs": {"delta": "theta"}, "fixed": {"r": 1.0}, "axes": {"eps": axis}}).axes
+        assert parsed.values[0].tolist() == expected
+    (parsed,) = parse({**SMALL, "axes": {"eps": {"range": [3, 3], "step": 10**30}}, "fixed": {"r": 1.0}}).axes
+    assert parsed.values[0].tolist() == [3]
+
+
+@pytest.mark.parametrize("ends", [[-1e308, 1e308], [1.7e308, -1.7e308]])
+def test_ends_too_far_apart(ends: list[float]) -> None:
+    """Values between ends whose distance is no double are refused with their key, and NumPy warns of nothing."""
+    given = {**SMALL, "axes": {"eps": {"linspace": ends, "num": 3}}, "fixed": {"r": 1.0}}
+    with (
+        np.errstate(all="raise"),
+        pytest.raises(PlanError, match=r"^axes\.eps\.linspace must have finite values between its ends, not \["),
+    ):
+        parse(given)
+
+
+def test_ratios_up_to_the_largest_double() -> None:
+    """A logspace may end at the largest double."""
+    axis = {"logspace": [1.0, sys.float_info.max], "num": 7}
+    with np.errstate(all="raise"):
+        (parsed,) = parse({**SMALL, "axes": {"eps": axis}, "fixed": {"r": 1.0}}).axes
+    np.testing.assert_allclose(np.log10(parsed.values[0]), np.arange(7) / 6 * np.log10(sys.float_info.max), rtol=1e-12)
+
+
+def test_many_names() -> None:
+    """Thirty thousand names take less than three seconds of the processor."""
+    plan = {**SMALL, "fixed": {f"name_{index}": 1.0 for index in range(30_000)}}
+    started = time.process_time()
+    with pytest.raises(PlanError, match=r"fixed\.name_0 is not an argument of any output"):
+        parse(plan)
+    assert time.process_time() - started < processes.seconds(3)

@@ -1,0 +1,444 @@
+"""Tables that are there: opened, checked, by axes, and asked for their best cell; held against the formulas and plain Python."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import operator
+import re
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import sweep
+from hockeystick.sweep import OutputError
+
+pytest.importorskip("pyarrow")
+
+from hockeystick.sweep import condition, results
+
+EPS, R = [0.0, 1.0, 2.0, 4.0], [0.5, 1.0, 2.0]
+PLAN = {
+    "title": "theta",
+    "shard_rows": 5,
+    "outputs": {"delta": "theta", "tail": {"function": "q_inv", "arguments": {"p": 0.0}}},
+    "axes": {"eps": EPS, "r": R},
+}
+# Counts, words, failed cells (mu < 0) and fixed arguments; 24 cells in five parts.
+FEDERATION = {
+    "shard_rows": 5,
+    "outputs": {"mu": "federated.fedavg_gdp", "delta": {"function": "gdp_delta", "arguments": {"mu": 1.0}}},
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "eps": 1.0},
+    "axes": {"schedule": ["constant", "cyclic"], "noise_std": [-1.0, 0.1, 0.5]},
+    "zip": [{"local_steps": [50, 100, 200, 50], "rounds": [600, 300, 150, 600]}],
+}
+
+
+@pytest.fixture(scope="module")
+def thetas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished table."""
+    out = tmp_path_factory.mktemp("results") / "theta"
+    sweep.run(PLAN, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished table, a third of whose cells failed."""
+    out = tmp_path_factory.mktemp("results") / "federation"
+    assert sweep.run(FEDERATION, out).errors == 8
+    return out
+
+
+def rows_of(out: Path) -> list[dict[str, Any]]:
+    """Return all rows in the order of cells."""
+    return sweep.open(out).table().to_table().sort_by("cell").to_pylist()  # type: ignore[no-any-return]
+
+
+def test_open(thetas: Path, federation: Path) -> None:
+    """The object tells the plan, the manifest and that nothing is missing; its table has the values of the formula."""
+    table = sweep.open(thetas)
+    assert table.plan == PLAN
+    assert table.manifest == json.loads((thetas / "_manifest.json").read_text())
+    assert (table.num_cells, table.missing_cells, table.damaged, table.verify()) == (12, 0, (), ())
+    assert str(table) == "12 cells"
+    assert [row["delta"] for row in rows_of(thetas)] == hs.theta(np.array(EPS)[:, None], R).ravel().tolist()
+    field = table.table().schema.field("delta")
+    assert (field.metadata[b"unit"], field.metadata[b"status"]) == (b"probability", b"exact")
+    assert {row["schedule"] for row in rows_of(federation)} == {"constant", "cyclic"}
+    texts = [row["error"] for row in rows_of(federation)]
+    assert sum(text is not None for text in texts) == 8
+    assert all("noise_std" in text for text in texts if text)
+
+
+def test_words_are_strings_to_whoever_reads(tmp_path: Path) -> None:
+    """A column that a part keeps as a dictionary is read as strings."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    schema = pa.schema([("word", pa.dictionary(pa.int32(), pa.string())), ("x", pa.float64())], {"a": "b"})
+    assert results.readable(schema) == pa.schema([("word", pa.string()), ("x", pa.float64())])
+    assert results.readable(schema).metadata == {b"a": b"b"}
+    words = pa.array(["a", None, "b"]).dictionary_encode()
+    pq.write_table(pa.table({"word": words, "x": [1.0, 2.0, 3.0]}), tmp_path / "part.parquet")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    found = dataset.dataset(tmp_path, schema=results.readable(schema)).to_table()
+    assert found["word"].to_pylist() == ["a", None, "b"]
+
+
+def test_missing_parts(tmp_path: Path, thetas: Path) -> None:
+    """A table without some parts opens, says how many cells are missing, and gives no best cell unless told to."""
+    out = tmp_path / "out"
+    shutil.copytree(thetas, out)
+    (out / "cells/part-000001.parquet").unlink()
+    table = sweep.open(out)
+    assert (table.missing_cells, str(table)) == (5, "12 cells, of which 5 are missing")
+    assert len(rows_of(out)) == 7
+    with pytest.raises(OutputError, match=r"without 5 of 12: the best may be among those; run the sweep to its end"):
+        table.best(minimise="delta")
+    best = table.best(minimise="delta", partial=True)
+    assert best is not None
+    assert best["delta"] == min(
+        hs.theta(eps, r) for cell, (eps, r) in enumerate((e, r) for e in EPS for r in R) if not 5 <= cell < 10
+    )
+    (out / "cells/part-000001.parquet").write_bytes(b"")
+    table = sweep.open(out)
+    assert (table.missing_cells, table.damaged) == (5, ("part-000001.parquet",))
+    assert table.verify() == ("part-000001.parquet: it has no content",)
+    for part in (out / "cells").iterdir():
+        part.unlink()
+    assert sweep.open(out).missing_cells == 12
+    assert rows_of(out) == []
+
+
+def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
+    """A flipped bit anywhere in a part is named by `verify`, refused by `best`; in a page no value of the table changes."""
+    out = tmp_path / "out"
+    shutil.copytree(thetas, out)
+    part = out / "cells/part-000001.parquet"
+    whole = part.read_bytes()
+    for at in range(0, len(whole), 97):
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        table = sweep.open(out)
+        (told,) = table.verify()
+        assert told.startswith("part-000001.parquet: it")
+        with pytest.raises(OutputError, match=r"out must hold whole parts, not .*part-000001\.parquet: it"):
+            table.best(maximise="delta")
+    part.write_bytes(whole)
+    right, refused = rows_of(out), 0
+    for at in range(4, len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), 23):  # before the footer
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        try:
+            assert repr(rows_of(out)) == repr(right)  # a flip in statistics, say
+        except (OSError, ValueError):
+            refused += 1
+    assert refused > 5
+    pq = pytest.importorskip("pyarrow.parquet")
+    column = pq.ParquetFile(part).metadata.row_group(0).column(0)
+    at = column.data_page_offset + column.total_compressed_size - 1  # the last byte of the values
+    part.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+    with pytest.raises(OSError, match=r"CRC checksum verification failed|could not verify page integrity"):
+        sweep.open(out).table().to_table()
+
+
+def test_shares_open(tmp_path: Path) -> None:
+    """A share opens as what it is."""
+    sweep.run(PLAN, tmp_path, shards=(2, 3))
+    assert str(sweep.open(tmp_path)) == "share 2 of 3 of a plan of 12 cells, of which 7 are missing"
+
+
+def test_what_is_no_sweep(tmp_path: Path) -> None:
+    """A directory without a manifest, or with a plan of another library, is refused by name."""
+    with pytest.raises(OutputError, match=r"it has no _manifest\.json"):
+        sweep.open(tmp_path)
+    (tmp_path / "_manifest.json").write_text('{"format": 3, "plan": {"outputs": {"a": "os.system"}}}')
+    with pytest.raises(OutputError, match=r"a plan that this version can read, not .*must name a registered function"):
+        sweep.open(tmp_path)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_ties_and_infinities(thetas: Path, federation: Path, sign: int) -> None:
+    """Of equal cells the first is the best; infinity is a value; NaN never is."""
+    asked = "maximise" if sign > 0 else "minimise"
+    best = sweep.open(thetas).best(**{asked: "tail"})  # type: ignore[arg-type]
+    assert best is not None
+    assert (best["cell"], best["tail"]) == (0, math.inf)
+    assert sweep.open(thetas).best("tail > 1e308", **{asked: "eps"})["eps"] == (4.0 if sign > 0 else 0.0)  # type: ignore[arg-type, index]
+    best = sweep.open(federation).best(**{asked: "mu"})  # type: ignore[arg-type]
+    known = [row for row in rows_of(federation) if not math.isnan(row["mu"])]
+    expected = (max if sign > 0 else min)(known, key=lambda row: row["mu"])
+    assert best == expected
+    assert best is not None
+    assert best["error"] is None
+    assert sweep.open(federation).best("not mu > 0", minimise="cell") is None
+    assert sweep.open(federation).best("mu != 1 or mu == 1", minimise="cell")["noise_std"] == 0.1  # type: ignore[index]
+
+
+COMPARE = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def compared(name: str, symbol: str, value: Any) -> tuple[str, Any]:
+    """Return a comparison as text, and what it says of a row: True, False, or None where that is not known."""
+
+    def says(row: dict[str, Any]) -> bool | None:
+        known = row[name] is not None and row[name] == row[name]
+        return COMPARE[symbol](row[name], value) if known else None
+
+    if isinstance(value, str) or len(symbol) == 2:
+        return f"{name} {symbol} {value!r}", says
+    mirrored = {"<": ">", ">": "<"}[symbol]
+    return f"{value!r}{mirrored}{name}", says
+
+
+def negated(inner: tuple[str, Any]) -> tuple[str, Any]:
+    """Return the negation, of what is not known not known."""
+    text, says = inner
+    return f"not ({text})", lambda row: None if says(row) is None else not says(row)
+
+
+def joined(word: str, one: tuple[str, Any], other: tuple[str, Any]) -> tuple[str, Any]:
+    """Return Kleene's conjunction or disjunction."""
+
+    def says(row: dict[str, Any]) -> bool | None:
+        found = (one[1](row), other[1](row))
+        if word == "and":
+            return False if False in found else None if None in found else True
+        return True if True in found else None if None in found else False
+
+    return f"({one[0]}) {word} {other[0]}" if word == "or" else f"({one[0]}) and ({other[0]})", says
+
+
+symbols = st.sampled_from(list(COMPARE))
+leaves = st.one_of(
+    st.builds(compared, st.sampled_from(["mu", "noise_std"]), symbols, st.floats(-1, 2) | st.integers(-2, 2)),
+    st.builds(
+        compared, st.sampled_from(["local_steps", "rounds", "cell"]), symbols, st.integers(0, 600) | st.floats(0, 600)
+    ),
+    st.builds(
+        compared, st.just("schedule"), st.sampled_from(["==", "!="]), st.sampled_from(["constant", "cyclic", "x"])
+    ),
+)
+conditions = st.recursive(
+    leaves,
+    lambda inner: st.builds(negated, inner) | st.builds(joined, st.sampled_from(["and", "or"]), inner, inner),
+    max_leaves=6,
+)
+
+
+@hypothesis.given(conditions, st.sampled_from(["mu", "local_steps", "cell", "noise_std"]), st.booleans())
+def test_best_is_that_of_plain_python(federation: Path, given: tuple[str, Any], name: str, largest: bool) -> None:
+    """Filter and extreme are those of a loop over all rows in three-valued logic."""
+    text, says = given
+    rows = [row for row in rows_of(federation) if says(row) is True and not math.isnan(row[name])]
+    expected = (max if largest else min)(rows, key=lambda row: row[name]) if rows else None
+    found = sweep.open(federation).best(text, **{"maximise" if largest else "minimise": name})  # type: ignore[arg-type]
+    assert (found and found["cell"]) == (expected and expected["cell"])
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("0.1 <= noise_std < 0.5", (*range(4, 8), *range(16, 20))),
+        ("1 == local_steps or 199.5 < local_steps <= 200", (2, 6, 10, 14, 18, 22)),
+        ("schedule != 'cyclic' and not (rounds >= 150.5)", (2, 6, 10)),
+        ("'cyclic' == schedule and cell <= 1e300 and cell > -1e300 and cell != 12.5", range(12, 24)),
+        ("local_steps < 1e-300 or rounds > 9223372036854775808", ()),
+        ("  - 1 <= noise_std <= +0.1 and cell < 1_0", (*range(8),)),
+        ('error == "x"', ()),
+    ],
+)
+def test_conditions(federation: Path, text: str, cells: Any) -> None:
+    """Chains, words, fractions beside counts, numbers beyond 64 bits."""
+    dataset = sweep.open(federation).table()
+    found = dataset.to_table(filter=condition.expression(condition.parsed(text), dataset.schema))
+    assert sorted(found["cell"].to_pylist()) == list(cells)
+
+
+def test_counts_are_compared_exactly() -> None:
+    """Integers beyond 2^53 are not rounded to doubles before they are compared."""
+    pa = pytest.importorskip("pyarrow")
+    values = [2**53, 2**53 + 1, 2**53 + 2, -(2**63), 2**63 - 1]
+    table = pa.table({"n": pa.array(values, pa.int64())})
+    for symbol, compare in COMPARE.items():
+        for value in (2**53 + 1, 2.0**53, 2**63, -(2**63), 2**63 - 1, 0.5, -1e300):
+            text = f"n {symbol} {value!r}"
+            found = table.filter(condition.expression(condition.parsed(text), table.schema))["n"].to_pylist()
+            assert found == [n for n in values if compare(n, value)], text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__import__('os').system('touch pwned')", "where must be comparisons of a column with a number"),
+        ("(lambda: 1)() < delta", "where must be comparisons"),
+        ("delta.real < 1", "where must be comparisons"),
+        ("delta[0] < 1", "where must be comparisons"),
+        ("delta < [x for x in (1,)][0]", "where must be comparisons"),
+        ("(delta := 2) < 1", "where must be comparisons"),
+        ("delta < 1 if r else 2", "where must be comparisons"),
+        ("delta + 1 < 2", "where must be comparisons"),
+        ("delta < 2 ** 9999999999", "where must be comparisons"),
+        ("delta < f'{r}'", "where must be comparisons"),
+        ("delta in (1, 2)", "where must be comparisons"),
+        ("delta is 1", "where must be comparisons"),
+        ("delta", "where must be comparisons"),
+        ("1 < 2", "where must be comparisons"),
+        ("eps < r", "where must be comparisons"),
+        ("True", "where must be comparisons"),
+        ("delta < True", "where must be comparisons"),
+        ("delta < 1j", "where must be comparisons"),
+        ("delta < None", "where must be comparisons"),
+        ("delta < b'1'", "where must be comparisons"),
+        ("delta & eps", "where must be comparisons"),
+        ("", "where must be comparisons"),
+        ("delta <", "where must be comparisons"),
+        ("delta < 2or r < 1", "where must be comparisons"),
+        ("delta = 1", "; equality is =="),
+        ("delta < 1\0", "where must be comparisons"),
+        ("delta < 1; import os", "where must be comparisons"),
+        ("delta < 1e999", "where must have numbers that are finite doubles"),
+        (f"delta < 1{'0' * 400}", "where must have numbers that are finite doubles"),
+        ("delta < 'small'", "where must compare delta with a number, not 'small'"),
+        ("error == 1", "where must compare error with a quoted word, not 1"),
+        ("error < 'a'", "where must compare the words of error by == or !=, not <"),
+        ("dleta < 1", "where must name columns of the table, not 'dleta'; did you mean delta?"),
+        ("zzz < 1", "where must name columns of the table, not 'zzz'; did you mean "),
+        ("delta < 1 and (" * 100, "where must be comparisons"),
+        ("(" * 1000 + "delta < 1" + ")" * 990, "where must be comparisons"),
+        ("not " * 490 + "delta < 1", "it is nested too deeply"),
+        ("not " * 40 + "delta < 1", None),
+        ("-" * 1900 + "1 < delta", None),
+        ("-" * 1900 + "delta < 1", None),
+        ("(" * 190 + "-" * 1600 + "delta < 1" + ")" * 190, None),
+        ("delta < 1 and " * 140 + "r < 1", None),
+        ("x" * 2001, "where must have at most 2000 characters, not 2001"),
+    ],
+)
+def test_what_is_no_condition(thetas: Path, text: str, message: str | None) -> None:
+    """It is refused in one line, and nothing of it is run; deep nesting is refused or followed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            sweep.open(thetas).best(text, minimise="cell")
+        except ValueError as error:
+            found = str(error)
+            assert "\n" not in found
+            assert len(found) < 400
+            assert found.startswith("where must ")
+            assert message is None or message in found
+        else:
+            assert message is None
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "message"),
+    [
+        ({}, ValueError, "one of maximise and minimise must be given, not neither"),
+        ({"maximise": "eps", "minimise": "eps"}, ValueError, "must be given, not both"),
+        ({"maximise": "epsilon"}, ValueError, "maximise must name columns of the table, not 'epsilon'; did you mean"),
+        ({"minimise": "error"}, ValueError, "minimise must name a column of numbers, not error"),
+        ({"where": 3, "minimise": "eps"}, TypeError, "where must be a text"),
+    ],
+)
+def test_what_is_no_question(thetas: Path, asked: dict[str, Any], kind: type[Exception], message: str) -> None:
+    """A column that is none, or words, or both directions, are refused."""
+    with pytest.raises(kind, match=re.escape(message)):
+        sweep.open(thetas).best(**asked)
+
+
+def test_unsound_columns_are_warned_of(tmp_path: Path) -> None:
+    """Who chooses by a formula whose proof does not hold is told so; by another column of the table, not."""
+    sound = {key: FEDERATION["fixed"][key] for key in ("clip_norm", "learning_rate", "smoothness", "num_clients")}  # type: ignore[index]
+    plan = {
+        "outputs": {"mu": "published.fedavg_gdp", "certified": "federated.fedavg_gdp"},
+        "fixed": {**sound, "schedule": "constant", "rounds": 150, "local_steps": 200},
+        "axes": {"noise_std": [0.1, 0.5]},
+    }
+    sweep.run(plan, tmp_path)
+    with pytest.warns(UserWarning, match=r"mu = published.fedavg_gdp: .* no privacy guarantee"):
+        sweep.open(tmp_path).best("mu <= 1000", maximise="noise_std")
+    assert sweep.open(tmp_path).best("certified <= 1000", maximise="noise_std") is not None
+
+
+def test_by_axes(thetas: Path, federation: Path) -> None:
+    """Dimensions are the axes, a zip is one of them; values, units, status and what is fixed are where xarray has them."""
+    pytest.importorskip("xarray")
+    cube = sweep.open(thetas).to_xarray()
+    assert cube["delta"].dims == ("eps", "r")
+    np.testing.assert_array_equal(cube["delta"].values, hs.theta(np.array(EPS)[:, None], R))
+    assert cube["delta"].attrs == {"function": "theta", "arguments": "{}", "status": "exact", "units": "probability"}
+    assert float(cube["delta"].sel(eps=2.0, r=1.0)) == hs.theta(2.0, 1.0)
+    assert cube.attrs["missing_cells"] == cube.attrs["failed_cells"] == 0
+    assert cube.attrs["title"] == "theta"
+    cube = sweep.open(federation).to_xarray()
+    assert dict(cube.sizes) == {"schedule": 2, "noise_std": 3, "local_steps": 4}
+    assert cube["rounds"].dims == ("local_steps",)
+    assert cube["rounds"].values.tolist() == [600, 300, 150, 600]
+    assert cube["rounds"].attrs == {"units": "count"}
+    assert (float(cube["clip_norm"]), int(cube["num_clients"]), cube.attrs["failed_cells"]) == (10.0, 50, 8)
+    assert np.isnan(cube["mu"].sel(noise_std=-1.0)).all()
+    for row in rows_of(federation):
+        at = {key: FEDERATION["axes"][key].index(row[key]) for key in ("schedule", "noise_std")}  # type: ignore[index]
+        value = float(cube["mu"].values[at["schedule"], at["noise_std"], row["cell"] % 4])
+        assert value == row["mu"] or math.isnan(row["mu"])
+
+
+def test_by_axes_without_all_parts(tmp_path: Path, thetas: Path) -> None:
+    """Missing cells are NaN, and are counted."""
+    pytest.importorskip("xarray")
+    shutil.copytree(thetas, tmp_path / "out")
+    (tmp_path / "out/cells/part-000002.parquet").unlink()
+    cube = sweep.open(tmp_path / "out").to_xarray()
+    assert cube.attrs["missing_cells"] == 2
+    assert np.isnan(cube["delta"].values.ravel()).tolist() == [False] * 10 + [True] * 2
+
+
+def test_other_rounding_of_axes(tmp_path: Path, thetas: Path) -> None:
+    """Axes whose values another NumPy rounded otherwise are not taken for those of the table."""
+    pytest.importorskip("xarray")
+    shutil.copytree(thetas, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
+    manifest["axes"][0]["sha256"] = "0"
+    (tmp_path / "out/_manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(OutputError, match="axes whose values this machine computes alike"):
+        sweep.open(tmp_path / "out").to_xarray()
+
+
+def test_without_xarray(thetas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is named."""
+    monkeypatch.delitem(sys.modules, "hockeystick.sweep.results", raising=False)
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ImportError, match=r'needs xarray: pip install "\.\[xarray\]" in a clone'):
+        sweep.open(thetas).to_xarray()
+
+
+def test_at_a_url(tmp_path: Path) -> None:
+    """A table at a URL is read there."""
+    pytest.importorskip("fsspec")
+    url = f"memory://{tmp_path.name}"
+    sweep.run(PLAN, url)
+    table = sweep.open(url)
+    assert table.verify() == ()
+    assert table.table().to_table()["delta"].to_pylist() == hs.theta(np.array(EPS)[:, None], R).ravel().tolist()
+    assert table.best("delta <= 0.1", minimise="eps") is not None
+
+
+def test_examples() -> None:
+    """The examples of the docstrings run as printed."""
+    found = doctest.testmod(results)
+    assert (found.failed, found.attempted > 0) == (0, True)

@@ -1,0 +1,215 @@
+"""Shares of a plan for job arrays: computed apart, they merge to the bytes of one run, or the merge says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import processes
+from hockeystick.sweep import OutputError, PlanError, merge, run
+from hockeystick.sweep.plan import Share
+from written_files import content
+
+pytest.importorskip("pyarrow")
+
+PLAN = {
+    "title": "é",
+    "shard_rows": 3,
+    "outputs": {"delta": "theta", "log_delta": "log_theta"},
+    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 7}, "r": {"logspace": [0.1, 10.0], "num": 4}},
+}  # ten parts
+
+
+def shares(folder: Path, jobs: int) -> list[Path]:
+    """Run every share of the plan in a directory of its own."""
+    outs = [folder / f"share-{number}" for number in range(1, jobs + 1)]
+    for number, out in enumerate(outs, 1):
+        run(PLAN, out, shards=(number, jobs))
+    return outs
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return the files of one run."""
+    out = tmp_path_factory.mktemp("alone") / "out"
+    run(PLAN, out)
+    return content(out)
+
+
+def test_shares_are_a_partition() -> None:
+    """Every shard is in one share; sizes differ by one at most; an axis of n parts does not meet a share in step."""
+    for num_shards in (1, 2, 7, 10, 64, 1000):
+        for jobs in {1, 2, 3, 7, num_shards} & set(range(1, num_shards + 1)):
+            parts = [Share(number, jobs).shards(num_shards) for number in range(1, jobs + 1)]
+            assert sorted(index for part in parts for index in part) == list(range(num_shards))
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert {index % 10 for index in Share(1, 10).shards(100)} == set(range(10))
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 10])
+def test_merged_shares_are_one_run(tmp_path: Path, alone: dict[str, bytes], jobs: int) -> None:
+    """The merged directory has the bytes of one run, its manifest too, and can be resumed as one."""
+    outs = shares(tmp_path, jobs)
+    merge(outs[::-1], tmp_path / "out")
+    assert content(tmp_path / "out") == alone
+    assert run(PLAN, tmp_path / "out").computed_rows == 0
+
+
+def test_share_resumes_and_says_so(tmp_path: Path) -> None:
+    """A share is resumed in its directory, which takes no other share and not the whole plan."""
+    summary = run(PLAN, tmp_path, shards=(2, 4))
+    assert str(summary).startswith("share 2 of 4: 6 cells\n")
+    assert summary.rows == summary.computed_rows == 6
+    (tmp_path / "cells/part-000004.parquet").unlink()
+    assert run(PLAN, tmp_path, shards=(2, 4)).computed_rows == 3
+    for other, message in (((3, 4), "for share '2 of 4', not for share '3 of 4'"), (None, "not for the whole plan")):
+        with pytest.raises(OutputError, match=re.escape(message)):
+            run(PLAN, tmp_path, shards=other)
+
+
+def test_parts_of_other_shares(tmp_path: Path) -> None:
+    """A part of another share does not stay in a share's directory."""
+    run(PLAN, tmp_path, shards=(2, 4))
+    (tmp_path / "cells/part-000000.parquet").write_bytes((tmp_path / "cells/part-000001.parquet").read_bytes())
+    with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000000\.parquet"):
+        run(PLAN, tmp_path, shards=(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ((0, 4), ValueError, "shards must be (number, jobs) with 1 <= number <= jobs, not (0, 4)"),
+        ((5, 4), ValueError, "1 <= number <= jobs, not (5, 4)"),
+        ((1, 11), PlanError, "shards must be for at most 10 jobs, the parts of this plan, not 11"),
+        ((1.0, 4), TypeError, "shards must be two integers, (number, jobs), not (1.0, 4)"),
+        ("1/4", TypeError, "two integers, (number, jobs), not '1/4'"),
+        ((True, 4), TypeError, "two integers"),
+    ],
+)
+def test_bad_shares(tmp_path: Path, given: Any, kind: type[Exception], message: str) -> None:
+    """A share that does not exist is refused before anything is written."""
+    with pytest.raises(kind, match=re.escape(message)):
+        run(PLAN, tmp_path / "out", shards=given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_shares_are_named(tmp_path: Path) -> None:
+    """A merge without a share, or with one that is not finished, writes nothing and says which."""
+    outs = shares(tmp_path, 3)
+    with pytest.raises(OutputError, match=r"all 10 parts .*; 3 are missing: share 2 of 3 is not among them"):
+        merge([outs[0], outs[2]], tmp_path / "out")
+    (outs[1] / "cells/part-000001.parquet").unlink()
+    with pytest.raises(OutputError, match=r"1 are missing: share 2 of 3 in .*share-2 lacks 1 of its 3 parts; run it"):
+        merge(outs, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_merged(tmp_path: Path, alone: dict[str, bytes]) -> None:
+    """Damaged parts, parts of another sweep, other bytes under one name, and other manifests are refused by name."""
+    outs = shares(tmp_path, 2)
+    part = outs[1] / "cells/part-000001.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+    with pytest.raises(OutputError, match=r"whole parts, not .*share-2/cells/part-000001\.parquet: its digest is not"):
+        merge(outs, tmp_path / "out")
+    part.write_bytes((outs[0] / "cells/part-000000.parquet").read_bytes())
+    with pytest.raises(OutputError, match=r"part-000001\.parquet: it holds other cells than 3 to 5"):
+        merge(outs, tmp_path / "out")
+    part.write_bytes(whole)
+    run({**PLAN, "title": "other"}, tmp_path / "other", shards=(2, 2))
+    with pytest.raises(OutputError, match=r"of one sweep, not .*: plan.title changed from 'é' to 'other'"):
+        merge([outs[0], tmp_path / "other"], tmp_path / "out")
+    shutil.copytree(outs[1], tmp_path / "copy")
+    (tmp_path / "copy/cells/part-000001.parquet").write_bytes(whole + b"!")
+    with pytest.raises(OutputError, match=r"the same bytes, not .*share-2/cells/part-000001\.parquet and another in"):
+        merge([*outs, tmp_path / "copy"], tmp_path / "out")
+    merge(outs, tmp_path / "out")  # on top of what the refused merges had copied
+    assert content(tmp_path / "out") == alone
+
+
+@pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
+def test_parts_of_other_versions(tmp_path: Path, key: str) -> None:
+    """Shares that other versions or instruction sets computed are not mixed."""
+    outs = shares(tmp_path, 2)
+    manifest = json.loads((outs[1] / "_manifest.json").read_text())
+    (outs[1] / "_manifest.json").write_text(json.dumps({**manifest, key: "other"}))
+    with pytest.raises(OutputError, match=f"of one sweep, not .*: {key} changed from "):
+        merge(outs, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"cells": 3}, {"plan_sha256": "0"}, {"share": "3 of 2"}, {"share": [1, 2]}, {"version": 7}]
+)
+def test_manifests_that_contradict_themselves(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """A manifest that is not what its plan makes is refused, whoever wrote it."""
+    (out,) = shares(tmp_path, 1)
+    manifest = json.loads((out / "_manifest.json").read_text())
+    (out / "_manifest.json").write_text(json.dumps({**manifest, **changed}))
+    with pytest.raises(
+        OutputError, match=r"^out must (have a manifest that agrees with its plan|hold a run of a plan or)"
+    ):
+        merge([out], tmp_path / "out")
+
+
+def test_bad_lists(tmp_path: Path) -> None:
+    """One path is no list, an empty list merges nothing, and what is no sweep is named."""
+    with pytest.raises(TypeError, match="outs must be a list of directories or URLs, not 'share'"):
+        merge("share", tmp_path / "out")
+    with pytest.raises(ValueError, match="outs must name at least one directory"):
+        merge([], tmp_path / "out")
+    with pytest.raises(OutputError, match=r"it has no _manifest\.json"):
+        merge([tmp_path], tmp_path / "out")
+
+
+def test_unfinished_runs_and_urls_merge(tmp_path: Path, alone: dict[str, bytes]) -> None:
+    """Runs without shares merge, too, from and to URLs; what a part of the target holds already is kept."""
+    fsspec = pytest.importorskip("fsspec")
+    run(PLAN, tmp_path / "one")
+    url = f"memory://{tmp_path.name}"
+    run(PLAN, f"{url}/two")
+    (tmp_path / "one/cells/part-000003.parquet").unlink()
+    merge([tmp_path / "one", f"{url}/two"], f"{url}/out")
+    system, root = fsspec.core.url_to_fs(f"{url}/out")
+    found = {path.removeprefix(f"{root}/"): system.cat_file(path) for path in system.find(root)}
+    assert found == alone
+
+
+KILLED = """
+import os, signal, sys
+from hockeystick.sweep import merge
+real, left = os.replace, int(sys.argv[1])
+import pathlib
+rename = pathlib.Path.replace
+def replace(self, target):
+    global left
+    left -= 1
+    if left == 0 and sys.argv[2] == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(self, target)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+pathlib.Path.replace = replace
+merge(sys.argv[4:], sys.argv[3])
+"""
+
+
+@pytest.mark.share(2)
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+@pytest.mark.parametrize(("at", "when"), [(1, "before"), (1, "after"), (2, "before"), (6, "after"), (11, "before")])
+def test_killed_merge(tmp_path: Path, alone: dict[str, bytes], at: int, when: str) -> None:
+    """A merge that is killed at the renaming of a file and repeated ends with the same bytes."""
+    outs = [str(out) for out in shares(tmp_path, 2)]
+    command = [sys.executable, "-c", KILLED, str(at), when, str(tmp_path / "out"), *outs]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=processes.seconds(60))
+    assert done.returncode == -signal.SIGKILL
+    merge(outs, tmp_path / "out")
+    assert content(tmp_path / "out") == alone

@@ -1,0 +1,36 @@
+"""A storm, of seconds by day: two plans at one place, killed, resumed, damaged; nothing lost, doubled or mixed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
+pytest.importorskip("s3fs", reason="needs s3fs")
+pytest.importorskip("moto.server", reason="needs moto[server]")
+if sys.platform == "win32":
+    pytest.skip("signals are those of POSIX", allow_module_level=True)
+
+import effort
+import sweep_storm
+import worker_storm
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("kind", ["directory", "object store"])
+def test_two_plans(kind: str) -> None:
+    """What was killed and damaged ends with the bytes of an undisturbed run of one plan, and the other is refused."""
+    counts = sweep_storm.storm(kind, effort.at_night(40, by_day=4), effort.SEED)
+    assert counts.started >= 2
+    assert counts.bad() == {}
+
+
+@pytest.mark.parametrize("kind", ["directory", "object store"])
+def test_workers(kind: str) -> None:
+    """Killed before, within and after a publication, workers leave the bytes of an undisturbed run, each part once."""
+    counts = worker_storm.storm(kind, effort.at_night(60, by_day=1), effort.SEED)
+    assert counts.rounds >= 1
+    assert counts.bad() == {}

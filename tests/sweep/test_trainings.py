@@ -1,0 +1,445 @@
+"""Plans whose cells are trainings: the numbers of `simulate.run` by hand, refused before the first cell, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import effort
+from hockeystick.cli import main
+from hockeystick.sweep import PlanError, run, trainings
+from hockeystick.sweep import trainings as training
+from hockeystick.sweep.evaluate import evaluate
+from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
+from hockeystick.sweep.functions import MEANING, TRAININGS, lookup, status
+from hockeystick.sweep.plan import load, parse
+from hockeystick.sweep.trainings import check
+from written_files import content
+
+pytest.importorskip("numba", reason="needs numba")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from hockeystick import simulate
+from hockeystick.simulate.problem.problem import LOSSES
+
+T_OF_THREE = 4.302652729749464  # 97.5 % of Student's t with two degrees of freedom: sqrt(2) 0.95 / sqrt(1 - 0.95^2)
+FIXED: dict[str, Any] = {
+    "algorithm": "NoisyFedAvg",
+    "data": "synthetic",
+    "record_loss": "logistic",
+    "records_per_silo": 12,
+    "num_features": 4,
+    "num_silos": 6,
+    "local_steps": 2,
+    "clip_norm": 1.0,
+    "learning_rate": 0.5,
+    "seed": 3,
+    "num_runs": 3,
+}
+PLAN: dict[str, Any] = {
+    "outputs": {
+        "loss": "training.loss",
+        "loss_half": "training.loss_half_width",
+        "accuracy": "training.accuracy",
+        "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}},
+        "moved": "training.data_sensitivity",
+        "kept": "training.model_sensitivity",
+    },
+    "fixed": FIXED,
+    "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
+}
+
+
+def changed(plan: dict[str, Any], **fixed: Any) -> dict[str, Any]:
+    """Return a plan with other fixed settings; None leaves one out."""
+    merged = {name: value for name, value in {**plan["fixed"], **fixed}.items() if value is not None}
+    return {**plan, "fixed": merged}
+
+
+def table(out: Path) -> Any:
+    """Return the rows of a finished table."""
+    return pq.read_table(out / "cells").to_pylist()
+
+
+def test_t_quantile() -> None:
+    """The quantile that the test uses is the closed form of two degrees of freedom."""
+    assert math.isclose(T_OF_THREE, math.sqrt(2) * 0.95 / math.sqrt(1 - 0.95**2), rel_tol=1e-14)
+
+
+def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
+    """Every column of every cell is what the simulator gives by hand."""
+    summary_ = run(PLAN, tmp_path / "out")
+    assert (summary_.rows, summary_.errors) == (8, 0)
+    problem = simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1)
+    features, labels = problem.data.features, problem.data.labels
+    other = problem.replace_record(0, -features[0], labels[0])
+    for row in table(tmp_path / "out"):
+        algorithm = simulate.NoisyFedAvg(
+            learning_rate=0.5,
+            local_steps=2,
+            clip_norm=1.0,
+            noise_std=row["noise_std"],
+            clients=simulate.FixedSize(row["clients_per_round"]),
+        )
+        how: dict[str, Any] = {"rounds": row["rounds"], "seed": 3, "num_runs": 3}
+        result = simulate.run(algorithm, problem, **how)
+        scores = result.models[-1] @ features.T
+        loss = np.logaddexp(0, scores) - labels * scores  # (runs, records)
+        np.testing.assert_allclose(row["loss"], loss.mean(), rtol=1e-13)
+        half = T_OF_THREE * loss.mean(axis=1).std(ddof=1) / math.sqrt(3)
+        np.testing.assert_allclose(row["loss_half"], half, rtol=1e-10)
+        np.testing.assert_allclose(row["accuracy"], ((scores > 0) == labels).mean(), rtol=1e-13)
+        assert row["epsilon"] == result.epsilon(1e-5)[-1]
+        gap = simulate.sensitivity(algorithm, problem, other, **how)
+        assert row["moved"] == gap.data[-1].mean()
+        assert row["moved"] > 0 or row["clients_per_round"] < 6  # else its client takes part in the last round
+        assert row["kept"] == gap.model[-1].mean()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
+    """Data and total sensitivity of every named loss are positive where the record is used in every round."""
+    settings: dict[str, Any] = FIXED | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
+    settings |= {"hidden": 3} if loss == "network" else {}
+    assert training.sensitivity(**settings) > 0
+    assert training.data_sensitivity(**settings) > 0
+
+
+def test_sensitivity_of_logistic_regression_by_numpy() -> None:
+    """Without noise both trainings are those of a loop in NumPy, of clients with full batches and clipped means."""
+    problem = simulate.synthetic("logistic", sizes=[20] * 4, num_features=5, seed=1)
+
+    def trained(features: Any) -> Any:
+        model = np.zeros(5)
+        for _ in range(5):
+            ends = []
+            for rows in np.split(np.arange(80), 4):
+                end = model
+                for _ in range(2):
+                    errors = 1 / (1 + np.exp(-features[rows] @ end)) - problem.data.labels[rows]
+                    gradient = errors @ features[rows] / 20
+                    end = end - 0.5 * gradient * min(1.0, 1.0 / float(np.linalg.norm(gradient)))
+                ends.append(end)
+            model = np.mean(ends, axis=0)
+        return model
+
+    other = problem.data.features.copy()
+    other[0] *= -1
+    gap = float(np.linalg.norm(trained(problem.data.features) - trained(other)))
+    settings: dict[str, Any] = FIXED | {"num_silos": 4, "records_per_silo": 20, "num_features": 5, "rounds": 5}
+    assert training.sensitivity(**settings, noise_std=0.0) == pytest.approx(gap, rel=1e-9)
+    assert gap == pytest.approx(0.0273, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "features", "label", "zero"),
+    [
+        ("least_squares", [1.0], 0.0, "label"),
+        ("absolute", [1.0], 0.0, "label"),
+        ("logistic", [0.0], 1.0, "features"),
+        ("quadratic", [0.0], 0.0, "features"),
+    ],
+)
+def test_a_record_that_stays_as_it_is_is_refused(loss: Any, features: list[float], label: float, zero: str) -> None:
+    """Where turning the features around changes no gradient, there is no pair, and not a sensitivity of 0."""
+    problem = simulate.Problem(loss, [features, [1.0]], [label, 1.0], feature_bound=1.0)
+    with pytest.raises(ValueError, match=f"first record must change .* its {zero} must not be 0"):
+        trainings.adjacent(problem)
+
+
+def test_what_epsilon_covers_is_told(tmp_path: Path) -> None:
+    """The summary and every part say what may be released, under which adjacency, by which function."""
+    told = str(run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [3, 4]}}, tmp_path / "out"))
+    guarantee = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.1).guarantee(
+        simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1), rounds=3
+    )
+    assert f"warning: epsilon: covers {guarantee.released}, adjacency replace, by {guarantee.source}" in told
+    assert told.count("warning: ") == 1
+
+
+def test_epsilon_of_what_is_released(tmp_path: Path) -> None:
+    """What may be seen is a setting of epsilon alone: a column's own, or an axis beside columns that do not have it."""
+    outputs = {
+        "loss": "training.loss",
+        "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}},
+    }
+    axes = {"released": ["messages", "every_model", "last_model"], "noise_std": [0.1], "rounds": [3]}
+    run({**PLAN, "outputs": outputs, "axes": axes}, tmp_path / "axis")
+    algorithm = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.1)
+    problem = simulate.synthetic("logistic", sizes=[12] * 6, num_features=4, seed=1)
+    rows = table(tmp_path / "axis")
+    for row in rows:
+        by_hand = algorithm.guarantee(problem, rounds=3, released=row["released"])
+        assert row["epsilon"] == by_hand.epsilon(3, 1e-5)
+    assert len({row["epsilon"] for row in rows}) >= 2
+    assert len({row["loss"] for row in rows}) == 1
+    outputs["epsilon"] = {"function": "training.epsilon", "arguments": {"delta": 1e-5, "released": "messages"}}
+    told = run({**PLAN, "outputs": outputs, "axes": {"noise_std": [0.1], "rounds": [3]}}, tmp_path / "own")
+    (row,) = table(tmp_path / "own")
+    assert row["epsilon"] == rows[0]["epsilon"]
+    assert "covers every message of every client" in str(told)
+
+
+def test_a_view_without_a_proof_is_a_reason(tmp_path: Path) -> None:
+    """Where nothing is certified for what is released there is no number; a word that is no view is refused."""
+    plan = changed(
+        {**PLAN, "outputs": {"epsilon": PLAN["outputs"]["epsilon"]}}, algorithm="TrustedAggregator", radius=1.0
+    )
+    plan["fixed"] |= {"batch_size": 2, "records_per_silo": 1}
+    plan["fixed"].pop("local_steps")
+    plan["axes"] = {"released": ["messages", "last_model"], "noise_std": [1.0], "rounds": [3]}
+    assert run(plan, tmp_path / "out").errors == 1
+    messages, last = table(tmp_path / "out")
+    assert "nothing is certified for released='messages'" in messages["error"]
+    assert math.isnan(messages["epsilon"])
+    assert last["epsilon"] > 0
+    plan["axes"]["released"] = ["all"]
+    with pytest.raises(PlanError, match=r"axes.released must be one of messages, .*, not 'all'"):
+        run(plan, tmp_path / "other")
+
+
+def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
+    """A data set that ships with scikit-learn, split by label; accuracy is on its test records."""
+    pytest.importorskip("sklearn")
+    given = {"data": "wine", "concentration": 0.5, "test_share": 0.25, "data_seed": 4, "num_silos": 3}
+    given |= dict.fromkeys(("record_loss", "records_per_silo", "num_features"))
+    plan = changed({**PLAN, "outputs": {"accuracy": "training.accuracy", "loss": "training.loss_on_test"}}, **given)
+    plan["axes"] = {"batch_size": [2, 4], "rounds": [6]}
+    plan["fixed"] |= {"noise_std": 0.01, "records": "WithReplacement"}
+    run(plan, tmp_path / "out")
+    train, test = simulate.load("wine", num_silos=3, concentration=0.5, seed=4, test_share=0.25)
+    for row in table(tmp_path / "out"):
+        records = simulate.WithReplacement(row["batch_size"])
+        algorithm = simulate.NoisyFedAvg(
+            learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=0.01, records=records
+        )
+        result = simulate.run(algorithm, train, rounds=6, seed=3, num_runs=3)
+        assert row["accuracy"] == result.accuracy(test)[-1].mean()
+        assert row["loss"] == result.loss(test)[-1].mean()
+
+
+LEARNT: dict[str, Any] = {"algorithm": "AdaptiveClippingSGD", "num_silos": 1, "batch_rate": 0.25, "rounds": 6}
+LEARNT |= {"clip_rate": 0.2, "noise_multiplier": 1.0, "count_noise": 2.0, "local_steps": None}
+
+
+def test_learnt_clip_norms(tmp_path: Path) -> None:
+    """A clip norm may be learnt, with its settings as axes; too many to keep, or too little noise on the count, are refused."""
+    outputs = {"loss": "training.loss", "epsilon": PLAN["outputs"]["epsilon"]}
+    plan = {**changed({**PLAN, "outputs": outputs}, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
+    assert run(plan, tmp_path / "out").errors == 0
+    problem = simulate.synthetic("logistic", sizes=[12], num_features=4, seed=1)
+    for row in table(tmp_path / "out"):
+        algorithm = simulate.AdaptiveClippingSGD(
+            learning_rate=0.5,
+            clip_norm=1.0,
+            clip_rate=0.2,
+            noise_multiplier=1.0,
+            count_noise=2.0,
+            quantile=row["quantile"],
+            records=simulate.Poisson(0.25),
+        )
+        result = simulate.run(algorithm, problem, rounds=6, seed=3, num_runs=3)
+        assert (row["loss"], row["epsilon"]) == (result.loss()[-1].mean(), result.epsilon(1e-5)[-1])
+    for changes, message in (
+        ({"rounds": 10**9}, r"cell 0 .* num_runs must be small enough for 4 GiB, not 3: 22\.4 GiB"),
+        ({"count_noise": 0.5}, r"cell 0 .* count_noise must be above half the noise_multiplier \(1\.0\), not 0\.5"),
+        ({"num_silos": 2}, r"cell 0 .* a clip norm is learnt for one silo, not 2"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            run(changed(plan, **changes), tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clients_per_round": [2, 7]}, r"cell 1 \(.*clients_per_round = 7\): clients must draw at most 6, .* not 7"),
+        ({"num_runs": [1, 2**40]}, r"num_runs must be small enough for 4 GiB, not 1099511627776: 1.31e\+05 GiB"),
+        ({"num_silos": [6, 2**40]}, r"records_per_silo must be small enough for 4 GiB, not 12: .* GiB are needed"),
+        ({"noise_std": [0.1, -1.0]}, r"cell 4 \(.*noise_std = -1.0.*\): noise_std must be non-negative and finite"),
+        ({"prox": [1.0]}, r"prox must be left out: no algorithm and no data of this plan have it"),
+        ({"concentration": [1.0]}, r"concentration must be left out: no algorithm and no data"),
+        ({"client_rate": [0.5]}, r"client_rate must be left out: no algorithm"),
+        ({"moment": [1.0]}, r"axes.moment is not an argument of any output; they take .*local_steps"),
+        ({"rounds": [2.5]}, r"axes.rounds must be an integer, not 2.5"),
+        ({"data_seed": [0.5]}, r"axes.data_seed must be an integer, not 0.5"),
+        ({"clipping": ["batch", "recrod"]}, r"axes.clipping must be one of batch, record, not 'recrod'"),
+        ({"algorithm": ["NoisyFedAvg", "os.system"]}, r"algorithm must be one of .*NoisyFedAvg.*, not 'os.system'"),
+        ({"algorithm": ["NoisyFedProx"]}, r"cell 0 \(.*\): algorithm = 'NoisyFedProx' needs prox"),
+        ({"algorithm": ["NoisyMinibatchSGD"]}, r"cell 0 \(.*\): algorithm = 'NoisyMinibatchSGD' needs batch_size"),
+        ({"data": ["wine"], "clients": ["Poisson"]}, r"cell 0 \(.*\): clients = 'Poisson' needs client_rate"),
+        ({"data": ["iris"]}, r"axes.data must be one of synthetic, digits, .*, not 'iris'"),
+    ],
+)
+def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """A plan of which one training cannot be is refused with the cell and the setting, and nothing is written."""
+    fixed = {name: value for name, value in FIXED.items() if name not in changes}
+    plan = {**PLAN, "fixed": fixed, "axes": {**PLAN["axes"], **changes}}
+    with pytest.raises(PlanError, match=message):
+        run(plan, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_setting(tmp_path: Path) -> None:
+    """What the data need is named, too."""
+    with pytest.raises(PlanError, match=r"cell 0 .*: data = 'synthetic' needs num_features"):
+        run(changed(PLAN, num_features=None), tmp_path / "out")
+    with pytest.raises(PlanError, match=r"outputs.loss = training.loss needs seed, in axes"):
+        run(changed(PLAN, seed=None), tmp_path / "out")
+
+
+def test_settings_of_some_algorithms(tmp_path: Path) -> None:
+    """An axis of algorithms takes settings that only one of them has."""
+    plan = changed(PLAN, algorithm=None, prox=0.5)
+    plan["axes"] = {"algorithm": ["NoisyFedAvg", "NoisyFedProx"], "rounds": [3], "noise_std": [0.1]}
+    assert run(plan, tmp_path / "out").errors == 0
+    one, other = table(tmp_path / "out")
+    assert one["loss"] != other["loss"]
+
+
+def test_cells_without_a_value(tmp_path: Path) -> None:
+    """A run that does not stay finite, an interval of one run, and a guarantee that nobody has: NaN, and the reason."""
+    plan = changed(PLAN, num_runs=1, record_loss="least_squares")
+    plan = {**plan, "outputs": {name: PLAN["outputs"][name] for name in ("loss", "loss_half", "accuracy", "epsilon")}}
+    plan["axes"] = {"noise_std": [0.0, 1e308], "rounds": [5]}
+    assert run(plan, tmp_path / "out").errors == 2
+    still, wild = table(tmp_path / "out")
+    assert still["loss"] > 0
+    assert all(math.isnan(still[name]) for name in ("loss_half", "accuracy", "epsilon"))
+    assert "loss_half: num_runs must be at least 2 for an interval, not 1" in still["error"]
+    assert "accuracy: accuracy is for losses of classes" in still["error"]
+    assert "epsilon: nothing is certified without noise: noise_std is 0" in still["error"]
+    assert all(math.isnan(wild[name]) for name in ("loss", "loss_half", "accuracy"))
+    assert "loss: 1 of 1 runs became non-finite, the first in round" in wild["error"]
+
+
+def test_a_part_is_a_training() -> None:
+    """What is lost by a kill is one training; a plan may say otherwise."""
+    assert parse(PLAN).shard_rows == 1
+    assert parse({**PLAN, "shard_rows": 4}).shard_rows == 4
+
+
+def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns of a cell share its runs."""
+    calls = []
+    real = simulate.run
+    trainings._run.cache_clear()
+    monkeypatch.setattr(simulate, "run", lambda *args, **more: (calls.append(1), real(*args, **more))[1])
+    run({**PLAN, "axes": {"noise_std": [0.1, 0.2], "rounds": [3]}}, tmp_path / "out")
+    assert len(calls) == 2
+
+
+def test_same_bytes_for_threads_and_workers(tmp_path: Path) -> None:
+    """One thread, two, anew or from what is kept, as shares, and on a cluster of two processes: the same bytes."""
+    found = []
+    for threads in (1, 2, 2):
+        if threads == 1 or len(found) == 1:
+            trainings._run.cache_clear()
+        run(PLAN, tmp_path / str(len(found)), num_threads=threads)
+        found.append(content(tmp_path / str(len(found))))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 9
+
+
+@pytest.mark.slow
+def test_same_bytes_on_a_cluster(tmp_path: Path) -> None:
+    """Two worker processes make the table that one process makes."""
+    pytest.importorskip("distributed")
+    from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when needed
+
+    run(PLAN, tmp_path / "one")
+    with cluster.local(2, None, None) as client:
+        run(PLAN, tmp_path / "two", client=client)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_same_bytes_after_kills(tmp_path: Path) -> None:
+    """Killed again and again at any moment, and resumed: the bytes of an undisturbed run."""
+    plan = changed(PLAN, num_runs=200)
+    plan["axes"] = {"noise_std": [0.1, 0.2, 0.4, 0.5], "rounds": [300, 500], "clients_per_round": [2, 3, 6]}
+    run(plan, tmp_path / "whole")
+    random = np.random.default_rng(11)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code = "import json, sys; from hockeystick.sweep import run; run(json.load(open(sys.argv[1])), sys.argv[2], num_threads=1)"
+    for number in range(effort.at_night(10, by_day=2)):
+        process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "plan.json", tmp_path / "out"])
+        before = len(content(tmp_path / "out"))
+        while process.poll() is None and len(content(tmp_path / "out")) <= before + 1:  # a lock and a part, say
+            time.sleep(0.01)
+        time.sleep(random.uniform(0.0, 0.2))
+        assert process.poll() is None, number
+        process.kill()
+        process.wait()
+        for name, data in content(tmp_path / "out").items():
+            if name.startswith("cells/part-") and name.endswith(".parquet"):
+                assert data == (tmp_path / "whole" / name).read_bytes()
+    run(plan, tmp_path / "out")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_the_manifest_names_the_processor(tmp_path: Path) -> None:
+    """Digits depend on the processor and on the libraries, so a plan of trainings is resumed with the same ones only."""
+    run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [2]}}, tmp_path / "out")
+    text = (tmp_path / "out/_manifest.json").read_text()
+    assert '"simulator"' in text
+    (tmp_path / "out/_manifest.json").write_text(text.replace('"processor": "', '"processor": "other '))
+    with pytest.raises(ValueError, match=r"simulator.*processor.*other"):
+        run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [2]}}, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", sorted(TRAININGS))
+def test_described_and_begun(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`describe` and `init` know every column: all arguments have a domain, and the plan to begin with runs."""
+    described = arguments(name)
+    assert [argument.name for argument in described] == list(lookup(name).parameters)
+    assert [argument.name for argument in described if not argument.domain.endswith(".")] == []
+    assert returns(name).endswith(".")
+    assert summary(name).endswith(".")
+    assert cost(name) == "training"
+    assert status(name) in MEANING
+    (tmp_path / "plan.toml").write_text(example([name]))
+    plan = load(tmp_path / "plan.toml")
+    shard = evaluate(plan, range(plan.num_cells))
+    assert not shard.first_error(), shard.first_error()
+    assert main(["sweep", "describe", name]) == 0
+    assert "cost: training, from milliseconds to minutes a cell" in capsys.readouterr().out
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("name", "cells"), [("trajectories", 24), ("trajectories_large", 10)])
+def test_examples(tmp_path: Path, name: str, cells: int) -> None:
+    """The two examples are plans as they stand, and run with fewer rounds and steps."""
+    pytest.importorskip("sklearn")
+    whole = load(EXAMPLES / f"{name}.toml")
+    assert whole.num_cells == cells
+    check(whole)
+    (moving,) = whole.source["zip"]
+    short = {key: list(range(2, 2 + len(values))) for key, values in moving.items()}
+    assert run({**whole.source, "zip": [short]}, tmp_path / "out").errors == 0
+    for row in table(tmp_path / "out"):
+        assert row["epsilon"] > 0
+        assert row["final_loss"] > 0
+
+
+def test_the_large_example_is_as_large_as_it_says() -> None:
+    """10^9 client steps a cell, 10^10 in all, and the ends of all three axes."""
+    plan = load(EXAMPLES / "trajectories_large.toml")
+    (moving,) = plan.source["zip"]
+    columns = zip(moving["num_silos"], moving["local_steps"], moving["rounds"], strict=True)
+    steps = [math.prod(one) * plan.source["fixed"]["num_runs"] for one in columns]
+    assert steps == [10**9] * 5
+    assert plan.num_cells == 10
+    assert [max(moving[name]) for name in ("num_silos", "local_steps", "rounds")] == [1000, 10**4, 10**5]
