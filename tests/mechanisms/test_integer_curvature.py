@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 import integer_laws as exact
-from hockeystick.mechanisms import integer_curvature
+from hockeystick.mechanisms import integer_laws
 
 SUMS = [(sigma, number) for sigma in (0.4, 0.5, 0.75, 1.0, 1.5) for number in (1, 2, 3, 5)]
 VARIANCES = (0.01, 0.3, 1.0, 2.9, 3.1, 10.0, 80.0, 400.0)
@@ -28,7 +28,7 @@ def second_differences(law, most):
 def test_curvature_of_sums(sigma, number):
     """The recursion is above every second difference, equal to the largest for one and two, and within 7 % of it for five."""
     law = exact.sum_of_discrete_gaussians(sigma, number)
-    found = integer_curvature.of_sum(sigma, number)
+    found = integer_laws.curvature_of_sum(sigma, number)
     with mp.workdps(100):
         largest = max(second_differences(law, 3 * number))
         assert largest <= found <= largest * (1 + 1e-12 if number < 3 else 1.07)
@@ -42,7 +42,7 @@ def test_curvature_of_many():
             variance = mp.fsum(p * (k - len(law) // 2) ** 2 for k, p in enumerate(law))
             for number in (10**4, 10**6, 10**12):
                 limit = 1 / (number * variance)
-                assert limit * (1 - 1e-9) <= integer_curvature.of_sum(sigma, number) <= limit * 1.01
+                assert limit * (1 - 1e-9) <= integer_laws.curvature_of_sum(sigma, number) <= limit * 1.01
 
 
 @pytest.mark.parametrize("variance", [*VARIANCES, 1e3, 9999.0, 1e4, 1e6])
@@ -51,7 +51,7 @@ def test_curvature_of_skellam(variance):
     with mp.workdps(60):
         x = mp.mpf(variance)
         largest = 2 * mp.log(mp.besseli(0, x) / mp.besseli(1, x))
-        found = integer_curvature.of_skellam(variance)
+        found = integer_laws.curvature_of_skellam(variance)
         assert largest <= found <= largest * (1 + 1e-8)
         values = [mp.besseli(k, x) for k in range(60)]
         assert all(mp.log(values[k] ** 2 / (values[k - 1] * values[k + 1])) < largest for k in range(1, 59))
@@ -60,7 +60,7 @@ def test_curvature_of_skellam(variance):
 @pytest.mark.parametrize("variance", [0.01, 1.0, 50.0, 1e5])
 def test_bessel_ratios(variance):
     """Both ends enclose the ratios, closely."""
-    low, high = integer_curvature.bessel_ratios(variance, 40)
+    low, high = integer_laws.bessel_ratios(variance, 40)
     with mp.workdps(40):
         for k in range(41):
             ratio = mp.besseli(k + 1, variance) / mp.besseli(k, variance)
@@ -78,7 +78,7 @@ def test_log_range_of_sums(sigma, number):
             for k in range(-5 * number, 5 * number + 1)
         ]
         spread = max(logs) - min(logs)
-        found = integer_curvature.log_range_of_sum(sigma, number)
+        found = integer_laws.log_range_of_sum(sigma, number)
         assert spread <= found
         if number == 2:
             assert found <= spread * (1 + 1e-9)

@@ -11,7 +11,7 @@ import pytest
 
 import hockeystick as hs
 import integer_laws as exact
-from hockeystick.mechanisms import integer_laws, integer_vectors
+from hockeystick.mechanisms import integer_laws
 
 EPS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.7, 2.5, 4.0)
 
@@ -42,7 +42,7 @@ def vectors_within(squared, dimension):
 @pytest.mark.parametrize("dimension", [1, 2, 3, 12])
 def test_largest_vectors(squared, dimension):
     """Each vector is below one of the largest, coordinate by coordinate, and none of these is below another."""
-    largest = integer_vectors.largest_vectors(squared, dimension)
+    largest = integer_laws.largest_vectors(squared, dimension)
 
     def below(small, large):
         padded = sorted((*large, *[0] * dimension), reverse=True)
@@ -57,8 +57,8 @@ def test_largest_vectors(squared, dimension):
 @pytest.mark.parametrize(("sigma", "vector"), [(0.06, (1, 1, 1)), (0.1, (1, 2)), (0.5, (1, 1))])
 def test_profile_at_its_kinks(sigma, vector):
     """An upper bound holds at the very double that it is of, where an outcome's loss is larger by less than a rounding."""
-    epsilons = integer_vectors._losses(sigma, [vector])
-    bounds = integer_vectors._deltas(sigma, vector, epsilons)
+    epsilons = integer_laws._losses(sigma, [vector])
+    bounds = integer_laws._deltas(sigma, vector, epsilons)
     norm = sum(part * part for part in vector)
     with mp.workdps(exact.DIGITS):
         law = (mp.mpf(1),)
@@ -86,7 +86,7 @@ def test_a_vector_is_one_integer():
 def test_every_vector_is_dominated(sigma, dimension, squared):
     """One release leaks no less than under any vector, and attains the lower end; the pair is the largest of all at each epsilon."""
     noise = hs.DiscreteGaussianVector(sigma, math.sqrt(squared), dimension)
-    vectors = integer_vectors.largest_vectors(squared, dimension)
+    vectors = integer_laws.largest_vectors(squared, dimension)
     outcomes = [losses_of(sigma, vector) for vector in vectors]
     ledger = hs.Accountant().compose(noise)
     with mp.workdps(exact.DIGITS):
@@ -113,9 +113,9 @@ def test_other_vectors_in_other_releases(first, second):
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
 def test_wide_noise(sigma, sensitivity):
     """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""
-    squared = integer_vectors.squared_norm(sensitivity)
+    squared = integer_laws.squared_norm(sensitivity)
     noise = hs.DiscreteGaussianVector(sigma, sensitivity)
-    vectors = [integer_vectors.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
+    vectors = [integer_laws.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
     for adjacency, times in (("add_or_remove", 1), ("replace", 2)):
         ledger = hs.Accountant(adjacency).compose(noise)
         for eps in EPS:

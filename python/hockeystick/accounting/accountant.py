@@ -27,8 +27,7 @@ from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.epsilon_curve import epsilons_by_step
 from hockeystick.accounting.questions import Questions, each, num_records
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
+from hockeystick.mechanisms.base import LARGEST_ORDER, Mechanism
 
 __all__ = ["Accountant"]
 

@@ -29,8 +29,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
-from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
+from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 
 __all__ = ["BudgetExceededError", "GaussianFilter", "RenyiFilter"]
 

@@ -30,7 +30,7 @@ from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.matrices import limit_work
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
-from hockeystick.mechanisms.random_allocation import NOISE
+from hockeystick.mechanisms.sampled import NOISE
 
 __all__ = ["BallsInBins", "balls_in_bins", "bin_covariances", "in_noise"]
 

@@ -1,4 +1,4 @@
-"""What all mechanisms are, and the pairs that the compiled core knows them by."""
+"""What all mechanisms are, the pairs that the compiled core knows them by, and the Renyi orders that are asked of others."""
 
 from __future__ import annotations
 
@@ -9,21 +9,12 @@ from hockeystick._checks.shown import shown
 from hockeystick._core import Pair
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
-__all__ = [
-    "ADJACENCIES",
-    "ALSO_CALLED",
-    "Adjacency",
-    "CountedPair",
-    "Mechanism",
-    "Pair",
-    "Status",
-    "plain",
-    "refuse",
-    "require_mechanism",
-    "require_pairs",
-    "sensitivity",
-    "status_of",
-]
+LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi/divergence.py has as many terms
+# Integers, where sampled mechanisms have the best bounds, and a grid of a - 1 so fine that the best order is never far.
+ORDERS: tuple[float, ...] = tuple(
+    sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})
+)
+
 
 ADJACENCIES = ("add_or_remove", "replace")
 # Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.

@@ -14,8 +14,7 @@ from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
 

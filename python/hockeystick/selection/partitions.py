@@ -14,8 +14,7 @@ from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, refuse
 from hockeystick.mechanisms.noise import Gaussian, Laplace
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import end_of, gaussian_curve, profile_until
 
 UP = 1.0 + SHORT_SUM

@@ -27,8 +27,7 @@ import numpy as np
 from hockeystick._checks import Array, boolean_scalar, count_scalar, positive_scalar
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
 
 SPLITS = 200  # of epsilon between the threshold and the queries, of which the best is taken

@@ -10,7 +10,7 @@ from hockeystick.accounting.bracket import Bracket
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Adjacency
-from hockeystick.mechanisms.random_allocation import MOST_STEPS
+from hockeystick.mechanisms.sampled import MOST_STEPS
 
 __all__ = ["KNOWN", "SAMPLINGS", "Batches", "Sampling"]
 

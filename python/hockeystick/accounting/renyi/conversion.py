@@ -19,8 +19,7 @@ import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
 from hockeystick._numeric.renyi_conversion import least_delta, least_epsilon
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
-from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
-from hockeystick.mechanisms.orders import ORDERS
+from hockeystick.mechanisms.base import ORDERS, Adjacency, Mechanism, plain
 
 Key = frozenset[tuple[Mechanism, int]]
 

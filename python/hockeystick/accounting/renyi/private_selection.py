@@ -21,8 +21,7 @@ from hockeystick._numeric.rounding import DOWN
 from hockeystick._numeric.search import halve
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.engines import Question, upper_end
-from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.orders import ORDERS
+from hockeystick.mechanisms.base import ORDERS, Adjacency, Mechanism
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection
 
 MARGIN = 1.0 + 1e-12  # the logarithms of means, which cancel
