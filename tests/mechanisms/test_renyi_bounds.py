@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import effort
 import hockeystick as hs
 from hockeystick import _core
-from hockeystick.accounting.renyi import private_selection
+from hockeystick.accounting import private_selection
 
 
 def composed(*steps, adjacency="add_or_remove"):

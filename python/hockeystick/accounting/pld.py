@@ -8,7 +8,7 @@ from types import MappingProxyType
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import counted, shown
-from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
+from hockeystick.accounting.brackets import TOLERANCE, Bracket, describe
 from hockeystick.mechanisms.base import (
     ADJACENCIES,
     ALSO_CALLED,

@@ -25,7 +25,7 @@ from hockeystick._checks import DELTA, OPEN_PROBABILITY, non_negative_scalar, po
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import halve
-from hockeystick.accounting.renyi.conversion import without_failure
+from hockeystick.accounting.renyi_divergence import without_failure
 from hockeystick.accounting.zcdp import concentrated_cost, zcdp_epsilon
 from hockeystick.budgets.filter_base import SLACK, Filter
 from hockeystick.budgets.filters import SCALE

@@ -27,7 +27,7 @@ from fractions import Fraction
 from hockeystick._checks import Domain, positive_scalar, scalar
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
-from hockeystick.accounting.renyi.conversion import without_failure
+from hockeystick.accounting.renyi_divergence import without_failure
 from hockeystick.budgets.concentrated_filter import concentrated_parts
 from hockeystick.budgets.filters import SCALE
 from hockeystick.budgets.odometer_base import BISECTIONS, Odometer

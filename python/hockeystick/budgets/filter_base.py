@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hockeystick._checks import DELTA, LARGEST_COUNT, count_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
-from hockeystick.accounting.ledger import Steps
-from hockeystick.accounting.record import Record
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.accounting.steps import Record, Steps
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:

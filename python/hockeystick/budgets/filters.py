@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import math
 
-import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
+from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
 from hockeystick.kernels import theta_inverse

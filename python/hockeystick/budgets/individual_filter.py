@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import STRICT, Array, count_scalar, positive_scalar, probability_scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
-from hockeystick.accounting.turns import Shared
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.budgets.filter_base import SLACK
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.record_costs import SampledCosts, squares
@@ -44,7 +44,7 @@ class Spent(NamedTuple):
     rest: Array  # what rounding took from the sums
 
 
-class IndividualFilter(Shared[Spent]):
+class IndividualFilter(ThreadSafe[Spent]):
     """A budget for each record, spent by the norm of what the record contributes to noisy sums.
 
     Parameters

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
+from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.budgets.filters import ORDER
 from hockeystick.budgets.odometer_base import BISECTIONS, Odometer
 from hockeystick.mechanisms.base import Adjacency, Mechanism

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, count_scalar, scalar
 from hockeystick._numeric.printing import format_upper
-from hockeystick.accounting.ledger import Steps
 from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.accounting.steps import Steps
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import UP
+from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 
 STEPS = 128  # points of the table to a factor of two of the distance: a cost is overstated by 1 % at most where it is quadratic

@@ -15,7 +15,7 @@ from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.cli import arguments, budget_federated, doubts, samplings
 
 if TYPE_CHECKING:
-    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.accounting.brackets import Bracket
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
@@ -214,7 +214,7 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
     """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
-    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415
+    from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415
 
     numbers = {name: getattr(chosen, name) for name in ("noise_multiplier", "sampling_rate", "steps")} | {target: found}
     if not math.isfinite(found) or found == 0.0:

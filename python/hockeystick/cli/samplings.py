@@ -10,7 +10,7 @@ from hockeystick.training.batches import KNOWN, SAMPLINGS, rate_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
-    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.accounting.brackets import Bracket
     from hockeystick.training.batches import Batches
 
 MEANT = "one record is added or removed"
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
     def of(self, accountant: Accountant) -> Bracket:
         """Return both ends."""
-        from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415 - imports are paid for when needed
+        from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
         if not self.epsilon:
             return accountant.delta_bracket(self.at)

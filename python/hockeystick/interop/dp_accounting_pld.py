@@ -11,7 +11,6 @@ import hockeystick._core as core
 from hockeystick._checks import Array, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
-from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
 from hockeystick.mechanisms import Discrete, DiscretePairs
@@ -63,7 +62,7 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
         raise ImportError(NEED)
     h = positive_scalar("value_discretization_interval", value_discretization_interval)
     composition = Composition(accountant.ledger, accountant.adjacency)
-    engines.require_certified(composition)
+    composition.require_certified()
     steps = composition.steps(upper=True)
     symmetric = all(pair.symmetric for pair, _ in steps)
     total = None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from hockeystick._checks import count_scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
-from hockeystick.accounting.turns import Shared
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.interop.flower_settings import (
     RELATIONS,
     GaussianPrivacyEvent,
@@ -46,7 +46,7 @@ class Rounds(NamedTuple):
         return Rounds(accountant, (*before, (fields, count)))
 
 
-class Accountant(Shared[Rounds]):
+class Accountant(ThreadSafe[Rounds]):
     """Privacy of a federated training by rounds; every epsilon is a certified upper bound.
 
     Parameters

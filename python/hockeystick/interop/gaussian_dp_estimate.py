@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from hockeystick._checks import Array
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.trade_off import found_lines, lines_near, missed_lines
+from hockeystick.accounting.privacy_curve import false_negative_bounds, refine, true_positive_bounds
 
 NEAR = 64  # rates near which lines are chosen
 # Rounds of refining the pieces of a range, pieces at most, and how close both ends of mu need be.
@@ -29,7 +29,7 @@ def largest_mu(accountant: Accountant, low: float, high: float) -> float:
         return 0.0
     if accountant.delta(math.inf) > low:
         return math.inf
-    table = lines_near(accountant._curve(), np.geomspace(low, high, NEAR))
+    table = refine(accountant._composition().curve(), np.geomspace(low, high, NEAR))
     ends = np.unique(np.concatenate([np.geomspace(low, high, 4 * NEAR), [low, high]]))
     for _ in range(ROUNDS):
         on_pieces = _mu_on_pieces(table, ends)
@@ -65,7 +65,10 @@ def _mu_on_pieces(table: Array, ends: Array) -> Array:
 
 def _quantiles(table: Array, rates: Array) -> Array:
     """Return the normal quantile of each line at each rate, from that side of 1/2 on which it has digits."""
-    tpr, fnr = (np.concatenate([*lines(table, rates[:, None])], axis=1) for lines in (found_lines, missed_lines))
+    tpr, fnr = (
+        np.concatenate([*lines(table, rates[:, None])], axis=1)
+        for lines in (true_positive_bounds, false_negative_bounds)
+    )
     quantiles: Array = np.where(tpr < 0.5, ndtri(tpr), -ndtri(fnr))
     return quantiles
 

@@ -27,7 +27,7 @@ from typing import Any
 from hockeystick._checks.implausible import ImplausibleSettingWarning
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.turns import Shared
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.interop import opacus_history
 from hockeystick.interop.opacus_history import Entry, privacy_statement
 
@@ -38,7 +38,7 @@ SAME_HISTORY = {"rdp", "prv", "gdp"}
 ENOUGH, HALF = 40, 0.5
 
 
-class HockeyStickAccountant(Shared[tuple[Entry, ...]]):
+class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
     """An Opacus accountant whose epsilon is a certified upper bound.
 
     Attributes

@@ -121,7 +121,7 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
         msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
         raise ValueError(msg)
     released = say("released_training")
-    return stated(guaranteed(composed(history), delta, records), delta, format, released)
+    return stated(guaranteed(composed(history)._composition(), delta, records), delta, format, released)
 
 
 def _batches_of(entry: tuple[float, float, int, int], rate: float) -> tuple[float, float, int, int]:

@@ -9,7 +9,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._core import Pair
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
-LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi/divergence.py has as many terms
+LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi_divergence.py has as many terms
 # Integers, where sampled mechanisms have the best bounds, and a grid of a - 1 so fine that the best order is never far.
 ORDERS: tuple[float, ...] = tuple(
     sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})

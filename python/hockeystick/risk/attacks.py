@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import Grid, Result, count_scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.trade_off import true_positive_rates
+from hockeystick.accounting.privacy_curve import true_positive_rates
 from hockeystick.risk.curve import curve_of
 
 __all__ = ["attribute_inference", "reconstruction", "singling_out", "true_positive_rate"]

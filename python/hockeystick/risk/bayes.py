@@ -13,7 +13,7 @@ from scipy import optimize
 from hockeystick._checks import Array, distribution, probability_scalar
 from hockeystick._numeric.rounding import LONG_SUM, UNIT
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.tangents import Curve, farthest, lacking
+from hockeystick.accounting.privacy_curve import Curve, largest_useful_epsilon, one_minus_divergence
 from hockeystick.risk.curve import curve_of
 
 __all__ = ["bayes_risk"]
@@ -49,7 +49,7 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
     Notes
     -----
     The guess i is right on an event :math:`S_i`; the events are disjoint. Let Q be the law of the output without the record, or with
-    one of the values in its place. Then :math:`P_i(S_i) \le s_i Q(S_i) + D(s_i)` (`hockeystick.accounting.tangents`), and with
+    one of the values in its place. Then :math:`P_i(S_i) \le s_i Q(S_i) + D(s_i)` (`hockeystick.accounting.privacy_curve`), and with
     :math:`s_i = \lambda/\pi_i` the guess is right with probability at most
 
     .. math:: \sum_i \pi_i P_i(S_i) \le \lambda + \sum_i \pi_i D(\lambda/\pi_i)
@@ -86,7 +86,7 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
 
     for weight in weights[-MOST_TRIED:].tolist():  # exact for two candidates
         negated(math.log(weight))
-    low = math.log(float(weights[-1])) - farthest(curve, 1.0) - math.log(float(counts.sum()))
+    low = math.log(float(weights[-1])) - largest_useful_epsilon(curve, 1.0) - math.log(float(counts.sum()))
     optimize.minimize_scalar(negated, bounds=(low, 0.0), method="bounded", options={"xatol": TOLERANCE})
     found = max(met) - missing
     return float(found) if found >= sys.float_info.min else 0.0  # margins are relative
@@ -95,7 +95,7 @@ def bayes_risk(accountant: Accountant, prior: ArrayLike) -> float:
 def _wrong(curve: Curve, weights: Array, counts: Counts, log_level: float, *, one_is_reference: bool) -> float:
     """Return the bound at one lambda, rounded down: what the candidates lose less lambda, or less what is above the reference."""
     level = math.exp(log_level)
-    lost = np.array([x * lacking(curve, log_level - math.log(x)) for x in weights.tolist()])
+    lost = np.array([x * one_minus_divergence(curve, log_level - math.log(x)) for x in weights.tolist()])
     spent = level
     if one_is_reference:
         best = int(np.argmax(np.minimum(weights, level) - lost))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.tangents import Curve
+from hockeystick.accounting.privacy_curve import Curve
 
 
 def curve_of(accountant: Accountant) -> Curve:
@@ -12,4 +12,4 @@ def curve_of(accountant: Accountant) -> Curve:
     if not isinstance(accountant, Accountant):
         msg = f"accountant must be an Accountant, not {shown(accountant)}"
         raise TypeError(msg)
-    return accountant._curve()
+    return accountant._composition().curve()

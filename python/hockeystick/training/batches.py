@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Adjacency

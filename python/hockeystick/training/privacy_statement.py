@@ -8,7 +8,7 @@ from typing import Any
 from hockeystick._checks import boolean_scalar, choice, count_scalar, implausible, positive_scalar, scalar
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.statement import Guaranteed, stated, user_level
 from hockeystick.mechanisms.premises import Premises
 from hockeystick.training.batches import SAMPLINGS, Batches, Sampling
@@ -168,8 +168,8 @@ def _guaranteed(training: Training, sampling: Sampling) -> Guaranteed:
         proven,
         training.premises(kind),
         (_mechanism(training),),
-        accountant._curve(),
-        user_level(accountant, training.delta),
+        accountant._composition().curve(),
+        user_level(accountant._composition(), training.delta),
         (_command(training, sampling),),
         training.batches.records,
         subject=say("subject_training"),

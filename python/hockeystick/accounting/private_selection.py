@@ -16,11 +16,10 @@ from functools import lru_cache
 
 import numpy as np
 
-import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._numeric.rounding import DOWN
 from hockeystick._numeric.search import halve
+from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.composition import Composition
-from hockeystick.accounting.engines import Question, upper_end
 from hockeystick.mechanisms.base import ORDERS, Adjacency, Mechanism
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection
 
@@ -86,8 +85,7 @@ def _run(mechanism: Mechanism, count: int, adjacency: Adjacency, order: float) -
 
 @lru_cache(maxsize=1024)
 def _delta(mechanism: Mechanism, count: int, adjacency: Adjacency, eps: float) -> float:
-    question = Question(False, eps * DOWN)
-    return upper_end(Composition({mechanism: count}, adjacency), question, "auto")
+    return Composition({mechanism: count}, adjacency).upper_delta(eps * DOWN)
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""What was composed, as values that never change: how often each mechanism, and in which order.
+"""Steps that were composed: how often each mechanism, and in which order, as values that never change, and an object that grows.
 
 The order is kept in the size of what repeats. It is a list of items; an item is a run, a mechanism's number with a count, or a block, some items
 with how often they come. When a run ends, the items at the end of the list are compared with those before them:
@@ -12,12 +12,15 @@ is kept run by run. No run is lost or moved: written out, the items are the runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from hockeystick._checks import LARGEST_COUNT, count_scalar
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
+from hockeystick.accounting.locking import ThreadSafe
+from hockeystick.accounting.renyi_divergence import require_supported
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_mechanism
 
 LONGEST = 32  # items of a block: a training that changes between so many noises and begins again
 NESTED = 5  # blocks within each other
@@ -199,3 +202,44 @@ def _named(items: tuple[Item, ...], mechanisms: list[Mechanism]) -> Block:
     return tuple(
         (_named(what, mechanisms) if isinstance(what, tuple) else mechanisms[what], count) for what, count in items
     )
+
+
+class Steps(ThreadSafe[Record]):
+    """How often each mechanism was composed, under one adjacency."""
+
+    def __init__(self, adjacency: Adjacency, record: Record = Record()) -> None:  # noqa: B008, it never changes
+        """Start with nothing composed."""
+        self._adjacency: Adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
+        super().__init__(record)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are adjacent."""
+        return self._adjacency
+
+    @property
+    def ledger(self) -> Mapping[Mechanism, int]:
+        """How often each mechanism was composed so far, read-only; what is composed later is not in it."""
+        return MappingProxyType(self._counts())
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return self._state.num_steps
+
+    def __bool__(self) -> bool:
+        """Return True, even if nothing is composed: a length of 0 must not make it false."""
+        return True
+
+    def _counts(self) -> dict[Mechanism, int]:
+        """Return how often each mechanism was composed."""
+        return self._state.counts.totals()
+
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        """Return the checked count, after checking that the mechanism is supported under this adjacency."""
+        require_mechanism(mechanism)
+        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as `dpsgd_steps` gives it
+            count = int(count)
+        count = count_scalar("count", count)
+        if not self._state.counts.find(mechanism)[1]:
+            require_supported(mechanism, self._adjacency)  # so that compose raises, and not a later query
+        return count

@@ -1,16 +1,61 @@
-"""How a number was found, in words."""
+"""A number between two certified ends, and how it was found."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import NamedTuple
 
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_lower, format_upper
-from hockeystick.accounting.bracket import Bracket
-from hockeystick.accounting.engines import Answer, bracket
-from hockeystick.mechanisms.premises import Premises
+
+TOLERANCE = 1e-3  # width over upper end
+
+
+class Bracket(NamedTuple):
+    """A number between two ends.
+
+    ``format(bracket, ".4f")`` is the upper end with four digits, rounded up as `format_upper` does.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The ends.
+    method : str
+        How they were found.
+    status : str
+        "certified": the truth lies between the ends, rounding included. "estimate" if a mechanism was only estimated.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> bracket = hs.Bracket(6.841719014976, 6.841719014981, "contour", "certified")
+    >>> bracket.upper
+    6.841719014981
+    >>> print(f"{bracket:.4f}")
+    6.8418
+    """
+
+    lower: float
+    upper: float
+    method: str
+    status: str
+
+    def __format__(self, format_spec: str) -> str:
+        """Return the upper end, rounded up; without a format the whole bracket."""
+        return format_upper(self.upper, format_spec) if format_spec else str(self)
+
+    def _repr_html_(self) -> str:
+        """Return a table with few digits, each end rounded outwards, for a notebook."""
+        ends = [("at least", format_lower(self.lower)), ("at most", format_upper(self.upper))]
+        return table(f"Bracket, {self.status}", [*ends, ("method", self.method)])
+
+
+def describe(upper: float, interval: float, *, coarsened: bool) -> str:
+    """Return the method's name with what it chose."""
+    method = f"pld, interval {interval:.3g}" if math.isfinite(upper) and interval > 0.0 else "pld"
+    return method + (", wider than asked: limited by memory or rounding" if coarsened else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,18 +114,3 @@ class Explanation:
             *(f"assumes: {assumption}" for assumption in self.assumptions),
         ]
         return "\n".join(lines)
-
-
-def explanation(premises: Premises, found: list[Answer], status: str) -> Explanation:
-    """Return what the answers say."""
-    winner = found[0]
-    directions = {answer.direction: Bracket(*answer[:3], status) for answer in found}
-    return Explanation(
-        bracket(found, status),
-        winner.method,
-        winner.direction,
-        MappingProxyType(directions),
-        MappingProxyType(dict(winner.shares)),
-        premises.to_check(),
-        winner.tried,
-    )

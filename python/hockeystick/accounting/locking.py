@@ -1,4 +1,4 @@
-"""Changes in turns: threads, signal handlers, interrupts, copies and forks share an accountant, and no step is lost.
+"""Objects that threads, signal handlers, interrupts, copies and forks share, so that no change is lost, without a lock.
 
 What may change is one immutable state. A change makes the state after the present one and publishes it by a single call of C: each state
 has room for one successor, and whoever is the first to put one there has made the change. Others find it taken, and begin again from
@@ -29,7 +29,7 @@ class Moment(Generic[State]):
         return Moment, (self.state,)
 
 
-class Shared(Generic[State]):
+class ThreadSafe(Generic[State]):
     """An object that several threads may change, ask, and copy while it changes."""
 
     def __init__(self, state: State) -> None:
@@ -59,5 +59,7 @@ class Shared(Generic[State]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle is made from: the present state, and containers of its own."""
-        own = {n: copy.copy(v) if isinstance(v, (dict, list, Shared)) else v for n, v in self.__dict__.copy().items()}
+        own = {
+            n: copy.copy(v) if isinstance(v, (dict, list, ThreadSafe)) else v for n, v in self.__dict__.copy().items()
+        }
         return own | {"_moment": Moment(self._state)}
