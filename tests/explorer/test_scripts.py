@@ -16,8 +16,7 @@ import explorer_page
 import processes
 from hockeystick._checks import implausible
 from hockeystick._statements import SENTENCES
-from hockeystick.training.batches import Batches
-from hockeystick.training.dpsgd_parameters import steps_of
+from hockeystick.training.dpsgd_setup import Batches, steps_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explorer"

@@ -11,7 +11,7 @@ import pytest
 
 import hockeystick as hs
 import integer_laws as exact
-from hockeystick.training.secure_aggregation import rounded_norm
+from hockeystick.training.federated_setup import rounded_norm
 
 SETTINGS = {
     "clients": 1000,

@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
-from hockeystick.training.batches import KNOWN, SAMPLINGS, rate_of
+from hockeystick.training.dpsgd_setup import KNOWN, SAMPLINGS, rate_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.brackets import Bracket
-    from hockeystick.training.batches import Batches
+    from hockeystick.training.dpsgd_setup import Batches
 
 MEANT = "one record is added or removed"
 MEANT_OF = {
@@ -77,7 +77,7 @@ def settle(chosen: argparse.Namespace) -> None:
         )
     chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.epochs is not None:
-        from hockeystick.training.dpsgd_parameters import steps_of  # noqa: PLC0415
+        from hockeystick.training.dpsgd_setup import steps_of  # noqa: PLC0415
 
         chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.sampling is None:
@@ -143,7 +143,7 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
 
 def batches(chosen: argparse.Namespace) -> Batches:
     """Return how batches are made."""
-    from hockeystick.training.batches import Batches  # noqa: PLC0415
+    from hockeystick.training.dpsgd_setup import Batches  # noqa: PLC0415
 
     noise = chosen.noise_multiplier or 1.0
     return Batches(chosen.records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)

@@ -9,7 +9,7 @@ from hockeystick._checks import implausible
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments, doubts
 from hockeystick.cli.budget import AddParser
-from hockeystick.training.batches import SAMPLINGS
+from hockeystick.training.dpsgd_setup import SAMPLINGS
 
 EXAMPLE = """\
 example:

@@ -10,7 +10,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.statement import guaranteed, stated
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.training import privacy_statement as statement_of_training
-from hockeystick.training.batches import batches_of
+from hockeystick.training.dpsgd_setup import batches_of
 
 # Noise multiplier, sampling rate, steps; where there are several, the Poisson batches whose gradients are added before the noise.
 Entry: TypeAlias = "tuple[float, float, int] | tuple[float, float, int, int]"
