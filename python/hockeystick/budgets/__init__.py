@@ -5,10 +5,11 @@ from __future__ import annotations
 from hockeystick._checks.peers_words import publish
 from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
 from hockeystick.budgets.concentrated import ZeroConcentratedFilter, ZeroConcentratedOdometer
-from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.budgets.planned_filter import PlannedFilter
+from hockeystick.budgets.spending import BudgetExceededError
 
 __all__ = [
     "BudgetExceededError",

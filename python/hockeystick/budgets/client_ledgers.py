@@ -22,8 +22,8 @@ from hockeystick._checks import DELTA, boolean_scalar, count_scalar, positive_sc
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
-from hockeystick.budgets.filters import BudgetExceededError, Filter
 from hockeystick.budgets.ledger_file import Charge, ClientId, Enrolment, Entry, Journal, Mask
+from hockeystick.budgets.spending import BudgetExceededError, Filter
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation, require_everybody
 

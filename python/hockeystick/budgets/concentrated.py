@@ -48,8 +48,7 @@ from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
 from hockeystick.accounting.renyi_divergence import without_failure
 from hockeystick.accounting.zcdp import concentrated_cost, zcdp_epsilon
-from hockeystick.budgets.filters import SCALE, SLACK, Filter
-from hockeystick.budgets.odometer import BISECTIONS, Odometer
+from hockeystick.budgets.spending import BISECTIONS, SCALE, SLACK, Filter, Odometer
 from hockeystick.kernels import log_q
 from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism

@@ -21,146 +21,17 @@ order-a divergence at most B. (Feldman and Zrnic 2021, arXiv 2008.11193.) The or
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
-from hockeystick._checks import DELTA, LARGEST_COUNT, OPEN_PROBABILITY, Domain, count_scalar, positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
-from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY, SHORT_SUM
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.steps import Record
-from hockeystick.budgets.spending import Spending
+from hockeystick.budgets.spending import ORDER, SCALE, SLACK, Filter
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
-from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
-
-SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
-
-
-class BudgetExceededError(RuntimeError):
-    """A release was asked for that the budget does not allow; nothing was spent."""
-
-
-class Filter(Spending):
-    """What filters do: add the costs of steps exactly, and compare before spending; a cost may have several parts, each with its budget."""
-
-    def __init__(self, adjacency: Adjacency, *budgets: float) -> None:
-        super().__init__(adjacency, Record(spent=(Fraction(0),) * len(budgets)))
-        self._limits = tuple(Fraction(budget) * Fraction(1.0 + SLACK) for budget in budgets)
-
-    def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
-        """Say whether these steps would leave the budget; nothing is spent.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release; it may have been chosen from what earlier steps released.
-        count : int
-            How many equal steps, in [1, 2^53].
-
-        Returns
-        -------
-        bool
-            True if `spend` would raise BudgetExceededError.
-
-        Raises
-        ------
-        ValueError
-            If an argument is outside its domain, or this filter does not hold for the mechanism.
-        """
-        count = self._checked(mechanism, count)
-        return count > self._room(self._state, mechanism)
-
-    def remaining(self, mechanism: Mechanism) -> int:
-        """Return how many steps of a mechanism still fit.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release.
-
-        Returns
-        -------
-        int
-            The largest count that `spend` takes; 2^53 less the steps of it already paid for where there is no limit.
-
-        Raises
-        ------
-        ValueError
-            If this filter does not hold for the mechanism.
-        """
-        self._checked(mechanism, 1)
-        return self._room(self._state, mechanism)
-
-    def epsilon(self, delta: float) -> float:
-        """Return the epsilon that holds at `delta` for everything the filter lets through, spent or not yet.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-
-        Returns
-        -------
-        float
-            An upper bound, rounding included. It belongs to the whole budget, and does not change with what is spent:
-            when to stop may depend on the releases, so that a smaller number for those made so far would not be
-            a guarantee.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain.
-        """
-        return self._epsilon(scalar("delta", delta, *DELTA))
-
-    def _load(self, mechanism: Mechanism, count: int) -> None:
-        if self.would_exceed(mechanism, count):
-            msg = f"the steps of state must fit its budget, not {count} x {shown(mechanism)} after {shown(self)}"
-            raise ValueError(msg)
-        self.spend(mechanism, count)
-
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = super()._checked(mechanism, count)
-        self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
-        return count
-
-    def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
-        """Return the record after steps, or raise BudgetExceededError."""
-        room = self._room(record, mechanism)
-        if count > room:
-            msg = f"{count} x {shown(mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
-            raise BudgetExceededError(msg)
-        costs = zip(record.spent, self._cost(mechanism), strict=True)
-        return record.plus(mechanism, count)._replace(
-            spent=tuple(spent + count * Fraction(cost) for spent, cost in costs)
-        )
-
-    def _room(self, record: Record, mechanism: Mechanism) -> int:
-        """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        most = LARGEST_COUNT - record.counts.find(mechanism)[1]
-        for limit, spent, cost in zip(self._limits, record.spent, self._cost(mechanism), strict=True):
-            if cost == math.inf:
-                return 0
-            if cost > 0.0:
-                most = min(most, int((limit - spent) / Fraction(cost)))
-        return most
-
-    def _epsilon(self, delta: float) -> float:
-        raise NotImplementedError
-
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
-        """Return what one step costs of each budget, or raise ValueError; rounding, and underflow below SCALE, stay within SLACK."""
-        raise NotImplementedError
-
-
-SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
-ORDER: Domain = (
-    lambda x: 1.0 < x <= LARGEST_ORDER,
-    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
-)
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 
 class GaussianFilter(Filter):

@@ -30,7 +30,8 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.locking import ThreadSafe
-from hockeystick.budgets.filters import SLACK, GaussianFilter, RenyiFilter
+from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
+from hockeystick.budgets.spending import SLACK
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import sensitivity
 

@@ -23,74 +23,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, OPEN_PROBABILITY, Array, count_scalar, scalar
+from hockeystick._checks import Array, scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
 from hockeystick.accounting import renyi_divergence as renyi
-from hockeystick.budgets.filters import ORDER
-from hockeystick.budgets.spending import Spending
+from hockeystick.budgets.spending import BISECTIONS, ORDER, Odometer
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-
-BISECTIONS = 60
-
-
-class Odometer(Spending):
-    """What odometers do: count steps, and say what they may have leaked."""
-
-    def __init__(self, delta: float, adjacency: Adjacency) -> None:
-        self._delta = scalar("delta", delta, *OPEN_PROBABILITY)
-        super().__init__(adjacency)
-
-    def __repr__(self) -> str:
-        """Return what is spent."""
-        ledger = self._counts()
-        epsilon, steps = format_upper(self._epsilon(ledger)), sum(ledger.values())
-        return (
-            f"<{type(self).__name__}: epsilon {epsilon} at delta {self._delta:g} in {steps} steps; {self._adjacency}>"
-        )
-
-    @property
-    def delta(self) -> float:
-        """The probability that the loss is ever above what is said."""
-        return self._delta
-
-    @property
-    def epsilon(self) -> float:
-        """What has been spent so far, rounding included; 0 if nothing leaked, infinity if there is no bound."""
-        return self._epsilon(self._counts())
-
-    def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float) -> bool:
-        """Say whether these steps would bring the odometer above a number; nothing is spent.
-
-        Parameters
-        ----------
-        mechanism : Mechanism
-            What each step would release; it may have been chosen from what earlier steps released.
-        count : int
-            How many equal steps, in [1, 2^53].
-        epsilon : float
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        bool
-            True if `epsilon` would be larger. A run that stops there is (epsilon, delta)-DP.
-
-        Raises
-        ------
-        ValueError
-            If an argument is outside its domain, or this odometer has no bound for the mechanism.
-        """
-        count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
-        return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
-
-    def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:
-        """Return what a ledger may have leaked."""
-        raise NotImplementedError
-
 
 MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.steps import Record
-from hockeystick.budgets.filters import Filter
+from hockeystick.budgets.spending import Filter
 from hockeystick.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:

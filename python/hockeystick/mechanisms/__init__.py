@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from hockeystick._checks.peers_words import publish
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.composed import Composed
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
 from hockeystick.mechanisms.dominating import Dominating
 from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
@@ -22,7 +21,13 @@ from hockeystick.mechanisms.integer_noise import (
 from hockeystick.mechanisms.noise import Gaussian, Laplace, Staircase, TruncatedLaplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection, RenyiDP, ZeroConcentratedDP
-from hockeystick.mechanisms.sampled import FixedSizeSampled, PoissonSampled, RandomAllocation, TruncatedPoissonSampled
+from hockeystick.mechanisms.sampled import (
+    Composed,
+    FixedSizeSampled,
+    PoissonSampled,
+    RandomAllocation,
+    TruncatedPoissonSampled,
+)
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.mechanisms.shuffled import Shuffled
 from hockeystick.mechanisms.trade_off_function import TradeOff

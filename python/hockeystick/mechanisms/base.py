@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from hockeystick._checks.shown import shown
 from hockeystick._core import Pair
@@ -15,6 +15,24 @@ ORDERS: tuple[float, ...] = tuple(
     sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})
 )
 
+
+__all__ = [
+    "ADJACENCIES",
+    "ALSO_CALLED",
+    "LARGEST_ORDER",
+    "ORDERS",
+    "Adjacency",
+    "CountedPair",
+    "Mechanism",
+    "Pair",
+    "Status",
+    "plain",
+    "refuse",
+    "require_mechanism",
+    "require_pairs",
+    "sensitivity",
+    "status_of",
+]
 
 ADJACENCIES = ("add_or_remove", "replace")
 # Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.
@@ -44,6 +62,15 @@ class Mechanism:
 
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
+
+    def _set(self, **values: Any) -> None:
+        """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
+        vars(self).update(values)
+
+    def _check(self, **checks: Callable[[str, Any], Any]) -> None:
+        """Check the arguments of these names in their order, each by a function of its name and value."""
+        for name, check in checks.items():
+            self._set(**{name: check(name, getattr(self, name))})
 
     def _pair(self, adjacency: Adjacency) -> Pair:
         """Return the pair that dominates one step, or raise ValueError if none is known for this adjacency."""

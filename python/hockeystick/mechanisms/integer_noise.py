@@ -46,9 +46,8 @@ class DiscreteGaussian(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        sigma = scalar("sigma", self.sigma, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]")
-        object.__setattr__(self, "sigma", sigma)
-        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, 10**9))
+        self._set(sigma=scalar("sigma", self.sigma, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]"))
+        self._set(sensitivity=_sensitivity(self.sensitivity, 10**9))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.discrete_gaussian(self.sigma, float(_moved(self.sensitivity, adjacency)))
@@ -83,8 +82,8 @@ class DiscreteLaplace(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "parameter", positive_scalar("parameter", self.parameter))
-        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, MOST_OUTCOMES))
+        self._check(parameter=positive_scalar)
+        self._set(sensitivity=_sensitivity(self.sensitivity, MOST_OUTCOMES))
         if self.parameter * self.sensitivity > 300.0:
             msg = f"parameter times sensitivity must be at most 300, not {self.parameter * self.sensitivity}"
             raise ValueError(msg)
@@ -121,11 +120,11 @@ class IntegerNoise(RenyiMechanism):
 
     def _check_query(self) -> None:
         moved = scalar("sensitivity", self.sensitivity, lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]")
-        object.__setattr__(self, "sensitivity", moved)
+        self._set(sensitivity=moved)
         if self.dimension is not None:
-            object.__setattr__(self, "dimension", count_scalar("dimension", self.dimension))
+            self._check(dimension=count_scalar)
         if self._knows_pair():
-            object.__setattr__(self, "_has_pair", True)
+            self._set(_has_pair=True)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -196,7 +195,7 @@ class DiscreteGaussianVector(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
+        self._set(sigma=checked_sigma(self.sigma))
         self._check_query()
 
     def _curvature(self) -> float:
@@ -289,8 +288,8 @@ class DistributedDiscreteGaussian(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
-        object.__setattr__(self, "clients", count_scalar("clients", self.clients))
+        self._set(sigma=checked_sigma(self.sigma))
+        self._check(clients=count_scalar)
         self._check_query()
 
     def assumptions(self) -> list[str]:
@@ -386,8 +385,7 @@ class Skellam(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        variance = scalar("variance", self.variance, lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]")
-        object.__setattr__(self, "variance", variance)
+        self._set(variance=scalar("variance", self.variance, lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]"))
         self._check_query()
 
     def _curvature(self) -> float:

@@ -42,7 +42,7 @@ class Gaussian(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", _noise_multiplier(self.noise_multiplier))
+        self._set(noise_multiplier=_noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.gaussian(self.noise_multiplier / sensitivity(adjacency))
@@ -70,7 +70,7 @@ class Laplace(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", _noise_multiplier(self.noise_multiplier))
+        self._set(noise_multiplier=_noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.laplace(self.noise_multiplier / sensitivity(adjacency))
@@ -127,9 +127,8 @@ class Staircase(ProfiledMechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         epsilon = scalar("epsilon", self.epsilon, lambda x: 0 < x <= 600, "lie in (0, 600]")
-        object.__setattr__(self, "epsilon", epsilon)
         inner = math.exp(-epsilon / 2) / (1.0 + math.exp(-epsilon / 2)) if self.inner is None else self.inner
-        object.__setattr__(self, "inner", probability_scalar("inner", inner))
+        self._set(epsilon=epsilon, inner=probability_scalar("inner", inner))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -180,8 +179,7 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        for name in ("noise_multiplier", "reach"):
-            object.__setattr__(self, name, positive_scalar(name, getattr(self, name)))
+        self._check(noise_multiplier=positive_scalar, reach=positive_scalar)
         if not 2.0 / 600.0 <= self.noise_multiplier <= 1e9:
             msg = f"noise_multiplier must lie in [1/300, 1e9], not {shown(self.noise_multiplier)}"
             raise ValueError(msg)

@@ -240,10 +240,10 @@ class PrivacyProfile(Mechanism):
         if not (epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= LARGEST_EPSILON):
             msg = f"epsilons must increase from 0 to at most 600, not {shown(self.epsilons)}"
             raise ValueError(msg)
-        object.__setattr__(self, "epsilons", tuple(epsilons.tolist()))
+        self._set(epsilons=tuple(epsilons.tolist()))
         for name in ("remove", "add"):
             if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _deltas(name, value, epsilons.tolist()))
+                self._set(**{name: _deltas(name, value, epsilons.tolist())})
         choice("status", self.status, STATUSES)
         if self.add is not None and self.add[0] != self.remove[0]:
             msg = f"add must begin with the total variation distance, as remove ({self.remove[0]}), not with {self.add[0]}"

@@ -107,9 +107,8 @@ class ZeroConcentratedDP(RenyiMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "rho", non_negative_scalar("rho", self.rho))
-        object.__setattr__(self, "xi", non_negative_scalar("xi", self.xi))
-        object.__setattr__(self, "delta", scalar("delta", self.delta, *DELTA))
+        self._check(rho=non_negative_scalar, xi=non_negative_scalar)
+        self._set(delta=scalar("delta", self.delta, *DELTA))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -169,8 +168,8 @@ class RenyiDP(RenyiMechanism):
             if divergences[i] < divergences[i - 1]:
                 msg = f"divergences must not fall, not by {divergences[i - 1] - divergences[i]:g} from order {orders[i - 1]:g} to {orders[i]:g}"
                 raise ValueError(msg)
-        object.__setattr__(self, "orders", tuple(orders.tolist()))
-        object.__setattr__(self, "divergences", tuple(divergences.tolist()))
+        self._set(orders=tuple(orders.tolist()))
+        self._set(divergences=tuple(divergences.tolist()))
 
     @classmethod
     def from_cumulant(
@@ -267,11 +266,9 @@ class PrivateSelection(RenyiMechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         require_mechanism(self.mechanism)
-        object.__setattr__(self, "count", count_scalar("count", self.count))
-        object.__setattr__(self, "mean", positive_scalar("mean", self.mean))
+        self._check(count=count_scalar, mean=positive_scalar)
         if self.shape is not None:
-            shape = scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)")
-            object.__setattr__(self, "shape", shape)
+            self._set(shape=scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)"))
             scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
 
     def assumptions(self) -> list[str]:

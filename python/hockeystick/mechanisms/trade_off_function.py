@@ -256,9 +256,9 @@ class TradeOff(ProfiledMechanism):
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", self.false_negative_rates))
         _require_trade_off(rates, missed)
-        object.__setattr__(self, "symmetric", boolean_scalar("symmetric", self.symmetric))
-        object.__setattr__(self, "false_positive_rates", tuple(rates.tolist()))
-        object.__setattr__(self, "false_negative_rates", tuple(missed.tolist()))
+        self._check(symmetric=boolean_scalar)
+        self._set(false_positive_rates=tuple(rates.tolist()))
+        self._set(false_negative_rates=tuple(missed.tolist()))
 
     @classmethod
     def from_points(

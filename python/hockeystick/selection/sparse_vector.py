@@ -78,10 +78,9 @@ class AboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "threshold_noise", positive_scalar("threshold_noise", self.threshold_noise))
-        object.__setattr__(self, "query_noise", positive_scalar("query_noise", self.query_noise))
-        object.__setattr__(self, "hits", count_scalar("hits", self.hits))
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(
+            threshold_noise=positive_scalar, query_noise=positive_scalar, hits=count_scalar, monotone=boolean_scalar
+        )
         if not sum(self._epsilons()) <= LARGEST_EPSILON:
             first, second = self._epsilons()
             msg = f"the epsilons of threshold_noise and query_noise must be at most 600 together, not {first:g} + {second:g}"
@@ -157,10 +156,12 @@ class GaussianAboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        for name in ("threshold_noise", "query_noise"):
-            object.__setattr__(self, name, gaussian_noise(name, getattr(self, name)))
-        object.__setattr__(self, "num_queries", count_scalar("num_queries", self.num_queries))
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(
+            threshold_noise=gaussian_noise,
+            query_noise=gaussian_noise,
+            num_queries=count_scalar,
+            monotone=boolean_scalar,
+        )
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
