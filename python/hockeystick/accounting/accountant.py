@@ -139,7 +139,7 @@ class Accountant(Steps):
             If an argument is of the wrong type.
         """
         count = self._checked(mechanism, count)
-        self._change(lambda record: record.plus(mechanism, count))
+        self._change(Record.plus, mechanism, count)
         return self
 
     def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
@@ -195,7 +195,7 @@ class Accountant(Steps):
     def _repeat(self, block: Block, times: int) -> None:
         """Add a block of steps so many times."""
         block, times = self._checked_block(block), count_scalar("count", times)
-        self._change(lambda record: record.plus_block(block, times))
+        self._change(Record.plus_block, block, times)
 
     def _checked_block(self, block: Block) -> Block:
         return tuple(
@@ -630,6 +630,8 @@ def _dpsgd_curve(noise_multiplier: float, sampling_rate: float, steps: int, delt
 
 def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
     """Check every number and answer for each; a scalar for a scalar."""
+    if type(value) is float and domain[0](value):  # most are
+        return function(value)
     numbers = Grid(None, "raise").within(name, value, domain)
     if numbers.ndim == 0:
         return function(float(numbers))

@@ -75,7 +75,7 @@ class Composition:
             holding = mechanism._holding()
             self.holding[holding] = self.holding.get(holding, 0) + count
         # The probability that something does, on either data set: it adds to every delta.
-        self.failure = failure_of((count, mechanism._added_failure()) for mechanism, count in ledger.items())
+        self.failure = failure_of([(count, mechanism._added_failure()) for mechanism, count in ledger.items()])
         self.status = status_of(ledger)
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
@@ -145,7 +145,7 @@ class Composition:
         """Return the least number of records that a mechanism names, None if none does."""
         sizes = []
         for mechanism in self.ledger:
-            for part in mechanism._within() if mechanism._parts() else (mechanism,):
+            for part in mechanism._within():
                 if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled)):
                     sizes.append(part.dataset_size)
                 elif isinstance(part, Shuffled):

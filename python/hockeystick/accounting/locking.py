@@ -43,14 +43,14 @@ class ThreadSafe(Generic[State]):
             moment = moment.after[0]
         return moment.state
 
-    def _change(self, step: Callable[[State], State]) -> None:
-        """Put what `step` makes of the present state in its place, or nothing if it raises; others may change it first, then `step` is called again."""
+    def _change(self, step: Callable[..., State], *arguments: Any) -> None:
+        """Put what `step` makes of the present state, and of arguments, in its place, or nothing if it raises; others may change it first, then `step` is called again."""
         try:
             while True:
                 moment = self._moment
                 while moment.after:
                     moment = moment.after[0]
-                after = Moment(step(moment.state))
+                after = Moment(step(moment.state, *arguments))
                 if moment.after.setdefault(0, after) is after:  # this is the change: one call, which nothing divides
                     self._moment = after  # lest readers have a long way; where this is late or left out, they go it
                     return

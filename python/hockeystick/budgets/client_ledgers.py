@@ -280,8 +280,7 @@ class ClientAccounts:
         return self._ledgers.fresh._checked(mechanism, count)
 
     def exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
-        """Return which of the charged clients' budgets would be exceeded."""
-        count = self.checked(mechanism, count)
+        """Return which of the charged clients' budgets would be exceeded by a checked number of steps."""
         which = self.present.which[: len(self)]
         present = np.flatnonzero(np.bincount(which[charged], minlength=1))
         poor = np.zeros(len(self._ledgers), np.bool_)
@@ -600,7 +599,8 @@ class ClientLedgers:
         RuntimeError
             If the ledgers are closed, or belong to another process.
         """
-        return bool(self._accounts.exceeding(mechanism, count, self._accounts.mask("clients", clients)).any())
+        mask = self._accounts.mask("clients", clients)
+        return bool(self._accounts.exceeding(mechanism, self._accounts.checked(mechanism, count), mask).any())
 
     @synchronized
     def eligible(self, mechanism: Mechanism, count: int = 1) -> list[ClientId]:
@@ -625,6 +625,7 @@ class ClientLedgers:
         RuntimeError
             If the ledgers are closed, or belong to another process.
         """
+        count = self._accounts.checked(mechanism, count)
         poor = self._accounts.exceeding(mechanism, count, self._accounts.mask("clients", None))
         return [client for client, left_out in zip(self._accounts.ids, poor.tolist(), strict=True) if not left_out]
 

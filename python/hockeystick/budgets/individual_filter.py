@@ -33,7 +33,7 @@ from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.spending import SLACK
 from hockeystick.mechanisms import Gaussian, PoissonSampled
-from hockeystick.mechanisms.base import sensitivity
+from hockeystick.mechanisms.base import SENSITIVITY
 
 STEPS = 128  # points of the table to a factor of two of the distance: a cost is overstated by 1 % at most where it is quadratic
 LOWEST, HIGHEST = (
@@ -225,7 +225,7 @@ class IndividualFilter(ThreadSafe[Spent]):
             return np.zeros(len(self))
         adjacency = self._budget.adjacency
         with np.errstate(over="ignore"):
-            distances = np.where(norms > 0.0, np.nextafter(norms / noise_std, np.inf), 0.0) * sensitivity(adjacency)
+            distances = np.where(norms > 0.0, np.nextafter(norms / noise_std, np.inf), 0.0) * SENSITIVITY[adjacency]
         if rate == 1.0:
             return squares(distances) * (1.0 if self._sampled is None else 0.5 * self._sampled.order * UP)
         if self._sampled is None or adjacency == "replace":

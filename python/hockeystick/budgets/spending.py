@@ -69,7 +69,7 @@ class Spending(Steps):
             If an argument is outside its domain, or this filter or odometer does not hold for the mechanism.
         """
         count = self._checked(mechanism, count)
-        self._change(lambda record: self._paid(record, mechanism, count))  # a filter compares and pays in one step
+        self._change(self._paid, mechanism, count)  # a filter compares and pays in one step
         return self
 
     def state_dict(self) -> dict[str, Any]:

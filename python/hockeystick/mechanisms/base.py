@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from hockeystick._checks.shown import shown
@@ -21,6 +21,7 @@ __all__ = [
     "ALSO_CALLED",
     "LARGEST_ORDER",
     "ORDERS",
+    "SENSITIVITY",
     "Adjacency",
     "CountedPair",
     "Mechanism",
@@ -30,7 +31,6 @@ __all__ = [
     "refuse",
     "require_mechanism",
     "require_pairs",
-    "sensitivity",
     "status_of",
 ]
 
@@ -54,6 +54,11 @@ ALSO_CALLED = {
         ("replace_one", "replacement", "substitution", "substitute", "swap", "change_one", "edit", "bounded"), "replace"
     ),
 }
+SENSITIVITY = {
+    "add_or_remove": 1.0,
+    "replace": 2.0,
+}  # by how much a query moves, in units of its add-or-remove sensitivity
+
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
 
@@ -148,21 +153,23 @@ class Mechanism:
         """Return the mechanisms that this one is made of."""
         return ()
 
-    def _within(self) -> Iterator[Mechanism]:
-        """Yield this mechanism, and all that it is made of."""
-        yield self
-        for part in self._parts():
-            yield from part._within()
+    def _within(self) -> tuple[Mechanism, ...]:
+        """Return this mechanism, and all that it is made of."""
+        return (self, *(inner for part in self._parts() for inner in part._within()))
+
+    def _is_certified(self) -> bool:
+        """Say whether the pair is proven to dominate."""
+        return all(part._is_certified() for part in self._parts())
 
     @property
     def status(self) -> Status:
         """Whether the pair is proven to dominate, "certified", or an "estimate"."""
-        return status_of(self._parts())
+        return "certified" if self._is_certified() else "estimate"
 
 
 def status_of(mechanisms: Iterable[Mechanism]) -> Status:
     """Return "certified" if the pairs of all mechanisms are proven to dominate, else "estimate"."""
-    return "certified" if all(mechanism.status == "certified" for mechanism in mechanisms) else "estimate"
+    return "certified" if all(mechanism._is_certified() for mechanism in mechanisms) else "estimate"
 
 
 def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
@@ -187,11 +194,6 @@ def require_pairs(mechanism: Mechanism) -> None:
         if not part._has_pair:
             msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
             raise ValueError(msg)
-
-
-def sensitivity(adjacency: Adjacency) -> float:
-    """Return by how much a query moves, in units of its add-or-remove sensitivity."""
-    return 2.0 if adjacency == "replace" else 1.0
 
 
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:

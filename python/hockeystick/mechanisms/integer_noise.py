@@ -9,8 +9,7 @@ import hockeystick._core as core
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import integer_laws
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
-from hockeystick.mechanisms.base import sensitivity as times_moved
+from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.integer_laws import Law, dominating_pair, first_vector, largest_vectors, squared_norm
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
@@ -133,7 +132,7 @@ class IntegerNoise(RenyiMechanism):
         ]
 
     def _squared(self, adjacency: Adjacency) -> int:
-        return squared_norm(times_moved(adjacency) * self.sensitivity)
+        return squared_norm(SENSITIVITY[adjacency] * self.sensitivity)
 
     def _coordinates(self, adjacency: Adjacency) -> int:
         """Return how many coordinates can move at most."""
@@ -149,7 +148,7 @@ class IntegerNoise(RenyiMechanism):
     def _attained(self, adjacency: Adjacency) -> tuple[int, ...]:
         """Return a vector by which the query may move: where a record is replaced, one vector and its opposite."""
         vector = first_vector(self._squared("add_or_remove"), self.dimension)
-        return tuple(int(times_moved(adjacency)) * part for part in vector)
+        return tuple(int(SENSITIVITY[adjacency]) * part for part in vector)
 
     def _knows_pair(self) -> bool:
         raise NotImplementedError

@@ -14,7 +14,7 @@ import hockeystick._core as core
 from hockeystick._checks import positive_scalar, probability_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
-from hockeystick.mechanisms.base import Adjacency, Mechanism, sensitivity
+from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.mechanisms.trade_off_function import lower_hull, profile
 
@@ -45,7 +45,7 @@ class Gaussian(Mechanism):
         self._set(noise_multiplier=_noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.gaussian(self.noise_multiplier / sensitivity(adjacency))
+        return core.gaussian(self.noise_multiplier / SENSITIVITY[adjacency])
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Laplace(Mechanism):
         self._set(noise_multiplier=_noise_multiplier(self.noise_multiplier))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.laplace(self.noise_multiplier / sensitivity(adjacency))
+        return core.laplace(self.noise_multiplier / SENSITIVITY[adjacency])
 
 
 def _noise_multiplier(value: float) -> float:
@@ -189,7 +189,7 @@ class TruncatedLaplace(ProfiledMechanism):
         return ["truncated Laplace noise: of one number"]
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile:
-        moved = sensitivity(adjacency)
+        moved = SENSITIVITY[adjacency]
         if 2.0 * self.reach <= moved:
             return PrivacyProfile([0.0], [1.0])
         if not upper:

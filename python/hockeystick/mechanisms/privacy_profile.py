@@ -353,6 +353,9 @@ class PrivacyProfile(Mechanism):
             return [numbers]
         return [numbers, "a privacy profile is an estimate by quadrature, with no proof of its error"]
 
+    def _is_certified(self) -> bool:
+        return self.status == "certified"
+
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the numbers are taken to be for the one in use
         return self._dominating

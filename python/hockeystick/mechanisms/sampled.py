@@ -78,11 +78,56 @@ def _step(step: object) -> tuple[Mechanism, int]:
     return step[0], count_scalar("count", step[1])
 
 
+class SampledMechanism(Mechanism):
+    """What runs a mechanism on a sample of the records."""
+
+    mechanism: Mechanism
+
+    def _require_no_fixed_number(self, why: str) -> None:
+        """Refuse what is no mechanism with pairs, and one that needs a fixed number of records."""
+        require_mechanism(self.mechanism)
+        require_pairs(self.mechanism)
+        if self._has(FixedSizeSampled):
+            msg = f"mechanism must not {why}, as {shown(self.mechanism)} does"
+            raise ValueError(msg)
+
+    def _has(self, *kinds: type[Mechanism]) -> bool:
+        """Say whether what is run is of these kinds, or made of them."""
+        return any(isinstance(part, kinds) for part in self.mechanism._within())
+
+    def _one_sample(self) -> list[str]:
+        return [ONE_SAMPLE] if isinstance(self.mechanism, Composed) else []
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return self._sampled(adjacency, upper=True)
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        """Return the pair of one step, for the upper or the lower end."""
+        raise NotImplementedError
+
+    def _require_both(self, adjacency: Adjacency, doing: str) -> None:
+        """Refuse a mechanism that is a guarantee for one adjacency."""
+        if any(part._for_one_adjacency for part in self.mechanism._within()):
+            raise refuse(self, adjacency, f"its mechanism must have a pair for {doing} a record as well")
+
+    def _removal(self, *, upper: bool) -> list[CountedPair]:
+        """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""
+        self._require_both("replace", "removing")
+        try:
+            return self.mechanism._pairs("add_or_remove", upper=upper)
+        except ValueError as reason:
+            why = f"its mechanism must have a pair for removing a record, and {reason}"
+            raise refuse(self, "replace", why) from None
+
+
 MOST_COPIES = 100  # of a record on average
 
 
 @dataclass(frozen=True)
-class FixedSizeSampled(Mechanism):
+class FixedSizeSampled(SampledMechanism):
     """A mechanism run on a batch of fixed size, drawn uniformly with or without replacement.
 
     Parameters
@@ -128,11 +173,7 @@ class FixedSizeSampled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        require_mechanism(self.mechanism)
-        require_pairs(self.mechanism)
-        if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = f"mechanism must not draw a batch of a data set itself, as {shown(self.mechanism)} does"
-            raise ValueError(msg)
+        self._require_no_fixed_number("draw a batch of a data set itself")
         self._check(dataset_size=count_scalar, batch_size=count_scalar, replacement=boolean_scalar)
         most = self.dataset_size * (MOST_COPIES if self.replacement else 1)
         if self.batch_size > most:
@@ -155,24 +196,18 @@ class FixedSizeSampled(Mechanism):
         """Return what must be true of the step, in words."""
         how = say("with_replacement" if self.replacement else "without_replacement")
         own = say("assumed_fixed_size", how=how, records=self.dataset_size)
-        return [*([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else []), own]
-
-    def _parts(self) -> tuple[Mechanism, ...]:
-        return (self.mechanism,)
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return self._batched(adjacency, upper=True)
+        return [*self._one_sample(), own]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if not upper and any(hasattr(part, "sampling_rate") for part in self.mechanism._within()):
             return []
         if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
             return self.mechanism._pairs(adjacency, upper=upper)
-        return [(self._batched(adjacency, upper=upper), 1.0)]
+        return [(self._sampled(adjacency, upper=upper), 1.0)]
 
-    def _batched(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        if adjacency == "add_or_remove" and any(part._for_one_adjacency for part in self.mechanism._within()):
-            raise refuse(self, adjacency, "its mechanism must have a pair for replacing a record as well")
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        if adjacency == "add_or_remove":
+            self._require_both(adjacency, "replacing")
         steps = self.mechanism._pairs("replace", upper=upper)
         batch = float(self.dataset_size), float(self.batch_size), self.replacement
         try:
@@ -272,7 +307,7 @@ NOISE = (0.25, 1000.0)
 
 
 @dataclass(frozen=True)
-class RandomAllocation(Mechanism):
+class RandomAllocation(SampledMechanism):
     """A mechanism run at each of several steps, of which every record takes part in a few, drawn uniformly.
 
     One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
@@ -325,11 +360,7 @@ class RandomAllocation(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        require_mechanism(self.mechanism)
-        require_pairs(self.mechanism)
-        if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = f"mechanism must not need a fixed number of records, which a batch has not, as {shown(self.mechanism)} does"
-            raise ValueError(msg)
+        self._require_no_fixed_number("need a fixed number of records, which a batch has not")
         self._check(num_steps=count_scalar, num_selected=count_scalar)
         if self.num_steps > MOST_STEPS:
             msg = f"num_steps must be at most {MOST_STEPS}, not {self.num_steps}"
@@ -341,9 +372,6 @@ class RandomAllocation(Mechanism):
         if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
             msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
             raise ValueError(msg)
-
-    def _parts(self) -> tuple[Mechanism, ...]:
-        return (self.mechanism,)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -372,20 +400,9 @@ class RandomAllocation(Mechanism):
         except ValueError:
             return []
 
-    def _removal(self, *, upper: bool) -> list[CountedPair]:
-        """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""
-        if any(part._for_one_adjacency for part in self.mechanism._within()):
-            raise refuse(self, "replace", "its mechanism must have a pair for removing a record as well")
-        try:
-            return self.mechanism._pairs("add_or_remove", upper=upper)
-        except ValueError as reason:
-            raise refuse(
-                self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
-            ) from None
-
 
 @dataclass(frozen=True)
-class PoissonSampled(Mechanism):
+class PoissonSampled(SampledMechanism):
     """A mechanism run on a Poisson sample: each record is in it independently.
 
     Several releases of one sample are `Composed` first: that differs from composing mechanisms that each draw a sample.
@@ -422,24 +439,14 @@ class PoissonSampled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        require_mechanism(self.mechanism)
-        require_pairs(self.mechanism)
-        if any(isinstance(part, FixedSizeSampled) for part in self.mechanism._within()):
-            msg = f"mechanism must not need a fixed number of records, which a Poisson sample has not, as {shown(self.mechanism)} does"
-            raise ValueError(msg)
+        self._require_no_fixed_number("need a fixed number of records, which a Poisson sample has not")
         rate = probability_scalar("sampling_rate", self.sampling_rate)
         implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
         self._set(sampling_rate=rate)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        return [say("assumed_poisson"), *([ONE_SAMPLE] if isinstance(self.mechanism, Composed) else [])]
-
-    def _parts(self) -> tuple[Mechanism, ...]:
-        return (self.mechanism,)
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return self._sampled(adjacency, upper=True)
+        return [say("assumed_poisson"), *self._one_sample()]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if self.sampling_rate == 1.0:
@@ -448,22 +455,7 @@ class PoissonSampled(Mechanism):
 
     def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
-            return self._replaced(upper=upper)
+            several = self._has(Composed, RandomAllocation)  # opposite contributions need not attain the pair then
+            return core.poisson_replaced_steps(self._removal(upper=upper), self.sampling_rate, not several, upper)
         steps = self.mechanism._pairs(adjacency, upper=upper)
         return core.poisson_sampled_steps(steps, self.sampling_rate, upper)
-
-    def _has_several_outputs(self) -> bool:
-        """Say whether a release is more than one noisy number, so that opposite contributions need not attain the pair."""
-        return any(isinstance(part, (Composed, RandomAllocation)) for part in self.mechanism._within())
-
-    def _replaced(self, *, upper: bool) -> core.Pair:
-        """Return the pair where a record is replaced, from that of a record that is removed."""
-        if any(part._for_one_adjacency for part in self.mechanism._within()):
-            raise refuse(self, "replace", "its mechanism must have a pair for removing a record as well")
-        try:
-            steps = self.mechanism._pairs("add_or_remove", upper=upper)
-        except ValueError as reason:
-            raise refuse(
-                self, "replace", f"its mechanism must have a pair for removing a record, and {reason}"
-            ) from None
-        return core.poisson_replaced_steps(steps, self.sampling_rate, not self._has_several_outputs(), upper)
