@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from hockeystick._checks import implausible
-from hockeystick._checks.arrays import Array, Doubles, Result, broadcast, distribution, real, same_length, vector
-from hockeystick._checks.grid import STRICT, Grid, LateGrid, NumpyGrid, pmf
+from hockeystick._checks.array_checks import (
+    STRICT,
+    Array,
+    Doubles,
+    Grid,
+    LateGrid,
+    NumpyGrid,
+    Refusal,
+    Result,
+    broadcast,
+    collected,
+    distribution,
+    pmf,
+    real,
+    same_length,
+    vector,
+)
 from hockeystick._checks.implausible import ImplausibleSettingWarning
-from hockeystick._checks.refusals import Refusal, collected
 from hockeystick._checks.scalars import (
     DELTA,
     LARGEST_COUNT,
