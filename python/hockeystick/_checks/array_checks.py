@@ -197,10 +197,10 @@ def _integers(smallest: int, largest: float) -> Domain:
     return rule, f"be an integer in [{smallest}, {largest:.0f}]"
 
 
-def _check_for(rule: Callable[[Any], Any], domain: str) -> Callable[[Grid, str, ArrayLike], Array]:
+def _check_for(rule: Callable[[Any], Any], domain: str) -> Callable[[Checks, str, ArrayLike], Array]:
     """Return the check for a domain, a method of a grid. NumPy takes ten times as long for a number in an array as Python for the number."""
 
-    def check(grid: Grid, name: str, value: ArrayLike) -> Array:
+    def check(grid: Checks, name: str, value: ArrayLike) -> Array:
         if isinstance(value, float) or (type(value) is int and abs(value) <= LARGEST_COUNT):
             number = float(value)
             if rule(number):
@@ -214,7 +214,7 @@ def _any_nan(result: Array) -> bool:
     return bool(np.isnan(result).any()) if result.ndim else math.isnan(result)
 
 
-class Grid:
+class Checks:
     """The checks and the one call of an array function.
 
     Numbers are checked in the order of the arguments, after `on_error`, `num_threads` and other choices, which decide what
@@ -313,7 +313,7 @@ class Grid:
         return result[()]
 
 
-class NumpyGrid(Grid):
+class NumpyChecks(Checks):
     """The checks of an array function whose formula is in NumPy: it puts NaN where the core would."""
 
     def __init__(self, num_threads: int | None, on_error: OnError) -> None:
@@ -335,7 +335,7 @@ class NumpyGrid(Grid):
         return super().finish(np.where(self.inside_domain, result, np.nan))
 
 
-class LateGrid(Grid):
+class ChecksOnNaN(Checks):
     """The checks of a function of the core that is NaN outside its domain and nowhere else.
 
     Arrays are looked at, in the order of the arguments, where a NaN was found: looking first takes a quarter of the whole call.
@@ -360,4 +360,4 @@ class LateGrid(Grid):
         return super().finish(result)
 
 
-STRICT = Grid(1, "raise")  # for formulas in NumPy: arrays broadcast, the first number outside the domain raises
+STRICT = Checks(1, "raise")  # for formulas in NumPy: arrays broadcast, the first number outside the domain raises

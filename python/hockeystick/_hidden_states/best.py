@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, Grid
+from hockeystick._checks import Array, Checks
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import DOWN
@@ -61,7 +61,7 @@ class Best(NamedTuple):
         return table(f"Best: {self.method}", [(name, format_upper(value)) for name, value in self.bounds.items()])
 
 
-def smallest(values: Array, grid: Grid) -> Best:
+def smallest(values: Array, grid: Checks) -> Best:
     """Return the best of what the core found, one method along the first axis; NaN where a method does not apply."""
     applicable = [name for name, row in zip(METHODS, values, strict=True) if name == "plain" or not np.isnan(row).all()]
     rows = np.stack([values[METHODS.index(name)] for name in applicable])
@@ -84,7 +84,7 @@ class _Sampled(Mechanism):
         return core.fixed_size_sampled(Gaussian(self.noise_multiplier)._pair(adjacency), self.sampling_rate)
 
 
-def sampled_bounds(cells: list[Array], grid: Grid, *, convex: bool = True) -> Array:
+def sampled_bounds(cells: list[Array], grid: Checks, *, convex: bool = True) -> Array:
     """Return all bounds of cells (eps, 1, rounds, learning_rate, ..., diameter, sampling_rate), one method a row."""
     values = core.sampled_bounds(cells, convex, grid.threads)
     plain, sampled = METHODS.index("plain"), METHODS.index("sampled")

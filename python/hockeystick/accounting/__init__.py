@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket, Explanation
 from hockeystick.accounting.calibration import calibrate

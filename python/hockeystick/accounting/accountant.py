@@ -18,18 +18,18 @@ from hockeystick._checks import (
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
     Array,
+    Checks,
     Domain,
     Doubles,
-    Grid,
     Result,
     broadcast,
     choice,
     count_scalar,
-    implausible,
     scalar,
+    setting_warnings,
     thread_count,
 )
-from hockeystick._checks.peers_words import unknown_name
+from hockeystick._checks.hints import unknown_name
 from hockeystick._checks.shown import counted, shown
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.search import last_whole
@@ -228,7 +228,7 @@ class Accountant(Steps):
             If eps is outside its domain, or a forced engine has no answer.
         """
         upper = _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._composition().upper_delta)
-        implausible.warn(implausible.eps_like_delta(eps))
+        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
         return upper
 
     @overload
@@ -255,7 +255,7 @@ class Accountant(Steps):
         """
         composed = self._composition()
         upper = _each("delta", delta, DELTA, composed.upper_epsilon)
-        implausible.warn(implausible.large_delta(delta, composed.num_records()))
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
         return upper
 
     @overload
@@ -302,7 +302,7 @@ class Accountant(Steps):
             If eps is outside its domain, or a forced engine has no answer.
         """
         eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        implausible.warn(implausible.eps_like_delta(eps))
+        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
         return self._composition().bracket(Question(False, eps))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
@@ -325,7 +325,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        implausible.warn(implausible.large_delta(delta, composed.num_records()))
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
         return composed.bracket(Question(True, delta))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
@@ -389,7 +389,7 @@ class Accountant(Steps):
         Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
-        rates = Grid(None, "raise").probability("fpr", fpr)
+        rates = Checks(None, "raise").probability("fpr", fpr)
         return false_negative_rates(self._composition().curve(), rates)[()]
 
     def advantage(self) -> float:
@@ -491,7 +491,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        implausible.warn(implausible.large_delta(delta, composed.num_records()))
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
         return stated(guaranteed(composed, delta), delta, format, released, unit)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -513,7 +513,7 @@ class Accountant(Steps):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        implausible.warn(implausible.large_delta(delta, self._composition().num_records()))
+        setting_warnings.warn(setting_warnings.large_delta(delta, self._composition().num_records()))
         curve = self._epsilons_by_step(self._state, delta)
         return np.minimum.accumulate(curve[::-1])[::-1]  # what holds after more steps holds after fewer
 
@@ -632,7 +632,7 @@ def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float
     """Check every number and answer for each; a scalar for a scalar."""
     if type(value) is float and domain[0](value):  # most are
         return function(value)
-    numbers = Grid(None, "raise").within(name, value, domain)
+    numbers = Checks(None, "raise").within(name, value, domain)
     if numbers.ndim == 0:
         return function(float(numbers))
     return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick import selection
 from hockeystick._checks import DELTA, choice, scalar
-from hockeystick._checks.implausible import is_large
+from hockeystick._checks.setting_warnings import is_large
 from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.audit.canaries import canary_direction, canary_pair
 from hockeystick.audit.many_runs import Evidence, epsilon_lower_bound, evaluate, individual_confidence, mu_lower_bound
 from hockeystick.audit.one_run import OneRunEvidence, one_run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
 from hockeystick.budgets.concentrated import ZeroConcentratedFilter, ZeroConcentratedOdometer
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hockeystick._checks import implausible
+from hockeystick._checks import setting_warnings
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments, doubts
 from hockeystick.cli.budget import AddParser
@@ -84,7 +84,7 @@ def _add_batches(parser: argparse.ArgumentParser) -> None:
 def _statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
-    doubts.tell(chosen, implausible.large_delta(chosen.delta, chosen.records))
+    doubts.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.records))
     names = (
         "records",
         "batch_size",

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
 from hockeystick.correlated_noise.buffered import buffered_coefficients
 from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition

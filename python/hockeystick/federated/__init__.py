@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.federated.best import best, best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp

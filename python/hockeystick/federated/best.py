@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import Array, OnError, broadcast
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
-from hockeystick.federated.arguments import AggregatorGrid, Loss
+from hockeystick.federated.arguments import AggregatorChecks, Loss
 
 
 def best(
@@ -89,7 +89,7 @@ def best(
     >>> print(f"{format_upper(best.delta, '.6f')} by {best.method}; {format_upper(best.bounds['contraction'], '.6f')} by contraction")
     0.000208 by shifted; 0.002022 by contraction
     """
-    grid = AggregatorGrid(loss, num_threads, on_error)
+    grid = AggregatorChecks(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
     convexity = np.atleast_1d(grid.non_negative("strong_convexity", strong_convexity))
     grid.require(
@@ -182,7 +182,7 @@ def best_sampled(
     >>> print(f"{best.delta:.1e} by {best.method}")
     6.8e-09 by plain
     """
-    grid = AggregatorGrid(loss, num_threads, on_error)
+    grid = AggregatorChecks(loss, num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     num_users = grid.count("num_users", num_users)
     batch_size = grid.count("batch_size", batch_size)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import LARGEST_COUNT, STRICT, Array, OnError, Result, choice, vector
 from hockeystick._hidden_states.contraction import contraction_sum
-from hockeystick.federated.arguments import LOSSES, AggregatorGrid, Loss
+from hockeystick.federated.arguments import LOSSES, AggregatorChecks, Loss
 
 
 def trusted_aggregator(
@@ -84,7 +84,7 @@ def trusted_aggregator(
     >>> print(*(format_upper(delta, ".6f") for delta in deltas))
     0.030799 0.002022
     """
-    grid = AggregatorGrid(loss, num_threads, on_error)
+    grid = AggregatorChecks(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
     return grid.evaluate(core.trusted_aggregator, *cells, np.asarray(1.0))
 
@@ -158,7 +158,7 @@ def trusted_aggregator_random_stop(
     >>> print(f"{delta:.6f}")
     0.001112
     """
-    grid = AggregatorGrid(loss, num_threads, on_error)
+    grid = AggregatorChecks(loss, num_threads, on_error)
     cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
     suffix = grid.fraction("suffix", suffix)
     return grid.evaluate(core.trusted_aggregator_random_stop, *cells, suffix)

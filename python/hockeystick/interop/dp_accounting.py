@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import risk
-from hockeystick._checks import Grid, count_scalar
+from hockeystick._checks import Checks, count_scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.interop.dp_accounting_pld import NEED, from_pld, to_pld
@@ -169,7 +169,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             No test with this false-positive rate has a larger true-positive rate. 1 if an event was not private.
         """
         del deltas
-        rates = Grid(None, "raise").probability("false_positive_rates", false_positive_rates)
+        rates = Checks(None, "raise").probability("false_positive_rates", false_positive_rates)
         if self._contains_non_dp_event:
             return np.ones(rates.shape)[()]
         return risk.true_positive_rate(self.accountant, rates)
@@ -201,7 +201,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         del deltas
         asked = FALSE_POSITIVE_RATES if false_positive_rates is None else false_positive_rates
         domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
-        rates = Grid(None, "raise").within("false_positive_rates", asked, domain).ravel()
+        rates = Checks(None, "raise").within("false_positive_rates", asked, domain).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
             msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
-from hockeystick._checks.implausible import ImplausibleSettingWarning
+from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.locking import ThreadSafe

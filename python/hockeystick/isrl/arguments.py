@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Grid, broadcast
+from hockeystick._checks import STRICT, Array, Checks, broadcast
 
 _AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
 
@@ -43,7 +43,7 @@ DOMAINS = {
 }
 
 
-def checked(grid: Grid = STRICT, /, **arguments: ArrayLike) -> list[Array]:
+def checked(grid: Checks = STRICT, /, **arguments: ArrayLike) -> list[Array]:
     """Return the arguments, each in the domain of its name, in their order and broadcast against each other."""
     arrays = {}
     for name, value in arguments.items():

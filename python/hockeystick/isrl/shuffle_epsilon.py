@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick._checks import at_most, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks import at_most, count_scalar, positive_scalar, scalar, setting_warnings
 from hockeystick._numeric.search import halve
 from hockeystick.isrl.noise import noisy_mb_sgd_accountant
 from hockeystick.isrl.shuffle_noise import shuffled_mb_sgd_sigma
@@ -78,7 +78,7 @@ def shuffled_mb_sgd_epsilon(
     at_most("silos_per_round", setting["silos_per_round"], "num_silos", setting["num_silos"])
     noise, clip = positive_scalar("noise_std", noise_std), positive_scalar("lipschitz", lipschitz)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    implausible.warn(implausible.large_delta(delta, setting["num_records"] * setting["num_silos"]))
+    setting_warnings.warn(setting_warnings.large_delta(delta, setting["num_records"] * setting["num_silos"]))
     alone = noisy_mb_sgd_accountant(
         noise_std=noise, lipschitz=clip, num_records=setting["num_records"], batch_size=1, rounds=setting["rounds"]
     ).epsilon(delta)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._checks import at_most, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks import at_most, count_scalar, positive_scalar, scalar, setting_warnings
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.isrl.budgets import Budget
 from hockeystick.isrl.shuffle import LARGEST, MARGIN, TOLERANCE, amplify, largest_local_epsilon
@@ -97,7 +97,7 @@ def shuffled_mb_sgd_sigma(
     rounds = count_scalar("rounds", rounds)
     epsilon = positive_scalar("epsilon", epsilon)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    implausible.warn(implausible.large_delta(delta, num_records * num_silos))
+    setting_warnings.warn(setting_warnings.large_delta(delta, num_records * num_silos))
 
     log = math.log(2.0 / delta)
     per_round = _largest(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_cyclic, best_random_stop, best_sampled
 from hockeystick.last_iterate.chain import chain_delta

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, boolean_scalar, broadcast
+from hockeystick._checks import Checks, OnError, boolean_scalar, broadcast
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick.last_iterate.arguments import check_process, noise_given
 
@@ -104,7 +104,7 @@ def best(
     0.366941 by joint; 0.633384 by contraction
     """
     name, noise = noise_given(noise_std, noise_scale)
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
@@ -187,7 +187,7 @@ def best_random_stop(
     >>> print(f"{best.delta:.6f} by {best.method}; {best.bounds['contraction']:.6f} by contraction")
     0.003186 by nonlinear; 0.003635 by contraction
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     num_records = grid.count("num_records", num_records)
     process = check_process(
@@ -281,7 +281,7 @@ def best_cyclic(
     >>> print(f"{format_upper(best.delta, '.3f')} by {best.method}; {format_upper(best.bounds['plain'], '.6f')} by composition")
     0.886 by joint; 0.999988 by composition
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     period = grid.count("period", period)
@@ -370,7 +370,7 @@ def best_sampled(
     >>> print(f"{format_upper(best.delta, '.1e')} by {best.method}; {best.bounds['plain']:.1e} by composition")
     2.4e-09 by joint; 8.0e-02 by composition
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     sampling_rate = grid.probability("sampling_rate", sampling_rate)
     rounds = grid.count("rounds", rounds)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, Result
+from hockeystick._checks import Checks, OnError, Result
 from hockeystick.last_iterate.arguments import check_index, check_step
 
 
@@ -84,7 +84,7 @@ def pnsgd_gaussian(
     >>> print(f"{delta:.4e}")
     1.4974e-19
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
@@ -173,7 +173,7 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{delta:.6f}")
     0.003635
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     num_records = grid.count("num_records", num_records)
     learning_rate = grid.positive("learning_rate", learning_rate)
@@ -258,7 +258,7 @@ def pnsgd_rdp(
     >>> print(format_upper(delta, ".4e"))
     7.4386e-05
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
@@ -347,7 +347,7 @@ def pnsgd_laplace(
     >>> print(format_upper(delta, ".6f"))
     0.154819
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)

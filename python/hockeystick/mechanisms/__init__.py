@@ -6,7 +6,7 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
 from hockeystick.mechanisms.dominating import Dominating

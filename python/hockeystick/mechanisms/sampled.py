@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import boolean_scalar, count_scalar, implausible, probability_scalar
+from hockeystick._checks import boolean_scalar, count_scalar, probability_scalar, setting_warnings
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
@@ -270,7 +270,7 @@ class TruncatedPoissonSampled(Mechanism):
             raise TypeError(msg)
         self._check(dataset_size=count_scalar)
         rate = probability_scalar("sampling_rate", self.sampling_rate)
-        implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
+        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
         self._set(sampling_rate=rate)
         self._check(max_batch_size=count_scalar, zeroed_out=boolean_scalar)
 
@@ -441,7 +441,7 @@ class PoissonSampled(SampledMechanism):
         """Check the arguments."""
         self._require_no_fixed_number("need a fixed number of records, which a Poisson sample has not")
         rate = probability_scalar("sampling_rate", self.sampling_rate)
-        implausible.warn(implausible.integer_rate(self.sampling_rate), skip=1)
+        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
         self._set(sampling_rate=rate)
 
     def assumptions(self) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.risk.attacks import attribute_inference, bayes_risk, reconstruction, singling_out, true_positive_rate
 
 __all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 from hockeystick.sweep.results.opening import merge, open
 from hockeystick.sweep.results.results import Results

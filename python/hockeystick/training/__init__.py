@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick.training.adaptive_clipping import adaptive_clipping_noise
 from hockeystick.training.dpsgd_setup import DpsgdParameters, dpsgd_parameters, privacy_statement
 from hockeystick.training.federated_setup import (

@@ -6,7 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from hockeystick._checks import POSITIVE, boolean_scalar, choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks import (
+    POSITIVE,
+    boolean_scalar,
+    choice,
+    count_scalar,
+    positive_scalar,
+    scalar,
+    setting_warnings,
+)
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
@@ -258,8 +266,8 @@ def dpsgd_parameters(
         if noise_std is None:
             msg = 'noise_on must be "sum" with noise_multiplier, which is that of the sum, not "mean"; give noise_std and clip_norm'
             raise ValueError(msg)
-        doubt = implausible.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), size)
-        implausible.warn(doubt)
+        doubt = setting_warnings.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), size)
+        setting_warnings.warn(doubt)
     return DpsgdParameters(multiplier, rate_of(size, batch_size, drop_last=drop_last), number)
 
 
@@ -431,7 +439,7 @@ def privacy_statement(
     choice("format", format, FORMATS)
     batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
     training = Training(batches, clip_norm, delta)
-    implausible.warn(implausible.large_delta(delta, records))
+    setting_warnings.warn(setting_warnings.large_delta(delta, records))
     return stated(_guaranteed(training, sampling), delta, format)
 
 

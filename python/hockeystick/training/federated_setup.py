@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from hockeystick._checks import OPEN_PROBABILITY, POSITIVE, choice, count_scalar, implausible, positive_scalar, scalar
+from hockeystick._checks import (
+    OPEN_PROBABILITY,
+    POSITIVE,
+    choice,
+    count_scalar,
+    positive_scalar,
+    scalar,
+    setting_warnings,
+)
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import (
@@ -151,7 +159,7 @@ def federated_parameters(
     noise = Gaussian(scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE))
     if noise_on == "mean":
         batch = ("clients_per_round", clients_per_round)
-        implausible.warn(implausible.noise_of_mean(noise.noise_multiplier, noise_std, batch, clients))
+        setting_warnings.warn(setting_warnings.noise_of_mean(noise.noise_multiplier, noise_std, batch, clients))
     if noise_on == "client":
         return _local(noise, rounds)._replace(attained=sampling == "all")
     return _central(noise, clients, clients_per_round, rounds, sampling)

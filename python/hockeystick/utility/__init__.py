@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.utility.comparison import compare
 from hockeystick.utility.comparison_rows import Comparison, Row
 from hockeystick.utility.planning import Plan, Setting, plan

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hockeystick._checks import count_scalar, implausible
+from hockeystick._checks import count_scalar, setting_warnings
 from hockeystick.utility import algorithm_settings as tried
 from hockeystick.utility.aggregator_settings import aggregated
 from hockeystick.utility.comparison_rows import Comparison, Row
@@ -152,7 +152,7 @@ def compare(
 def _compared(problem: Problem, local_steps: int, num_rows: int | None, report: Report | None) -> Comparison:
     local_steps = count_scalar("local_steps", local_steps)
     most = len(RANKED) if num_rows is None else count_scalar("num_rows", num_rows)
-    implausible.warn(implausible.large_delta(problem.delta, problem.num_records * problem.num_silos), skip=1)
+    setting_warnings.warn(setting_warnings.large_delta(problem.delta, problem.num_records * problem.num_silos), skip=1)
     reasons = [""] * len(RANKED)
     groups = [_candidates(number, problem, reasons) for number in range(len(RANKED))]
     best = smallest(groups, most, report)

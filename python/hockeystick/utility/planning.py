@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import choice, count_scalar, implausible
+from hockeystick._checks import choice, count_scalar, setting_warnings
 from hockeystick._numeric.printing import format_upper
 from hockeystick.utility.problem import Problem, checked_problem
 from hockeystick.utility.search import Report, candidates_of, smallest
@@ -265,7 +265,7 @@ def plan(
     )
     num_settings = count_scalar("num_settings", num_settings)
     population = num_protected(trust, problem.num_silos, problem.num_records)
-    implausible.warn(implausible.large_delta(problem.delta, population))
+    setting_warnings.warn(setting_warnings.large_delta(problem.delta, population))
     candidates = [[candidate] for candidate in candidates_of(trust, problem)]
     settings = [setting for _, setting in smallest(candidates, num_settings, report).found]
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]

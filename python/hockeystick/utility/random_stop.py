@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NumpyGrid
+from hockeystick._checks import NumpyChecks
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.isrl import Rate
 from hockeystick.isrl.arguments import checked
@@ -81,7 +81,7 @@ def random_stop_excess_risk_rate(
     """
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
-    grid = NumpyGrid(1, "raise")
+    grid = NumpyChecks(1, "raise")
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, lipschitz, smoothness, radius, bound = checked(
         dimension=dimension,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NumpyGrid, OnError, Result
+from hockeystick._checks import NumpyChecks, OnError, Result
 from hockeystick.isrl.arguments import checked
 from hockeystick.utility.trusted_aggregator import checked_rounds
 
@@ -70,7 +70,7 @@ def random_stop_excess_risk_convex(
     >>> print(f"{risk:.4f}")
     0.2098
     """
-    grid = NumpyGrid(1, on_error)
+    grid = NumpyChecks(1, on_error)
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise = checked(grid, dimension=dimension, noise_std=noise_std)
     bound = grid.positive("gradient_bound", gradient_bound)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hockeystick._checks import Array, implausible
+from hockeystick._checks import Array, setting_warnings
 from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick.utility import analysis_curves as curves
@@ -210,7 +210,7 @@ def analyses(
         index=index,
     )
     times = checked_rounds(rounds)
-    implausible.warn(implausible.large_delta(training.delta, training.num_records * training.num_clients))
+    setting_warnings.warn(setting_warnings.large_delta(training.delta, training.num_records * training.num_clients))
     return Analyses(training, times, (*_certified(training, times), *_printed(training, times)))
 
 

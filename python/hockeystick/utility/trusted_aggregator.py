@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import LARGEST_COUNT, Array, NumpyGrid, OnError, Result, broadcast
+from hockeystick._checks import LARGEST_COUNT, Array, NumpyChecks, OnError, Result, broadcast
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl.arguments import checked
 from hockeystick.kernels import theta
@@ -18,7 +18,7 @@ __all__ = ["trusted_aggregator_delta", "trusted_aggregator_excess_risk"]
 MOST_ROUNDS = 10**7  # their coefficients are written out
 
 
-def checked_rounds(grid: NumpyGrid, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
+def checked_rounds(grid: NumpyChecks, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
     """Check users and batch size; return them and the number of rounds."""
     users, batch = grid.count("num_users", num_users), grid.count("batch_size", batch_size)
     grid.require(lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch, num_users=users)
@@ -93,7 +93,7 @@ def trusted_aggregator_excess_risk(
     >>> print(f"{risk:.4f}")
     0.0880
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, bound, spread, smoothness, convexity = checked(
         grid,
@@ -178,7 +178,7 @@ def trusted_aggregator_delta(
     >>> print(format_upper(delta, ".3g"))
     1.76e-08
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     users, batch, rounds = checked_rounds(grid, num_users, batch_size)
     noise = grid.positive("noise_std", noise_std)

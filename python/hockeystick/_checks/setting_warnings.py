@@ -16,19 +16,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Doubt: TypeAlias = "str | None"
+WarningText: TypeAlias = "str | None"
 Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
-DOORS = {str(Path(__file__).with_name(name)) for name in ("peers_words.py", "doors.py")}
-SAID: dict[str, Any] = json.loads(Path(__file__).with_name("doubts.json").read_text(encoding="utf-8"))
-NO_PRIVACY: float = SAID["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
+DOORS = {str(Path(__file__).with_name(name)) for name in ("hints.py", "doors.py")}
+TEXTS: dict[str, Any] = json.loads(Path(__file__).with_name("doubts.json").read_text(encoding="utf-8"))
+NO_PRIVACY: float = TEXTS["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
 # Trainings have multipliers of 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds.
-LARGE_MULTIPLIER: float = SAID["large_multiplier_above"]
+LARGE_MULTIPLIER: float = TEXTS["large_multiplier_above"]
 # No training has noise so low and a rate so high; a rate in place of a multiplier and the converse have.
-LOW_NOISE: float = SAID["low_noise_below"]
-HIGH_RATE: float = SAID["high_rate_from"]
-LIKE_A_DELTA: float = SAID["like_a_delta_to"]  # nobody asks for the delta of so small an epsilon, except for that of 0
+LOW_NOISE: float = TEXTS["low_noise_below"]
+HIGH_RATE: float = TEXTS["high_rate_from"]
+LIKE_A_DELTA: float = TEXTS["like_a_delta_to"]  # nobody asks for the delta of so small an epsilon, except for that of 0
 
 
 class ImplausibleSettingWarning(UserWarning):
@@ -65,7 +65,7 @@ class ImplausibleSettingWarning(UserWarning):
     __module__ = __name__.partition(".")[0]  # where users find it
 
 
-def warn(*doubts: Doubt, skip: int = 0) -> None:
+def warn(*doubts: WarningText, skip: int = 0) -> None:
     """Warn of the first doubt at the line that called our caller, `skip` frames further up, if that is not this package's."""
     if not any(doubts):
         return
@@ -75,7 +75,9 @@ def warn(*doubts: Doubt, skip: int = 0) -> None:
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 
 
-def dpsgd(given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells | None = None) -> tuple[Doubt, ...]:
+def dpsgd(
+    given: ArrayLike, rates: Cells, steps: Cells, noise_multiplier: Cells | None = None
+) -> tuple[WarningText, ...]:
     """Return the doubts about the arguments of DP-SGD, with the rate also as it was given; the noise may be what is asked for."""
     exchanged = None if noise_multiplier is None else swapped(noise_multiplier, rates)
     return integer_rate(given), exchanged, few_steps(rates, steps)
@@ -86,63 +88,63 @@ def _cells(values: ArrayLike) -> Any:
     return np.asarray(values)[()]
 
 
-def integer_rate(sampling_rate: ArrayLike) -> Doubt:
-    """Doubt a rate, as it was given, that is the integer 0."""
+def integer_rate(sampling_rate: ArrayLike) -> WarningText:
+    """WarningText a rate, as it was given, that is the integer 0."""
     if isinstance(sampling_rate, float):  # most are, and need no array
         return None
     given = np.asarray(sampling_rate)
     if given.dtype.kind not in "iu":
         return None
-    return _told("integer_rate", given == 0)
+    return _warning_for("integer_rate", given == 0)
 
 
-def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> Doubt:
-    """Doubt a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
+def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> WarningText:
+    """WarningText a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
     low = _cells(noise_multiplier) < LOW_NOISE
     if low is np.False_ or not low.any():
         return None
     cells = low & (sampling_rate >= HIGH_RATE)
-    return _told("swapped", cells, low=LOW_NOISE, high=HIGH_RATE)
+    return _warning_for("swapped", cells, low=LOW_NOISE, high=HIGH_RATE)
 
 
-def few_steps(sampling_rate: Cells, steps: Cells) -> Doubt:
-    """Doubt fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
+def few_steps(sampling_rate: Cells, steps: Cells) -> WarningText:
+    """WarningText fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
     count, rate = _cells(steps), _cells(sampling_rate)
     if count.ndim or rate.ndim or rate == 0:
         return None
     one_pass = 1.0 / float(rate)  # infinity at the smallest rates, of which NumPy's floats would warn
     if not 1 <= count <= one_pass - 1:
         return None
-    return str(SAID["few_steps"]).format_map({"steps": f"{float(count):g}", "pass": f"{one_pass:.6g}"})
+    return str(TEXTS["few_steps"]).format_map({"steps": f"{float(count):g}", "pass": f"{one_pass:.6g}"})
 
 
-def no_privacy(epsilon: Cells) -> Doubt:
-    """Doubt an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
+def no_privacy(epsilon: Cells) -> WarningText:
+    """WarningText an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
     large = _cells(epsilon) > NO_PRIVACY
     if large is np.False_ or not large.any():
         return None
     cells = large & np.isfinite(epsilon)
     if 2 * np.count_nonzero(cells) <= np.size(cells):
         return None
-    return _told("no_privacy", cells, most=f"{NO_PRIVACY:g}")
+    return _warning_for("no_privacy", cells, most=f"{NO_PRIVACY:g}")
 
 
-def eps_like_delta(eps: ArrayLike) -> Doubt:
-    """Doubt a single epsilon that looks like a delta."""
+def eps_like_delta(eps: ArrayLike) -> WarningText:
+    """WarningText a single epsilon that looks like a delta."""
     asked = _cells(eps)
     if asked.ndim or not 0 < asked <= LIKE_A_DELTA:
         return None
-    return str(SAID["eps_like_delta"]).format(eps=f"{float(asked):g}")
+    return str(TEXTS["eps_like_delta"]).format(eps=f"{float(asked):g}")
 
 
-def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> Doubt:
-    """Doubt a large multiplier that comes from noise on a mean of part of the data."""
+def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> WarningText:
+    """WarningText a large multiplier that comes from noise on a mean of part of the data."""
     name, size = batch
     if not (noise_multiplier > LARGE_MULTIPLIER and size < population):
         return None
     settings = {"std": f"{noise_std:g}", "name": name, "size": size}
     found = {"multiplier": f"{noise_multiplier:g}", "most": f"{LARGE_MULTIPLIER:g}"}
-    return str(SAID["noise_of_mean"]).format(**settings, **found)
+    return str(TEXTS["noise_of_mean"]).format(**settings, **found)
 
 
 def is_large(delta: ArrayLike, population: Cells | int) -> NDArray[np.bool_]:
@@ -150,22 +152,22 @@ def is_large(delta: ArrayLike, population: Cells | int) -> NDArray[np.bool_]:
     return np.asarray(np.asarray(delta) >= 1.0 / np.asarray(population))
 
 
-def large_delta(delta: ArrayLike, population: Cells | int | None) -> Doubt:
-    """Doubt a delta that `is_large`; there is no doubt if the number of records is unknown."""
+def large_delta(delta: ArrayLike, population: Cells | int | None) -> WarningText:
+    """WarningText a delta that `is_large`; there is no doubt if the number of records is unknown."""
     if population is None:
         return None
     large = is_large(delta, population)
     if not large.any():
         return None
     least = int(np.min(np.broadcast_to(population, large.shape)[large]))
-    return _told("large_delta", large, population=least)
+    return _warning_for("large_delta", large, population=least)
 
 
-def _told(name: str, cells: NDArray[np.bool_] | np.bool_ | bool, **values: object) -> Doubt:
+def _warning_for(name: str, cells: NDArray[np.bool_] | np.bool_ | bool, **values: object) -> WarningText:
     """Return the text of a doubt about some cells, None if there are none."""
     concerned = int(np.count_nonzero(cells))
     if not concerned:
         return None
-    where = str(SAID["where"]).format(concerned=concerned, cells=np.size(cells)) if np.ndim(cells) else ""
-    what, likely = (SAID[name][part].format(**values) for part in ("what", "likely"))
-    return str(SAID["told"]).format(what=what, where=where, likely=likely)
+    where = str(TEXTS["where"]).format(concerned=concerned, cells=np.size(cells)) if np.ndim(cells) else ""
+    what, likely = (TEXTS[name][part].format(**values) for part in ("what", "likely"))
+    return str(TEXTS["told"]).format(what=what, where=where, likely=likely)

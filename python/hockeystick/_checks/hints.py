@@ -47,7 +47,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def translated(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+def with_hints(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that does the same behind a door (`doors`), but says which argument was meant by one that it has not."""
 
     @functools.wraps(call)
@@ -68,13 +68,13 @@ def translated(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return asked
 
 
-def translate_class(owner: type, *, methods: bool = False) -> None:
+def class_with_hints(owner: type, *, methods: bool = False) -> None:
     """Put doors before a class, which, and where asked its methods, say which argument was meant."""
 
     def door(call: Callable[..., Any], name: str) -> Callable[..., Any]:
         if name == "__init__":
-            return translated(call, owner.__name__)
-        return translated(call, f"{owner.__name__}.{name}") if methods else doors.kept(call)
+            return with_hints(call, owner.__name__)
+        return with_hints(call, f"{owner.__name__}.{name}") if methods else doors.kept(call)
 
     doors.keep_class(owner, door)
 
@@ -88,9 +88,9 @@ def publish(room: str, *, methods: str = "") -> None:
     for name in set(namespace["__all__"]) & set(vars(top)["__all__"]):
         found = namespace[name]
         if isinstance(found, type):
-            translate_class(found, methods=name == methods)
+            class_with_hints(found, methods=name == methods)
         elif isinstance(found, FunctionType):
-            found = namespace[name] = translated(found, name)
+            found = namespace[name] = with_hints(found, name)
         else:
             continue
         found.__module__ = top.__name__
