@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hockeystick.accounting.private_selection  # noqa: F401, teaches `renyi_divergence` the divergences of a selection
 from hockeystick._checks.hints import publish
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket, Explanation

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-import hockeystick.accounting.private_selection  # noqa: F401, teaches `renyi` the divergences of a selection
 from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
