@@ -11,10 +11,12 @@ Source: Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Checks, OnError, Result
+from hockeystick._checks import Array, Checks, OnError, Result
 from hockeystick.last_iterate.arguments import check_index, check_step
 
 
@@ -86,27 +88,11 @@ def pnsgd_gaussian(
     """
     grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    index = grid.count("index", index)
-    num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_std = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    diameter = grid.positive("diameter", diameter)
-    check_index(grid, index, num_records)
-    check_step(grid, learning_rate, smoothness, strong_convexity)
+    loss = (lipschitz, smoothness, strong_convexity, diameter)
     return grid.map(
         core.pnsgd_gaussian,
         eps,
-        index,
-        num_records,
-        learning_rate,
-        noise_std,
-        lipschitz,
-        smoothness,
-        strong_convexity,
-        diameter,
+        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
     )
 
 
@@ -175,24 +161,11 @@ def pnsgd_gaussian_random_stop(
     """
     grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_std = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    diameter = grid.positive("diameter", diameter)
-    check_step(grid, learning_rate, smoothness, strong_convexity)
+    loss = (lipschitz, smoothness, strong_convexity, diameter)
     return grid.map(
         core.pnsgd_gaussian_random_stop,
         eps,
-        num_records,
-        learning_rate,
-        noise_std,
-        lipschitz,
-        smoothness,
-        strong_convexity,
-        diameter,
+        *_checked(grid, {"num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
     )
 
 
@@ -260,25 +233,11 @@ def pnsgd_rdp(
     """
     grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    index = grid.count("index", index)
-    num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_std = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    check_index(grid, index, num_records)
-    check_step(grid, learning_rate, smoothness, strong_convexity)
+    loss = (lipschitz, smoothness, strong_convexity)
     return grid.map(
         core.pnsgd_rdp,
         eps,
-        index,
-        num_records,
-        learning_rate,
-        noise_std,
-        lipschitz,
-        smoothness,
-        strong_convexity,
+        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
     )
 
 
@@ -349,25 +308,33 @@ def pnsgd_laplace(
     """
     grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
-    index = grid.count("index", index)
-    num_records = grid.count("num_records", num_records)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_scale = grid.positive("noise_scale", noise_scale)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    smoothness = grid.non_negative("smoothness", smoothness)
-    strong_convexity = grid.non_negative("strong_convexity", strong_convexity)
-    diameter = grid.positive("diameter", diameter)
-    check_index(grid, index, num_records)
-    check_step(grid, learning_rate, smoothness, strong_convexity)
+    loss = (lipschitz, smoothness, strong_convexity, diameter)
     return grid.map(
         core.pnsgd_laplace,
         eps,
-        index,
-        num_records,
-        learning_rate,
-        noise_scale,
-        lipschitz,
-        smoothness,
-        strong_convexity,
-        diameter,
+        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_scale", noise_scale, *loss),
     )
+
+
+def _checked(  # noqa: PLR0917, in the order of its callers' arguments
+    grid: Checks,
+    counts: Mapping[str, ArrayLike],
+    learning_rate: ArrayLike,
+    name: str,
+    noise: ArrayLike,
+    lipschitz: ArrayLike,
+    smoothness: ArrayLike,
+    strong_convexity: ArrayLike,
+    *diameter: ArrayLike,
+) -> list[Array]:
+    """Check the arguments of a run in their order, and return them; `counts` are the record's step, if it is one, and how many there are."""
+    steps = [grid.count(of, value) for of, value in counts.items()]
+    rate, scale = grid.positive("learning_rate", learning_rate), grid.positive(name, noise)
+    bound = grid.positive("lipschitz", lipschitz)
+    smooth = grid.non_negative("smoothness", smoothness)
+    convexity = grid.non_negative("strong_convexity", strong_convexity)
+    ball = [grid.positive("diameter", size) for size in diameter]
+    if len(steps) > 1:
+        check_index(grid, *steps)
+    check_step(grid, rate, smooth, convexity)
+    return [*steps, rate, scale, bound, smooth, convexity, *ball]
