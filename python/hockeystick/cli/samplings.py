@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
-from hockeystick.training.dpsgd_setup import KNOWN, SAMPLINGS, rate_of
+from hockeystick.training.dpsgd_setup import KNOWN, SAMPLINGS, rate_of, steps_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
@@ -77,8 +77,6 @@ def settle(chosen: argparse.Namespace) -> None:
         )
     chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.epochs is not None:
-        from hockeystick.training.dpsgd_setup import steps_of  # noqa: PLC0415
-
         chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.sampling is None:
         chosen.sampling = "poisson"
