@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not ru
     from hockeystick import report as report
     from hockeystick import simulate as simulate
     from hockeystick import sweep as sweep
-    from hockeystick._checks.implausible import ImplausibleSettingWarning
+    from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
     from hockeystick._config import *
     from hockeystick._hidden_states import *
     from hockeystick._numeric import *
@@ -193,7 +193,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that there
         if name in _SUBMODULES or name in _ROOMS or name in __all__:
             with _LOADING:
                 return _load(name)
-        unknown_name = importlib.import_module("hockeystick._checks.peers_words").unknown_name
+        unknown_name = importlib.import_module("hockeystick._checks.hints").unknown_name
         raise AttributeError(unknown_name("module 'hockeystick'", name, __dir__()))
 
 

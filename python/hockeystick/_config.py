@@ -8,7 +8,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import thread_count
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 
 __all__ = ["get_cmake_dir", "get_include", "show_config"]
 

@@ -12,7 +12,8 @@ import pytest
 
 import hockeystick as hs
 import processes
-from hockeystick.accounting import ledger, record
+from hockeystick.accounting import accountant as accountant_module
+from hockeystick.accounting import steps as steps_module
 from racing import race
 
 SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
@@ -65,7 +66,7 @@ def test_what_is_kept_between_questions_is_never_of_an_older_ledger(monkeypatch)
     """A step that comes while a query hands the ledger to the core counts in the next query."""
     accountant, threads = hs.Accountant().compose(hs.Gaussian(1.0)), []
 
-    class Slow(ledger.Composition):
+    class Slow(accountant_module.Composition):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             if not threads:
@@ -73,7 +74,7 @@ def test_what_is_kept_between_questions_is_never_of_an_older_ledger(monkeypatch)
                 threads[0].start()
                 threads[0].join(0.2)  # it may have to wait for this query
 
-    monkeypatch.setattr(ledger, "Composition", Slow)
+    monkeypatch.setattr(accountant_module, "Composition", Slow)
     accountant.delta(1.0)
     threads[0].join()
     assert accountant.delta(1.0) == hs.Accountant().compose(hs.Gaussian(1.0), 2).delta(1.0)
@@ -81,7 +82,7 @@ def test_what_is_kept_between_questions_is_never_of_an_older_ledger(monkeypatch)
 
 def test_what_interrupts_a_change(monkeypatch):
     """In the middle of a change, a signal handler may ask, save and compose: no step is lost, the interrupted one neither."""
-    accountant, plus = hs.Accountant().compose(hs.Gaussian(1.0)), record.Record.plus
+    accountant, plus = hs.Accountant().compose(hs.Gaussian(1.0)), steps_module.Record.plus
     saved, calls = [], []
 
     def interrupted(self, mechanism, count):
@@ -92,7 +93,7 @@ def test_what_interrupts_a_change(monkeypatch):
             accountant.compose(hs.Gaussian(2.0))
         return plus(self, mechanism, count)
 
-    monkeypatch.setattr(record.Record, "plus", interrupted)
+    monkeypatch.setattr(steps_module.Record, "plus", interrupted)
     accountant.compose(hs.Gaussian(1.0))
     monkeypatch.undo()
     assert saved == [(1, 1), hs.Accountant().compose(hs.Gaussian(1.0)).delta(1.0)]

@@ -148,7 +148,7 @@ def test_nothing_is_free_when_the_disk_fails(tmp_path):
         ledgers.enrol(CLIENTS)
         ledgers.charge(1, SAMPLED)
         before, head = ledgers.remaining(SAMPLED, 3), ledgers.head
-        ledgers._journal.database.execute("PRAGMA max_page_count = 1")  # as if the disk were full
+        ledgers._journal._db.execute("PRAGMA max_page_count = 1")  # as if the disk were full
         with pytest.raises(RuntimeError, match=f"{path} cannot be written: database or disk is full"):
             ledgers.enrol(range(100_000))
         with pytest.raises(RuntimeError, match="closed"):

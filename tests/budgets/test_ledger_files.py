@@ -17,7 +17,7 @@ import pytest
 import effort
 import hockeystick as hs
 import processes
-from hockeystick.budgets import entries
+from hockeystick.budgets import ledger_file
 
 BUDGET = {"epsilon": 6.0, "delta": 1e-6}
 STEP, SAMPLED = hs.Gaussian(2.0), hs.PoissonSampled(hs.Gaussian(1.0), 0.4)
@@ -182,7 +182,7 @@ def test_truncated_file(path):
 def test_a_file_damaged_while_it_is_open(path):
     """What `log` reads is verified again."""
     with hs.ClientLedgers(path, **BUDGET) as ledgers:
-        ledgers._journal.database.execute("UPDATE entries SET content = replace(content, '2.0', '6.0')")
+        ledgers._journal._db.execute("UPDATE entries SET content = replace(content, '2.0', '6.0')")
         with pytest.raises(ValueError, match=f"{path} is damaged"):
             ledgers.log("Ada")
 
@@ -190,14 +190,14 @@ def test_a_file_damaged_while_it_is_open(path):
 def rewritten(path, sequence, change):
     """Change a row and all digests, as somebody would who knows the format."""
     with sqlite3.connect(path) as database:
-        previous = entries.NO_DIGEST
+        previous = ledger_file.NO_DIGEST
         found = database.execute(
             "SELECT sequence, content, charged, participants FROM entries ORDER BY sequence"
         ).fetchall()
         for number, *fields in found:
-            row = entries.Row(*fields)
+            row = ledger_file.Row(*fields)
             row = change(row) if number == sequence else row
-            previous = entries.digest(previous, row)
+            previous = ledger_file.digest(previous, row)
             database.execute(
                 "UPDATE entries SET content = ?, charged = ?, participants = ?, digest = ? WHERE sequence = ?",
                 (*row, previous, number),

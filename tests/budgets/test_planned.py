@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.budgets import entries
+from hockeystick.budgets import ledger_file
 
 F = Fraction
 F1 = F(1)
@@ -149,7 +149,7 @@ def test_files_with_a_plan_that_was_written_run_by_run(tmp_path):
     assert plan.state_dict()["version"] == 2
     budget = hs.PlannedFilter(plan)
     written = json.loads(json.dumps({"fresh": {**budget.state_dict(), "plan": before}}))
-    assert entries.decode_settings(entries.encode_settings(written)) == {"fresh": budget.state_dict()}
+    assert ledger_file.decode_settings(ledger_file.Row(ledger_file._json(written))) == {"fresh": budget.state_dict()}
     path = tmp_path / "budget.sqlite"
     with hs.ClientLedgers(path, budget=budget, create=True) as ledgers:
         ledgers.enrol([1])

@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import _core, mechanisms
-from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import ProfiledMechanism
 
 FOLDER = Path(hs.get_include()).parent
 LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]

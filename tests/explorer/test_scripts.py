@@ -14,14 +14,13 @@ import pytest
 
 import explorer_page
 import processes
-from hockeystick._checks import implausible
+from hockeystick._checks import setting_warnings
 from hockeystick._statements import SENTENCES
-from hockeystick.training.batches import Batches
-from hockeystick.training.dpsgd_parameters import steps_of
+from hockeystick.training.dpsgd_setup import Batches, steps_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explorer"
-TEXTS = {"SENTENCES": SENTENCES, "DOUBTS": implausible.SAID}
+TEXTS = {"SENTENCES": SENTENCES, "DOUBTS": setting_warnings.TEXTS}
 CELLS = 300
 
 
@@ -95,14 +94,22 @@ def test_doubts_are_those_of_python(tmp_path: Path) -> None:
     ]
     found = node(tmp_path, "doubts.js", "given.map((cell) => m.doubtsOf(cell, cell.training, cell.eps))", values)
     expected = [
-        [text for text in (implausible.swapped(s, q), implausible.few_steps(q, t), implausible.no_privacy(e)) if text]
+        [
+            text
+            for text in (
+                setting_warnings.swapped(s, q),
+                setting_warnings.few_steps(q, t),
+                setting_warnings.no_privacy(e),
+            )
+            if text
+        ]
         for s, q, t, e in cells
     ]
     assert found == expected
     assert [len(texts) for texts in expected] == [1, 1, 1, 0]
     many = {"noise_multiplier": 1.0, "delta": 0.01, "training": {"samplingRate": 0.1, "steps": 10, "records": 1000}}
     found = node(tmp_path, "doubts.js", "m.doubtsOf(given, given.training, 1)", many)
-    assert found == [implausible.large_delta(0.01, 1000)]
+    assert found == [setting_warnings.large_delta(0.01, 1000)]
 
 
 def test_links_hold_settings(tmp_path: Path) -> None:

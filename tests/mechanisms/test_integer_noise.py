@@ -1,4 +1,4 @@
-"""Noise on vectors of integers: pairs above and below against sums to forty digits, of every vector that is small."""
+"""Noise on integers: one number against sums to fifty digits and peers, vectors against every vector that is small."""
 
 from __future__ import annotations
 
@@ -8,10 +8,135 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hockeystick as hs
 import integer_laws as exact
-from hockeystick.mechanisms import integer_laws, integer_vectors
+import slow_values
+from hockeystick import _core
+from hockeystick.mechanisms import integer_laws
+
+inf = math.inf
+
+
+MECHANISMS = [
+    (hs.DiscreteGaussian if kind == "gaussian" else hs.DiscreteLaplace)(scale, sensitivity)
+    for kind, scale, sensitivity in slow_values.DISCRETE
+]
+
+
+def described(mechanism):
+    """Return the kind and the scale of the noise."""
+    if isinstance(mechanism, hs.DiscreteGaussian):
+        return "gaussian", mechanism.sigma
+    return "laplace", mechanism.parameter
+
+
+def pair(mechanism, moved):
+    """Return the laws of the moved noise and the noise."""
+    return slow_values.discrete_pair(*described(mechanism), moved)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@pytest.mark.parametrize(("adjacency", "rate"), [("add_or_remove", 1.0), ("replace", 1.0), ("add_or_remove", 0.03)])
+def test_one_step_agrees_with_the_sum(mechanism, adjacency, rate):
+    """Delta of one step, whole or sampled, in both directions, lies between ends that are close."""
+    moved = mechanism.sensitivity * (2 if adjacency == "replace" else 1)
+    pair = _core.poisson_sampled(mechanism._pair(adjacency), rate)
+    with mp.workdps(50):
+        for forward in (True, False):
+            for eps in slow_values.DISCRETE_EPS:
+                truth = slow_values.committed("discrete_noise_delta", *described(mechanism), moved, rate, forward, eps)
+                lower, upper = pair.one_step(forward, False, eps)
+                assert lower <= truth <= upper
+                assert upper - lower <= 1e-11 * (1 + abs(mp.log(truth + mp.mpf("1e-300")))) * truth + mp.mpf("1e-300")
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:3], ids=repr)
+def test_two_steps_agree_with_a_convolution(mechanism, adjacency):
+    """The loss of two discrete Gaussians is that of their outcomes' sum, whose law is a convolution."""
+    moved = mechanism.sensitivity * (2 if adjacency == "replace" else 1)
+    with mp.workdps(30):
+        p = [float(x) for x in pair(mechanism, moved)[0]]
+    twice = np.convolve(p, p)
+    reach = (len(p) - 1 - moved) // 2
+    loss = moved * (np.arange(len(twice)) - 2 * reach - moved) / mechanism.sigma**2
+    for eps in (0.0, 0.5, 2.0):
+        truth = np.sum(twice * np.maximum(-np.expm1(np.minimum(eps - loss, 0.0)), 0.0))
+        found = hs.Accountant(adjacency).compose(mechanism, 2).delta_bracket(eps)
+        assert found.lower <= truth * (1 + 1e-12) + 1e-300
+        assert truth * (1 - 1e-12) <= found.upper
+        assert found.upper - found.lower <= 2e-3 * found.upper
+
+
+@given(sigma=st.floats(0.2, 20.0), less=st.integers(1, 6), more=st.integers(0, 6), eps=st.floats(-1.0, 5.0))
+def test_moving_less_leaks_less(sigma, less, more, eps):
+    """A query that moves by less than the sensitivity is dominated, for both kinds of noise."""
+    for of in (hs.DiscreteGaussian, lambda x, s: hs.DiscreteLaplace(1 / x, s)):
+        deltas = []
+        for sensitivity in (less, less + more):
+            pair = of(sigma, sensitivity)._pair("add_or_remove")
+            deltas.append(pair.one_step(True, False, eps))
+        assert deltas[0][0] <= deltas[1][1]
+
+
+def test_wide_noise_is_nearly_continuous():
+    """From sigma = 10 up a discrete Gaussian is the continuous one to 1e-3, and no table is too long."""
+    for sigma in (10.0, 1e3, 1e5):
+        moved = int(sigma)
+        found = hs.Accountant().compose(hs.DiscreteGaussian(sigma, moved)).delta(1.0)
+        assert found == pytest.approx(float(hs.theta(1.0, moved / sigma)), rel=20 / sigma)
+
+
+def test_far_tails():
+    """Delta goes on to the end of the doubles, its lower end too, and is no more than its upper end below them."""
+    accountant = hs.Accountant().compose(hs.DiscreteGaussian(1.0))
+    with mp.workdps(50):
+        for eps in (20.2, 35.7, 39.3, 60.0):
+            truth = slow_values.discrete_noise_delta("gaussian", 1.0, 1, 1.0, True, eps)
+            found = accountant.delta_bracket(eps)
+            assert found.lower <= truth <= found.upper
+    assert 0 < accountant.delta(35.7) < 1e-270
+    assert accountant.epsilon(0.0) == inf
+
+
+def test_largest_loss_of_discrete_laplace():
+    """At delta = 0 epsilon is parameter times how far a record moves, n times."""
+    for adjacency, moved in (("add_or_remove", 3), ("replace", 6)):
+        found = hs.Accountant(adjacency).compose(hs.DiscreteLaplace(0.7, 3), 5).epsilon_bracket(0.0)
+        assert found.lower <= 3.5 * moved <= found.upper <= 3.5 * moved * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 7.0])
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:5], ids=repr)
+def test_renyi_divergence(mechanism, order):
+    """Never below the sum, and for discrete Laplace, or Gaussian of an integer order, that sum."""
+    with mp.workdps(40):
+        p, q = pair(mechanism, mechanism.sensitivity)
+        truth = mp.log(mp.fsum(a ** mp.mpf(order) * b ** (1 - mp.mpf(order)) for a, b in zip(p, q, strict=True)))
+        truth /= order - 1
+        found = hs.Accountant().compose(mechanism, 3).rdp(order)
+        assert 3 * truth * (1 - mp.mpf("1e-13")) <= found
+        if isinstance(mechanism, hs.DiscreteLaplace) or order == int(order):
+            assert found <= 3 * truth * (1 + mp.mpf("1e-10"))
+
+
+@pytest.mark.parametrize("mechanism", [hs.DiscreteGaussian(3.0, 2), hs.DiscreteLaplace(0.4, 2)], ids=repr)
+def test_peer(mechanism):
+    """Ten steps agree with dp_accounting, whose grid is pessimistic."""
+    pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
+    if isinstance(mechanism, hs.DiscreteGaussian):
+        theirs = pld.from_discrete_gaussian_mechanism(mechanism.sigma, mechanism.sensitivity)
+    else:
+        theirs = pld.from_discrete_laplace_mechanism(mechanism.parameter, mechanism.sensitivity)
+    theirs = theirs.self_compose(10)
+    found = hs.Accountant().compose(mechanism, 10)
+    for eps in (0.5, 2.0, 5.0):
+        assert found.delta_bracket(eps).lower <= theirs.get_delta_for_epsilon(eps) * (1 + 1e-9)
+        assert found.delta(eps) == pytest.approx(theirs.get_delta_for_epsilon(eps), rel=1e-2)
+
 
 EPS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.7, 2.5, 4.0)
 
@@ -42,7 +167,7 @@ def vectors_within(squared, dimension):
 @pytest.mark.parametrize("dimension", [1, 2, 3, 12])
 def test_largest_vectors(squared, dimension):
     """Each vector is below one of the largest, coordinate by coordinate, and none of these is below another."""
-    largest = integer_vectors.largest_vectors(squared, dimension)
+    largest = integer_laws.largest_vectors(squared, dimension)
 
     def below(small, large):
         padded = sorted((*large, *[0] * dimension), reverse=True)
@@ -57,8 +182,8 @@ def test_largest_vectors(squared, dimension):
 @pytest.mark.parametrize(("sigma", "vector"), [(0.06, (1, 1, 1)), (0.1, (1, 2)), (0.5, (1, 1))])
 def test_profile_at_its_kinks(sigma, vector):
     """An upper bound holds at the very double that it is of, where an outcome's loss is larger by less than a rounding."""
-    epsilons = integer_vectors._losses(sigma, [vector])
-    bounds = integer_vectors._deltas(sigma, vector, epsilons)
+    epsilons = integer_laws._losses(sigma, [vector])
+    bounds = integer_laws._deltas(sigma, vector, epsilons)
     norm = sum(part * part for part in vector)
     with mp.workdps(exact.DIGITS):
         law = (mp.mpf(1),)
@@ -87,7 +212,7 @@ def test_a_vector_is_one_integer():
 def test_every_vector_is_dominated(sigma, dimension, squared):
     """One release leaks no less than under any vector, and attains the lower end; the pair is the largest of all at each epsilon."""
     noise = hs.DiscreteGaussianVector(sigma, math.sqrt(squared), dimension)
-    vectors = integer_vectors.largest_vectors(squared, dimension)
+    vectors = integer_laws.largest_vectors(squared, dimension)
     outcomes = [losses_of(sigma, vector) for vector in vectors]
     ledger = hs.Accountant().compose(noise)
     with mp.workdps(exact.DIGITS):
@@ -114,9 +239,9 @@ def test_other_vectors_in_other_releases(first, second):
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
 def test_wide_noise(sigma, sensitivity):
     """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""
-    squared = integer_vectors.squared_norm(sensitivity)
+    squared = integer_laws.squared_norm(sensitivity)
     noise = hs.DiscreteGaussianVector(sigma, sensitivity)
-    vectors = [integer_vectors.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
+    vectors = [integer_laws.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
     for adjacency, times in (("add_or_remove", 1), ("replace", 2)):
         ledger = hs.Accountant(adjacency).compose(noise)
         for eps in EPS:
@@ -264,6 +389,16 @@ def test_concentration():
 
 
 BAD = [
+    (ValueError, r"sigma must lie in \[0.001, 100000\], not 0", lambda: hs.DiscreteGaussian(0.0)),
+    (ValueError, "not nan", lambda: hs.DiscreteGaussian(math.nan)),
+    (ValueError, "not 1000000", lambda: hs.DiscreteGaussian(1e6)),  # the table of tails would be too long
+    (TypeError, "sensitivity must be an integer", lambda: hs.DiscreteGaussian(1.0, 1.5)),
+    (ValueError, "sensitivity must be an integer in", lambda: hs.DiscreteGaussian(1.0, 0)),
+    (ValueError, "sensitivity must be at most 1000000000", lambda: hs.DiscreteGaussian(1.0, 10**10)),
+    (ValueError, "parameter must be positive", lambda: hs.DiscreteLaplace(-1.0)),
+    (ValueError, "sensitivity must be at most 10000", lambda: hs.DiscreteLaplace(1e-6, 10**5)),
+    (ValueError, "at most 300, not 301", lambda: hs.DiscreteLaplace(0.301, 1000)),  # masses would leave the doubles
+    (TypeError, "sensitivity", lambda: hs.DiscreteLaplace(1.0, True)),  # a bool is no count,
     (ValueError, r"sigma must lie in \[0.001, 100000\], not 0", lambda: hs.DiscreteGaussianVector(0.0, 1.0)),
     (ValueError, r"sensitivity must lie in \[1, 1e9\], not 0.5", lambda: hs.DiscreteGaussianVector(1.0, 0.5)),
     (TypeError, "dimension must be an integer", lambda: hs.DiscreteGaussianVector(1.0, 1.0, 2.5)),

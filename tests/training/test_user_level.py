@@ -1,17 +1,21 @@
-"""Users with several records: both ways of drawing batches against tails of their own laws, and against each other."""
+"""Users with several records: both ways of drawing batches against tails, selections of shared records against all of them."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
-from hockeystick.training import user_level_parameters
+from hockeystick.training import bound_owners, user_level_parameters
 
 SETTINGS = {
     "users": 1000,
@@ -22,6 +26,11 @@ SETTINGS = {
     "steps": 1,
     "noise_multiplier": 1.5,
 }
+
+
+def parameters(**changed):
+    """Return the parameters of changed settings."""
+    return user_level_parameters(**SETTINGS | changed)
 
 
 def exact_delta(noise, counts, chances, eps):
@@ -71,16 +80,14 @@ def test_one_step_is_exact(noise, held, batch_size):
 
 def test_two_ways():
     """A user with one record is a record; drawing users leaks less; group privacy of one record says more than its mixture."""
-    one = user_level_parameters(**SETTINGS | {"records": 1000, "records_per_user": 1, "batch_size": 100, "steps": 50})
+    one = parameters(records=1000, records_per_user=1, batch_size=100, steps=50)
     record = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.1), 50)
     for way in one:
         assert way.accountant().epsilon(1e-5) == pytest.approx(record.epsilon(1e-5), rel=1e-6)
-    training = user_level_parameters(**SETTINGS | {"steps": 50})
+    training = parameters(steps=50)
     by_records, by_users = (way.accountant().epsilon(1e-5) for way in training)
     assert by_users < by_records
-    grown = [
-        user_level_parameters(**SETTINGS | {"steps": 50, "records_per_user": k}).example_sampling for k in (4, 5, 9)
-    ]
+    grown = [parameters(steps=50, records_per_user=k).example_sampling for k in (4, 5, 9)]
     spent = [way.accountant().epsilon(1e-5) for way in grown]
     assert sorted(spent) == spent
     for way in training:
@@ -90,19 +97,89 @@ def test_two_ways():
         assert any("50 steps" in line for line in way.assumptions)
 
 
+SMALL = st.lists(st.sets(st.integers(0, 5), max_size=3), max_size=9)
+
+
+def most_owned(owners, selected):
+    """Return how many of the records selected the owner of the most has."""
+    return max(Counter(owner for number in selected for owner in owners[number]).values(), default=0)
+
+
+@given(SMALL, st.integers(1, 3))
+def test_against_all_selections(owners, most):
+    """The selection keeps the limit, nothing can be added, and the largest of all selections is within the two bounds."""
+    found = bound_owners(owners, most)
+    selected = found.selected.tolist()
+    assert most_owned(owners, selected) == found.records_per_user <= most
+    others = set(range(len(owners))) - set(selected)
+    assert all(most_owned(owners, [*selected, number]) > most for number in others)
+    largest = max(
+        len(chosen)
+        for size in range(len(owners) + 1)
+        for chosen in itertools.combinations(range(len(owners)), size)
+        if most_owned(owners, chosen) <= most
+    )
+    assert len(selected) <= largest <= found.at_most
+    assert len(selected) * max([1, *map(len, owners)]) >= largest
+
+
+def test_one_owner_each_is_the_best():
+    """Where every record has one owner, each has its first records, and no selection has more."""
+    owners = [[number % 7] for number in range(50)]
+    found = bound_owners(owners, 3)
+    assert found.selected.tolist() == list(range(21))
+    assert found.at_most == 21
+
+
+def test_a_list_of_owners_that_is_not_public_is_not_stable():
+    """In a chain of shared records, another set is selected throughout if the first owner is not there."""
+    chain = [(number, number + 1) for number in range(100)]
+    with_first = set(bound_owners(chain, 1).selected.tolist())
+    without = {number + 1 for number in bound_owners(chain[1:], 1).selected.tolist()}
+    assert len(with_first) == len(without) == 50
+    assert not with_first & without
+
+
+def test_ends():
+    """Nothing, records of nobody and owners named twice."""
+    assert bound_owners([], 1).selected.size == 0
+    assert bound_owners([[], []], 1)[1:] == (0, 2)
+    assert bound_owners([["a", "a"]], 1).selected.tolist() == [0]
+    many = np.random.default_rng(0).integers(0, 1000, (20_000, 2))
+    found = bound_owners(many, 10)
+    assert found.records_per_user == 10
+    assert 4000 < found.selected.size <= found.at_most <= 10_000
+
+
 REJECTED = {
-    "too many records": ({"records": 5000}, r"records must be at most users times records_per_user \(4000\), not 5000"),
-    "a batch too large": ({"batch_size": 3001}, r"batch_size must be at most records \(3000\), not 3001"),
-    "too many users": ({"users_per_step": 1001}, r"users_per_step must be at most users \(1000\), not 1001"),
-    "too large a group": ({"records_per_user": 1001}, "group_size must be at most 1000"),
-    "no noise": ({"noise_multiplier": 0.0}, "noise_multiplier must be positive"),
-    "no steps": ({"steps": 0}, "steps must be an integer"),
+    "too many records": (
+        ValueError,
+        r"records must be at most users times records_per_user \(4000\), not 5000",
+        lambda: parameters(records=5000),
+    ),
+    "a batch too large": (
+        ValueError,
+        r"batch_size must be at most records \(3000\), not 3001",
+        lambda: parameters(batch_size=3001),
+    ),
+    "too many users": (
+        ValueError,
+        r"users_per_step must be at most users \(1000\), not 1001",
+        lambda: parameters(users_per_step=1001),
+    ),
+    "too large a group": (ValueError, "group_size must be at most 1000", lambda: parameters(records_per_user=1001)),
+    "no noise": (ValueError, "noise_multiplier must be positive", lambda: parameters(noise_multiplier=0.0)),
+    "no steps": (ValueError, "steps must be an integer", lambda: parameters(steps=0)),
+    "no room": (ValueError, "most must be an integer", lambda: bound_owners([["a"]], 0)),
+    "a name": (TypeError, r"owners\[1\] must be the ids", lambda: bound_owners([["a"], "Ada"], 1)),
+    "a number": (TypeError, r"owners\[0\] must be the ids", lambda: bound_owners([1, 2], 1)),
+    "lists": (TypeError, r"owners\[0\] must have hashable", lambda: bound_owners([[["a"]]], 1)),
 }
 
 
 @pytest.mark.parametrize("reason", REJECTED)
 def test_rejected(reason):
     """What cannot be meant is refused in words."""
-    changed, words = REJECTED[reason]
-    with pytest.raises(ValueError, match=words):
-        user_level_parameters(**SETTINGS | changed)
+    error, words, call = REJECTED[reason]
+    with pytest.raises(error, match=words):
+        call()

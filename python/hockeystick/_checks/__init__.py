@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from hockeystick._checks import implausible
-from hockeystick._checks.arrays import Array, Doubles, Result, broadcast, distribution, real, same_length, vector
-from hockeystick._checks.grid import STRICT, Grid, LateGrid, NumpyGrid, pmf
-from hockeystick._checks.implausible import ImplausibleSettingWarning
-from hockeystick._checks.refusals import Refusal, collected
+from hockeystick._checks import setting_warnings
+from hockeystick._checks.array_checks import (
+    STRICT,
+    Array,
+    Checks,
+    ChecksOnNaN,
+    Doubles,
+    NumpyChecks,
+    Refusal,
+    Result,
+    broadcast,
+    collected,
+    distribution,
+    pmf,
+    real,
+    same_length,
+    vector,
+)
 from hockeystick._checks.scalars import (
     DELTA,
     LARGEST_COUNT,
@@ -27,6 +40,7 @@ from hockeystick._checks.scalars import (
     seed_scalar,
     thread_count,
 )
+from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 
 __all__ = [
     "DELTA",
@@ -37,12 +51,12 @@ __all__ = [
     "PROBABILITY",
     "STRICT",
     "Array",
+    "Checks",
+    "ChecksOnNaN",
     "Domain",
     "Doubles",
-    "Grid",
     "ImplausibleSettingWarning",
-    "LateGrid",
-    "NumpyGrid",
+    "NumpyChecks",
     "OnError",
     "Refusal",
     "Result",
@@ -53,7 +67,6 @@ __all__ = [
     "collected",
     "count_scalar",
     "distribution",
-    "implausible",
     "non_negative_scalar",
     "pmf",
     "positive_scalar",
@@ -62,6 +75,7 @@ __all__ = [
     "same_length",
     "scalar",
     "seed_scalar",
+    "setting_warnings",
     "thread_count",
     "vector",
 ]

@@ -1,15 +1,20 @@
-"""The smallest of several certified bounds, and which one it is."""
+"""The smallest of several certified bounds, which one it is, and those of records used at random that need the composition engines."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, Grid
+from hockeystick._checks import Array, Checks
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_upper
+from hockeystick._numeric.rounding import DOWN
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.noise import Gaussian
 
 # Bounds that agree in exact arithmetic differ by rounding; the simpler one is named.
 TIE = 1e-9
@@ -56,7 +61,7 @@ class Best(NamedTuple):
         return table(f"Best: {self.method}", [(name, format_upper(value)) for name, value in self.bounds.items()])
 
 
-def smallest(values: Array, grid: Grid) -> Best:
+def smallest(values: Array, grid: Checks) -> Best:
     """Return the best of what the core found, one method along the first axis; NaN where a method does not apply."""
     applicable = [name for name, row in zip(METHODS, values, strict=True) if name == "plain" or not np.isnan(row).all()]
     rows = np.stack([values[METHODS.index(name)] for name in applicable])
@@ -66,3 +71,35 @@ def smallest(values: Array, grid: Grid) -> Best:
     method = np.where(np.isnan(delta), "", np.array(applicable)[winner])
     bounds = {name: row[()] for name, row in zip(applicable, rows, strict=True)}
     return Best(grid.finish(delta), str(method) if method.ndim == 0 else method, bounds)
+
+
+@dataclass(frozen=True)
+class _Sampled(Mechanism):
+    """Gaussian noise on a record that is replaced and used with a probability, which need not be a ratio of counts."""
+
+    noise_multiplier: float
+    sampling_rate: float
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.fixed_size_sampled(Gaussian(self.noise_multiplier)._pair(adjacency), self.sampling_rate)
+
+
+def sampled_bounds(cells: list[Array], grid: Checks, *, convex: bool = True) -> Array:
+    """Return all bounds of cells (eps, 1, rounds, learning_rate, ..., diameter, sampling_rate), one method a row."""
+    values = core.sampled_bounds(cells, convex, grid.threads)
+    plain, sampled = METHODS.index("plain"), METHODS.index("sampled")
+    splits = core.sampled_splits(cells, convex)
+    for where, (alone, last, multiplier, mu) in zip(np.ndindex(cells[0].shape), splits, strict=True):
+        eps, rounds, rate = (float(cells[k][where]) for k in (0, 2, 9))
+        if np.isnan(alone):  # outside the domain
+            continue
+        if rate == 0:  # never used
+            values[(plain, *where)] = 0.0
+            continue
+        every = Accountant(adjacency="replace").compose(_Sampled(alone, rate), int(rounds)).delta(eps)
+        values[(plain, *where)] = values[(sampled, *where)] = every
+        if last > 0:
+            split = Accountant(adjacency="replace").compose(_Sampled(multiplier, rate), int(last))
+            split.compose(Gaussian(2.0 / mu * DOWN))
+            values[(sampled, *where)] = min(every, split.delta(eps))
+    return values

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, Grid, OnError, Result, broadcast
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast
 
 __all__ = ["ShiftedInterpolation", "contraction_sum", "shifted_interpolation"]
 
@@ -66,7 +66,7 @@ def contraction_sum(
     >>> print(hs.contraction_sum(0.5, 0.5, rounds=10**9))
     1.0
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     first = grid.non_negative("first", first)
     eta = grid.probability("eta", eta)
     weights = grid.non_negative("weights", weights)
@@ -177,7 +177,7 @@ def shifted_interpolation(
     >>> print(f"{bounded.value:.4f} from round {bounded.start}")
     0.4000 from round 999999990
     """
-    grid = Grid(None, "raise")
+    grid = Checks(None, "raise")
     rho_array = grid.non_negative("rho", rho)
     gamma_array = grid.non_negative("gamma", gamma)
     count = None if rounds is None else int(_scalar("rounds", grid.count("rounds", rounds)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, NumpyGrid, OnError, Result, broadcast, real
+from hockeystick._checks import Array, NumpyChecks, OnError, Result, broadcast, real
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UNIT, UP
 
@@ -73,7 +73,7 @@ def contraction_coefficient(
     >>> print(*(hs.format_upper(eta, ".3f") for eta in hs.contraction_coefficient(flip, [0.0, 0.5, 2.0])))
     0.501 0.338 0.000
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     matrix = checked_kernel(kernel)
     eps = grid.non_negative_or_infinite("eps", eps)
     return grid.finish(_largest_divergence(matrix, np.exp(_finite(eps)) * DOWN))
@@ -130,7 +130,7 @@ def nonlinear_contraction(
     >>> print(hs.format_upper(after, ".4f"), "and by the coefficient", hs.format_upper(0.25 * coefficient, ".4f"))
     0.0988 and by the coefficient 0.1185
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     gaussian = not isinstance(kernel, (list, tuple)) and real("kernel", kernel).ndim == 0
     first = grid.non_negative_or_infinite("kernel", kernel) if gaussian else checked_kernel(kernel)
     eps = grid.non_negative_or_infinite("eps", eps)

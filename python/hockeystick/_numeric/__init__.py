@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick._numeric.printing import format_lower, format_upper
 
 __all__ = ["format_lower", "format_upper"]

@@ -1,4 +1,4 @@
-"""Binomial and hypergeometric distributions: all masses, or an upper bound of one."""
+"""Binomial and hypergeometric distributions: all masses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import FUNCTIONS
 
 LEAST_PROBABILITY = 1e-300  # smaller ones are raised to it, so that none is lost to underflow; that only adds to a loss
 
@@ -20,20 +19,6 @@ def binomial_pmf(trials: int, probability: float) -> Array:
     logs = np.concatenate([-np.cumsum(ratios[:mode][::-1])[::-1], [0.0], np.cumsum(ratios[mode:])])
     weights = np.exp(logs)
     return np.asarray(weights / weights.sum())
-
-
-def log_binomial_pmf(trials: int, rate: float, successes: int) -> float:
-    """Return an upper bound of the logarithm of the probability of so many successes, close by the rounding of its terms."""
-    if rate in (0.0, 1.0):
-        return 0.0 if successes == trials * rate else -math.inf
-    terms = [
-        math.lgamma(trials + 1.0),
-        -math.lgamma(successes + 1.0),
-        -math.lgamma(trials - successes + 1.0),
-        successes * math.log(rate),
-        (trials - successes) * math.log1p(-rate),
-    ]
-    return math.fsum(terms) + FUNCTIONS * math.fsum(map(abs, terms))
 
 
 def group_in_batch(group_size: int, dataset_size: int, batch_size: int) -> Array:

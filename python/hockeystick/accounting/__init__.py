@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+import hockeystick.accounting.private_selection  # noqa: F401, teaches `renyi_divergence` the divergences of a selection
+from hockeystick._checks.hints import publish
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket, Explanation
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.accounting.dpsgd import (
     dpsgd_delta,
@@ -13,7 +14,6 @@ from hockeystick.accounting.dpsgd import (
     dpsgd_sampling_rate,
     dpsgd_steps,
 )
-from hockeystick.accounting.explanation import Explanation
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
 from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution

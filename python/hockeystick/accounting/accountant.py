@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import math
-from typing import Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-import hockeystick.accounting.renyi.divergence as renyi
-import hockeystick.accounting.renyi.private_selection  # noqa: F401, teaches `renyi` the divergences of a selection
+import hockeystick._core as core
 from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
+    Array,
+    Checks,
+    Domain,
     Doubles,
     Result,
+    broadcast,
+    choice,
     count_scalar,
-    implausible,
     scalar,
+    setting_warnings,
+    thread_count,
 )
+from hockeystick._checks.hints import unknown_name
+from hockeystick._checks.shown import counted, shown
+from hockeystick._numeric.notebook import table
 from hockeystick._numeric.search import last_whole
 from hockeystick._statements import Format
-from hockeystick.accounting import engines
-from hockeystick.accounting.composition import Composition
-from hockeystick.accounting.epsilon_curve import epsilons_by_step
-from hockeystick.accounting.questions import Questions, each, num_records
+from hockeystick.accounting import renyi_divergence as renyi
+from hockeystick.accounting.brackets import Bracket, Explanation
+from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question, leaks_nothing
+from hockeystick.accounting.privacy_curve import false_negative_rates
+from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
+from hockeystick.accounting.steps import Block, Counts, Record, Steps
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
+from hockeystick.mechanisms.premises import Premises
 
-__all__ = ["Accountant"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ROWS = 20  # of the table in a notebook
+LONGEST_CURVE = 10**6
 
 
-class Accountant(Questions):
+class Accountant(Steps):
     """What a sequence of mechanisms leaks in all.
 
     Parameters
@@ -66,6 +84,322 @@ class Accountant(Questions):
     >>> print(f"{training.epsilon(1e-5):.2f}")
     0.72
     """
+
+    def __init__(self, adjacency: Adjacency = "add_or_remove", engine: Engine = "auto") -> None:
+        """Start with nothing composed."""
+        super().__init__(adjacency)
+        self._engine: Engine = choice("engine", engine, ENGINES)
+        self._composed: tuple[Counts, Composition] | None = None  # kept between questions, and what it is of
+
+    if not TYPE_CHECKING:  # a checker would take every name for one that is there
+
+        def __getattr__(self, name):
+            """Say which name was meant."""
+            raise AttributeError(unknown_name(repr(type(self).__name__), name, dir(type(self))))
+
+    @property
+    def engine(self) -> Engine:
+        """Which engine answers."""
+        return self._engine
+
+    def __repr__(self) -> str:
+        """Return adjacency, engine and ledger in words."""
+        steps = counted(self._counts())
+        return f"<{type(self).__name__}: {steps or 'nothing composed'}; {self._adjacency}, engine {self._engine!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return what was composed as a table, for a notebook."""
+        caption = f"{type(self).__name__}: {self._adjacency}, engine {self._engine!r}"
+        ledger = self._counts()
+        steps = [(f"{count} x", shown(mechanism)) for mechanism, count in islice(ledger.items(), ROWS)]
+        more = [("", f"and {len(ledger) - ROWS} more mechanisms")] if len(ledger) > ROWS else []
+        return table(caption, [*steps, *more] or [("", "nothing composed")])
+
+    def compose(self, mechanism: Mechanism, count: int = 1) -> Self:
+        """Add steps, and return the accountant itself. Threads may compose at once.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step releases.
+        count : int
+            How many equal steps, in [1, 2^53]; 1202.0, as `dpsgd_steps` returns it, is 1202. Composing one at a time costs queries nothing: equal steps are merged.
+
+        Returns
+        -------
+        Accountant
+            The same object, so that calls can be chained.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has no proven dominating pair under this adjacency, or a total count exceeds 2^53.
+        TypeError
+            If an argument is of the wrong type.
+        """
+        count = self._checked(mechanism, count)
+        self._change(Record.plus, mechanism, count)
+        return self
+
+    def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
+        """Add all the steps, or none of them if one is refused."""
+        steps = [(mechanism, self._checked(mechanism, count)) for mechanism, count in steps]
+        self._change(lambda record: reduce(lambda longer, step: longer.plus(*step), steps, record))
+
+    def _composition(self) -> Composition:
+        """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""
+        counts, kept = self._state.counts, self._composed
+        if kept is None or kept[0] is not counts:
+            self._composed = kept = (counts, Composition(counts.totals(), self._adjacency, self._engine))
+        return kept[1]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the accountant as plain JSON values, with a version.
+
+        Returns
+        -------
+        dict
+            For `from_state_dict`, today or in a later release.
+        """
+        return dump(self._adjacency, self._engine, self._state.steps())
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Return the accountant whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, perhaps through JSON.
+
+        Returns
+        -------
+        Accountant
+            Equal in every answer.
+
+        Raises
+        ------
+        ValueError
+            If the version is unknown, or something is missing or wrong.
+        """
+        adjacency, engine, steps = load(state)
+        accountant = cls(adjacency, engine)
+        for what, count in steps:
+            if isinstance(what, tuple):
+                accountant._repeat(what, count)
+            else:
+                accountant.compose(what, count)
+        return accountant
+
+    def _repeat(self, block: Block, times: int) -> None:
+        """Add a block of steps so many times."""
+        block, times = self._checked_block(block), count_scalar("count", times)
+        self._change(Record.plus_block, block, times)
+
+    def _checked_block(self, block: Block) -> Block:
+        return tuple(
+            (self._checked_block(what), count_scalar("count", count))
+            if isinstance(what, tuple)
+            else (what, self._checked(what, count))
+            for what, count in block
+        )
+
+    @overload
+    def delta(self, eps: float) -> float: ...
+    @overload
+    def delta(self, eps: ArrayLike) -> Doubles: ...
+    def delta(self, eps: ArrayLike) -> Result:
+        """Return the certified upper end of delta at `eps`.
+
+        Parameters
+        ----------
+        eps : array_like
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of delta(eps), exactly 0 beyond the largest possible loss.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        upper = _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._composition().upper_delta)
+        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
+        return upper
+
+    @overload
+    def epsilon(self, delta: float) -> float: ...
+    @overload
+    def epsilon(self, delta: ArrayLike) -> Doubles: ...
+    def epsilon(self, delta: ArrayLike) -> Result:
+        """Return the certified upper end of the smallest epsilon >= 0 at `delta`.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1); 0 asks for pure differential privacy, the largest possible loss.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of epsilon, infinity where no epsilon will do.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain, or a forced engine has no answer.
+        """
+        composed = self._composition()
+        upper = _each("delta", delta, DELTA, composed.upper_epsilon)
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        return upper
+
+    @overload
+    def log_delta(self, eps: float) -> float: ...
+    @overload
+    def log_delta(self, eps: ArrayLike) -> Doubles: ...
+    def log_delta(self, eps: ArrayLike) -> Result:
+        """Return the certified upper end of log delta at `eps`.
+
+        Parameters
+        ----------
+        eps : array_like
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        ndarray or float
+            An upper bound of log delta(eps), minus infinity where delta is 0. At any depth for Gaussian steps; others
+            stop at about -744, where delta leaves the doubles.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._composition().upper_log_delta)
+
+    def delta_bracket(self, eps: float) -> Bracket:
+        """Return certified ends of delta at `eps`.
+
+        Parameters
+        ----------
+        eps : float
+            Non-negative; infinity is legal.
+
+        Returns
+        -------
+        Bracket
+            delta(eps) lies between the ends; `method` names the engine that found the upper one.
+
+        Raises
+        ------
+        ValueError
+            If eps is outside its domain, or a forced engine has no answer.
+        """
+        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
+        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
+        return self._composition().bracket(Question(False, eps))
+
+    def epsilon_bracket(self, delta: float) -> Bracket:
+        """Return certified ends of the smallest epsilon >= 0 at `delta`.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        Bracket
+            epsilon lies between the ends; `method` names the engine that found the upper one.
+
+        Raises
+        ------
+        ValueError
+            If delta is outside its domain, or a forced engine has no answer.
+        """
+        delta = scalar("delta", delta, *DELTA)
+        composed = self._composition()
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        return composed.bracket(Question(True, delta))
+
+    def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
+        """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
+
+        Parameters
+        ----------
+        eps : float, optional
+            Explain delta at this epsilon.
+        delta : float, optional
+            Explain epsilon at this delta. Exactly one of the two must be given.
+
+        Returns
+        -------
+        Explanation
+            Prints as text.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one argument is given, or it is outside its domain.
+        """
+        if (eps is None) == (delta is None):
+            msg = f"exactly one of eps and delta must be given, not eps={eps}, delta={delta}"
+            raise ValueError(msg)
+        if eps is not None:
+            question = Question(False, scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE))
+        else:
+            question = Question(True, scalar("delta", cast(float, delta), *DELTA))
+        return self._composition().explanation(question)
+
+    @property
+    def premises(self) -> Premises:
+        """What the numbers rest on: adjacency, what is attained, failure probability, assumptions."""
+        return self._composition().premises()
+
+    @overload
+    def trade_off(self, fpr: float) -> float: ...
+    @overload
+    def trade_off(self, fpr: ArrayLike) -> Doubles: ...
+    def trade_off(self, fpr: ArrayLike) -> Result:
+        """Return a certified lower bound on the false-negative rate of every membership test.
+
+        Parameters
+        ----------
+        fpr : array_like
+            False-positive rate in [0, 1].
+
+        Returns
+        -------
+        ndarray or float
+            No test with this false-positive rate has a smaller false-negative rate.
+
+        Raises
+        ------
+        ValueError
+            If fpr is outside its domain, or a forced engine has no answer.
+
+        Notes
+        -----
+        Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
+        e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
+        """
+        rates = Checks(None, "raise").probability("fpr", fpr)
+        return false_negative_rates(self._composition().curve(), rates)[()]
+
+    def advantage(self) -> float:
+        """Return a certified upper bound on the membership advantage, true-positive minus false-positive rate.
+
+        Returns
+        -------
+        float
+            delta(0), the total variation distance.
+        """
+        return self._composition().upper_delta(0.0)
 
     @overload
     def rdp(self, order: float) -> float: ...
@@ -110,7 +444,7 @@ class Accountant(Questions):
         """
         domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
         ledger = self._counts()
-        return each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
+        return _each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
 
     def statement(
         self,
@@ -155,8 +489,9 @@ class Accountant(Questions):
         What is released is (ε, δ)-differentially private with ε = 4.264 at δ = 1e-06, with
         """
         delta = scalar("delta", delta, *DELTA)
-        implausible.warn(implausible.large_delta(delta, num_records(self.ledger)))
-        return stated(guaranteed(self, delta), delta, format, released, unit)
+        composed = self._composition()
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        return stated(guaranteed(composed, delta), delta, format, released, unit)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -177,8 +512,9 @@ class Accountant(Questions):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        implausible.warn(implausible.large_delta(delta, num_records(self.ledger)))
-        return epsilons_by_step(self._state, self._adjacency, self._engine, delta)
+        setting_warnings.warn(setting_warnings.large_delta(delta, self._composition().num_records()))
+        curve = self._epsilons_by_step(self._state, delta)
+        return np.minimum.accumulate(curve[::-1])[::-1]  # what holds after more steps holds after fewer
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1, *, epsilon: float, delta: float) -> bool:
         """Say whether composing these steps would leave the budget; nothing is composed.
@@ -207,7 +543,7 @@ class Accountant(Questions):
         count = self._checked(mechanism, count)
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
         delta = scalar("delta", delta, *DELTA)
-        return self._epsilon_with(self._composition(), mechanism, count, delta) > epsilon
+        return self._composition().plus(mechanism, count).upper_epsilon(delta) > epsilon
 
     def remaining(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
         """Return how many steps of a mechanism still fit into the budget.
@@ -238,10 +574,64 @@ class Accountant(Questions):
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
         most = LARGEST_COUNT - composed.ledger.get(mechanism, 0)
-        if epsilon == math.inf or engines.leaks_nothing(mechanism, self._adjacency):
-            return most if self._upper_epsilon(composed, delta) <= epsilon else 0
-        return last_whole(lambda count: self._epsilon_with(composed, mechanism, int(count), delta) - epsilon, most)
+        if epsilon == math.inf or leaks_nothing(mechanism, self._adjacency):
+            return most if composed.upper_epsilon(delta) <= epsilon else 0
+        return last_whole(lambda count: composed.plus(mechanism, int(count)).upper_epsilon(delta) - epsilon, most)
 
-    def _epsilon_with(self, composed: Composition, mechanism: Mechanism, count: int, delta: float) -> float:
-        total = count_scalar("count", composed.ledger.get(mechanism, 0) + count)
-        return self._upper_epsilon(Composition({**composed.ledger, mechanism: total}, self._adjacency), delta)
+    def _epsilons_by_step(self, record: Record, delta: float) -> Array:
+        """Return the certified upper end after every step, each by itself."""
+        ledger = record.counts.totals()
+        steps, mechanisms = sum(ledger.values()), list(ledger)
+        if steps > LONGEST_CURVE:
+            msg = f"epsilon_curve gives one number for each of {steps} steps; at most {LONGEST_CURVE} will do: ask epsilon instead"
+            raise ValueError(msg)
+        runs = [(mechanisms[number], count) for number, count in record.order.runs()]
+        if len(runs) == 1 and self._engine == "auto" and self._adjacency == "add_or_remove":
+            step, count = (
+                PoissonSampled(runs[0][0], 1.0) if isinstance(runs[0][0], Gaussian) else runs[0][0],
+                runs[0][1],
+            )
+            if isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian):
+                return _dpsgd_curve(step.mechanism.noise_multiplier, step.sampling_rate, count, delta)
+        Composition({mechanism: 1 for mechanism, _ in runs}, self._adjacency).require_certified()
+        if not all(mechanism._has_pair and mechanism._added_failure() == 0.0 for mechanism, _ in runs):
+            return self._curve_anew(runs, delta)
+        return self._curve_growing(runs, delta)
+
+    def _curve_growing(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
+        """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
+        growing = core.Accountant()
+        curve = []
+        for mechanism, count in runs:
+            pairs = [(pair, times) for pair, times in mechanism._pairs(self._adjacency, upper=True) if times > 0.0]
+            for _ in range(count):
+                for pair, times in pairs:
+                    growing.compose(pair, times, True)
+                curve.append(growing.answers(True, delta, self._engine, True)[0].upper)
+        return np.array(curve)
+
+    def _curve_anew(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
+        """Return the curve where a mechanism has no pair: each ledger is asked anew."""
+        composed = Composition({}, self._adjacency, self._engine)
+        curve = []
+        for mechanism, count in runs:
+            for _ in range(count):
+                composed = composed.plus(mechanism, 1)
+                curve.append(composed.upper_epsilon(delta))
+        return np.array(curve)
+
+
+def _dpsgd_curve(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> Array:
+    """Return the curve of DP-SGD by one call on all cores."""
+    fixed = (np.array(noise_multiplier), np.array(sampling_rate))
+    return core.dpsgd_epsilon(broadcast(*fixed, np.arange(1.0, steps + 1.0), np.array(delta)), thread_count(None))
+
+
+def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
+    """Check every number and answer for each; a scalar for a scalar."""
+    if type(value) is float and domain[0](value):  # most are
+        return function(value)
+    numbers = Checks(None, "raise").within(name, value, domain)
+    if numbers.ndim == 0:
+        return function(float(numbers))
+    return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

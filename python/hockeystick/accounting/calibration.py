@@ -14,7 +14,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.trade_off import true_positive_rates
+from hockeystick.accounting.privacy_curve import true_positive_rates
 
 __all__ = ["calibrate"]
 
@@ -142,7 +142,7 @@ def _budget(**given: float | None) -> Budget:
         return Budget(
             f"true-positive rate at fpr={fpr}",
             tpr,
-            lambda accountant: float(true_positive_rates(accountant._curve(), at)[0]),
+            lambda accountant: float(true_positive_rates(accountant._composition().curve(), at)[0]),
         )
     shown = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None) or "none"
     msg = f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {shown}"

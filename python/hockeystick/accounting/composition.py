@@ -1,18 +1,57 @@
-"""A ledger handed to the compiled core."""
+"""A ledger handed to the compiled core: what it answers, in words.
+
+The core alone chooses the engine (accounting/engine.hpp), the same way for every caller; here the method of each answer gets its name.
+If a mechanism has Renyi divergences but no pair, the core is not asked: the answer is converted from the sum of the divergences. If it
+has both, the smaller upper end counts.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import hockeystick._core as core
-from hockeystick._numeric.rounding import failure_of
+from hockeystick._checks import count_scalar
+from hockeystick._checks.shown import shown
+from hockeystick._numeric.rounding import DOWN, FUNCTIONS, GAUSSIAN_TAIL, UP, failure_of
 from hockeystick._statements import say
+from hockeystick.accounting import renyi_divergence as renyi
+from hockeystick.accounting.brackets import Bracket, Explanation, describe
+from hockeystick.accounting.privacy_curve import Curve
+from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, plain, status_of
 from hockeystick.mechanisms.premises import Premises, joined
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
+
+Engine: TypeAlias = Literal["auto", "contour", "pld"]
+ENGINES = ("auto", "contour", "pld")
+
+SMALLEST_NORMAL = 1e-300  # above it a delta has all its digits; below 2e-308 doubles lose them
+ONE_STEP = ("exact formula of one step", "formula of one step, by pairs above and below", "gaussian closed form")
+ORIGINS = ("alias", "truncation", "rounding", "smoothing", "missing")  # of the contour's errors
+
+
+class Question(NamedTuple):
+    """Delta at an epsilon, or epsilon at a delta."""
+
+    for_epsilon: bool
+    value: float
+
+
+class Answer(NamedTuple):
+    """The bracket of one direction, the method it comes from, and where its width comes from."""
+
+    lower: float
+    upper: float
+    method: str
+    shares: Mapping[str, float]  # relative errors of delta by their origin; empty if the method does not tell them
+    direction: str = ""
+    log_delta: float | None = None  # upper end of log delta, if the engine knows it even where delta underflows
+    tried: tuple[str, ...] = ()  # what the contour engine tried, in order
 
 
 class _Held:
@@ -24,19 +63,20 @@ class _Held:
 
 
 class Composition:
-    """A ledger with its accountants in the core, which keep what they computed between questions."""
+    """A ledger that never changes, with its accountants in the core, which keep what they computed between questions."""
 
-    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency) -> None:
+    def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency, engine: Engine = "auto") -> None:
         """Take a ledger whose mechanisms support the adjacency."""
         self.ledger = dict(ledger)
+        self.adjacency: Adjacency = adjacency
+        self.engine: Engine = engine
         self.holding: dict[Mechanism, int] = {}  # what is accounted for where nothing fails
         for mechanism, count in ledger.items():
             holding = mechanism._holding()
             self.holding[holding] = self.holding.get(holding, 0) + count
         # The probability that something does, on either data set: it adds to every delta.
-        self.failure = failure_of((count, mechanism._added_failure()) for mechanism, count in ledger.items())
+        self.failure = failure_of([(count, mechanism._added_failure()) for mechanism, count in ledger.items()])
         self.status = status_of(ledger)
-        self.adjacency = adjacency
         self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
         self.by_renyi_too = self.status == "certified" and any(
@@ -46,7 +86,54 @@ class Composition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy or a pickle is made from; its accountants compute anew."""
-        return Composition, (self.ledger, self.adjacency)
+        return Composition, (self.ledger, self.adjacency, self.engine)
+
+    def plus(self, mechanism: Mechanism, count: int) -> Composition:
+        """Return the composition with steps more, or raise ValueError if they are too many."""
+        total = count_scalar("count", self.ledger.get(mechanism, 0) + count)
+        return Composition({**self.ledger, mechanism: total}, self.adjacency, self.engine)
+
+    def upper_delta(self, eps: float) -> float:
+        """Return the largest upper end of delta in both directions."""
+        return self._upper_end(Question(False, eps))
+
+    def upper_epsilon(self, delta: float) -> float:
+        """Return the largest upper end of epsilon in both directions."""
+        return self._upper_end(Question(True, delta))
+
+    def curve(self) -> Curve:
+        """Return both as one value, which never changes."""
+        return Curve(self.upper_delta, self.upper_epsilon)
+
+    def upper_log_delta(self, eps: float) -> float:
+        """Return the upper end of log delta, even of a delta that underflows if steps are Gaussian or a contour answers."""
+        self.require_certified()
+        found = self._answers(Question(False, eps), upper_only=True)
+        exact = self.failure == 0.0 and not self.by_renyi_alone
+        if 0.0 < found[0].upper < SMALLEST_NORMAL and exact:
+            steps = self.steps(upper=True)
+            if len(steps) == 1 and steps[0][0].is_gaussian:
+                log_theta = float(core.log_theta(eps * (1 - FUNCTIONS), steps[0][0].gaussian_shift))
+                return log_theta * (1 - GAUSSIAN_TAIL)
+        return max(map(_log_upper, found))
+
+    def bracket(self, question: Question) -> Bracket:
+        """Return the bracket of what is asked, of both directions."""
+        return self._joined(self._answers(question, upper_only=False))
+
+    def explanation(self, question: Question) -> Explanation:
+        """Return how the answer is found."""
+        premises, found = self.premises(), self._answers(question, upper_only=False)
+        winner = found[0]
+        return Explanation(
+            self._joined(found),
+            winner.method,
+            winner.direction,
+            MappingProxyType({answer.direction: Bracket(*answer[:3], self.status) for answer in found}),
+            MappingProxyType(dict(winner.shares)),
+            premises.to_check(),
+            winner.tried,
+        )
 
     def premises(self) -> Premises:
         """Return what the numbers rest on."""
@@ -54,7 +141,31 @@ class Composition:
         steps = (step.premises(self.adjacency).times(count) for step, count in self.ledger.items())
         return joined(self.adjacency, (fixed, *steps))
 
-    def accountant(self, *, upper_only: bool) -> core.Accountant:
+    def num_records(self) -> int | None:
+        """Return the least number of records that a mechanism names, None if none does."""
+        sizes = []
+        for mechanism in self.ledger:
+            for part in mechanism._within():
+                if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled)):
+                    sizes.append(part.dataset_size)
+                elif isinstance(part, Shuffled):
+                    sizes.append(part.num_users)
+        return min(sizes, default=None)
+
+    def require_certified(self) -> None:
+        """Raise ValueError if a mechanism is only estimated."""
+        if self.status != "certified":
+            msg = "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
+            raise ValueError(msg)
+
+    def steps(self, *, upper: bool) -> list[CountedPair]:
+        """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""
+        if self.failure > 0.0:
+            msg = "a ledger whose steps may fail has no pairs: the probability adds to every delta"
+            raise ValueError(msg)
+        return self._accountant(upper_only=upper).steps(upper)
+
+    def _accountant(self, *, upper_only: bool) -> core.Accountant:
         """Return the core's accountant where nothing fails, which has steps for upper ends and, unless `upper_only`, for lower ends."""
         held = self._held.setdefault(os.getpid(), _Held())
         with held.lock:
@@ -68,16 +179,117 @@ class Composition:
                 held.accountants[upper_only] = accountant
             return held.accountants[upper_only]
 
-    def steps(self, *, upper: bool) -> list[CountedPair]:
-        """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""
+    def _upper_end(self, question: Question) -> float:
+        """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
+        self.require_certified()
         if self.failure > 0.0:
-            msg = "a ledger whose steps may fail has no pairs: the probability adds to every delta"
-            raise ValueError(msg)
-        return self.accountant(upper_only=upper).steps(upper)
+            return self._with_failure(question)[0].upper
+        if self.by_renyi_alone:
+            return self._by_renyi(question).upper
+        upper = float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)
+        if self.by_renyi_too and self.engine == "auto":
+            return min(upper, self._by_renyi(question).upper)
+        return upper
 
-    def name_of(self, answer: core.Answer) -> str:
+    def _answers(self, question: Question, *, upper_only: bool) -> list[Answer]:
+        """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""
+        if self.failure == 0.0:
+            return self._holding(question, upper_only=upper_only)
+        found = self._with_failure(question)
+        if not upper_only:
+            known = max(answer.lower for answer in self._holding(question, upper_only=False))
+            found[0] = found[0]._replace(lower=min(known, found[0].upper))
+        return found
+
+    def _with_failure(self, question: Question) -> list[Answer]:
+        """Return upper ends: where nothing fails, P(S) <= e^eps Q(S) + delta, and so delta + failure bounds all of P."""
+        if question.for_epsilon:
+            left = (question.value - self.failure) * DOWN
+            if left < 0.0:
+                return [Answer(0.0, math.inf, "probability of failure", {}, "both")]
+            return self._holding(Question(True, left), upper_only=True)
+        found = self._holding(question, upper_only=True)
+        return [answer._replace(upper=min(1.0, (answer.upper + self.failure) * UP), log_delta=None) for answer in found]
+
+    def _holding(self, question: Question, *, upper_only: bool) -> list[Answer]:
+        """Return the answers where nothing fails."""
+        if self.by_renyi_alone:
+            return [self._by_renyi(question)]
+        found = self._accountant(upper_only=upper_only).answers(*question, self.engine, upper_only)
+        words = [self._in_words(answer, question) for answer in found]
+        if not self.by_renyi_too or self.engine != "auto":
+            return words
+        other = self._by_renyi(question)
+        smaller = [answer if answer.upper <= other.upper else other._replace(lower=answer.lower) for answer in words]
+        return sorted(smaller, key=lambda answer: -answer.upper)
+
+    def _by_renyi(self, question: Question) -> Answer:
+        """Answer by converting the sum of the Renyi divergences."""
+        if self.engine != "auto":
+            msg = f"engine={shown(self.engine)} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
+            raise ValueError(msg)
+        upper, order = renyi.best(self.ledger, self.adjacency, *question)
+        return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", {}, "both")
+
+    def _joined(self, found: list[Answer]) -> Bracket:
+        """Return the bracket of the composition from those of its directions, the largest upper end first."""
+        lower, upper = max(answer.lower for answer in found), found[0].upper
+        if not 0 <= lower <= upper:
+            msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
+            raise RuntimeError(msg)
+        return Bracket(lower, upper, found[0].method, self.status)
+
+    def _in_words(self, answer: core.Answer, question: Question) -> Answer:
+        shares: dict[str, float] = {}
+        log_upper = None
+        method = answer.method
+        if method == "contour":
+            method = _contour_method(answer)
+            shares = {name: getattr(answer, name) for name in ORIGINS}
+            log_upper = None if question.for_epsilon else answer.log_upper
+        elif method == "pld":
+            method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
+        elif method == "renyi":
+            method = f"Renyi divergence of order {answer.order:.4g}"
+        elif method in ONE_STEP:
+            shares = {"rounding": max(_width(answer) - answer.pairs, 0.0)}
+        if answer.pairs > 0.0:
+            shares["pairs"] = answer.pairs
+        tried = tuple(f"{name}, {nodes} nodes, [{lower!r}, {upper!r}]" for name, lower, upper, nodes in answer.tried)
+        return Answer(answer.lower, answer.upper, method, shares, self._direction(answer), log_upper, tried)
+
+    def _direction(self, answer: core.Answer) -> str:
         """Return the name of the direction that an answer is about."""
         if answer.both_directions:
             return "both"
         names = ("forward", "reverse") if self.adjacency == "replace" else ("remove", "add")
         return names[0 if answer.forward else 1]
+
+
+def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+    """Say whether a step certainly does not depend on the records."""
+    return (
+        mechanism._has_pair
+        and mechanism._added_failure() == 0.0
+        and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
+    )
+
+
+def _contour_method(answer: core.Answer) -> str:
+    if answer.nodes == 0:
+        return f"Chernoff's bound at tilt {answer.tilt:.3g}" if answer.tilt else "beyond the largest loss"
+    where = f"in {answer.slices} slices of the losses" if answer.slices else f"at tilt {answer.tilt:.3g}"
+    return f"contour, {answer.nodes} nodes {where}"
+
+
+def _width(answer: core.Answer) -> float:
+    return 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
+
+
+def _log_upper(answer: Answer) -> float:
+    """Return the upper end of log delta in one direction."""
+    if answer.upper == 0.0:
+        return -math.inf
+    if answer.upper < SMALLEST_NORMAL and answer.log_delta is not None:
+        return answer.log_delta
+    return math.nextafter(math.log(answer.upper), math.inf)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, Result, implausible
+from hockeystick._checks import Checks, OnError, Result, setting_warnings
 
 __all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
 
@@ -63,12 +63,14 @@ def dpsgd_delta(
     >>> print(delta[0] < 5e-3, delta[1] < 5e-6)
     True True
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     eps = grid.non_negative_or_infinite("eps", eps)
-    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.eps_like_delta(eps))
+    setting_warnings.warn(
+        *setting_warnings.dpsgd(sampling_rate, rates, steps, noise_multiplier), setting_warnings.eps_like_delta(eps)
+    )
     return grid.map(core.dpsgd_delta, noise_multiplier, rates, steps, eps)
 
 
@@ -118,13 +120,15 @@ def dpsgd_epsilon(
     >>> print(f"{hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5):.2f}")
     1.83
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     delta = grid.probability("delta", delta)
     found = grid.map(core.dpsgd_epsilon, noise_multiplier, rates, steps, delta)
-    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps, noise_multiplier), implausible.no_privacy(found))
+    setting_warnings.warn(
+        *setting_warnings.dpsgd(sampling_rate, rates, steps, noise_multiplier), setting_warnings.no_privacy(found)
+    )
     return found
 
 
@@ -176,12 +180,12 @@ def dpsgd_noise_multiplier(
     >>> bool(hs.dpsgd_epsilon(noise_multiplier, 0.01, 100, 1e-5) <= 1.0)
     True
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    implausible.warn(*implausible.dpsgd(sampling_rate, rates, steps))
+    setting_warnings.warn(*setting_warnings.dpsgd(sampling_rate, rates, steps))
     return grid.map(core.dpsgd_noise_multiplier, rates, steps, epsilon, delta)
 
 
@@ -235,12 +239,14 @@ def dpsgd_steps(
     >>> print(hs.dpsgd_steps(20.0, 1.0, 1.0, 1e-5))
     28.0
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
     rates = grid.probability("sampling_rate", sampling_rate)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    implausible.warn(implausible.integer_rate(sampling_rate), implausible.swapped(noise_multiplier, rates))
+    setting_warnings.warn(
+        setting_warnings.integer_rate(sampling_rate), setting_warnings.swapped(noise_multiplier, rates)
+    )
     return grid.map(core.dpsgd_steps, noise_multiplier, rates, epsilon, delta)
 
 
@@ -292,7 +298,7 @@ def dpsgd_sampling_rate(
     >>> bool(hs.dpsgd_epsilon(2.0, rate, 50, 1e-5) <= 1.0)
     True
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
     steps = grid.count_or_zero("steps", steps)
     epsilon = grid.non_negative_or_infinite("epsilon", epsilon)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LateGrid, OnError, Result
+from hockeystick._checks import ChecksOnNaN, OnError, Result
 
 __all__ = ["gdp_advantage", "gdp_delta", "gdp_epsilon", "gdp_rdp", "gdp_trade_off"]
 
@@ -49,7 +49,7 @@ def gdp_delta(mu: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, 
     >>> print(hs.format_upper(hs.gdp_delta(1.0, 1.0), ".10f"))
     0.1269367376
     """
-    grid = LateGrid(num_threads, on_error)
+    grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
     eps = grid.number("eps", eps)
     return grid.map(core.gdp_delta, mu, eps)
@@ -92,7 +92,7 @@ def gdp_epsilon(
     >>> print(hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".6f"))
     4.377179
     """
-    grid = LateGrid(num_threads, on_error)
+    grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
     delta = grid.probability("delta", delta)
     return grid.map(core.gdp_epsilon, mu, delta)
@@ -134,7 +134,7 @@ def gdp_trade_off(
     >>> print(hs.format_lower(hs.gdp_trade_off(1.0, 0.05), ".4f"))
     0.7404
     """
-    grid = LateGrid(num_threads, on_error)
+    grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
     fpr = grid.probability("fpr", fpr)
     return grid.map(core.gdp_trade_off, mu, fpr)
@@ -174,7 +174,7 @@ def gdp_rdp(mu: ArrayLike, order: ArrayLike, *, num_threads: int | None = None, 
     >>> print(hs.gdp_rdp(0.5, 8.0))
     1.0
     """
-    grid = LateGrid(num_threads, on_error)
+    grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
     order = grid.positive("order", order)
     return grid.map(core.gdp_rdp, mu, order)
@@ -208,6 +208,6 @@ def gdp_advantage(mu: ArrayLike, *, num_threads: int | None = None, on_error: On
     >>> print(hs.format_upper(hs.gdp_advantage(1.0), ".10f"))
     0.3829249226
     """
-    grid = LateGrid(num_threads, on_error)
+    grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
     return grid.map(core.gdp_advantage, mu)

@@ -1,53 +1,169 @@
-"""Epsilons of several records together, of one person say: of the group's own mechanisms, or from the guarantee of one record.
+"""What a mechanism is for a group of records that change together, of one person say, and the group's epsilon.
 
-What is known of one record alone is chained over k data sets, each adjacent to the next.
+A group changes the input of a mechanism by up to k times what a record does. For noise, for choices by scores and for what is
+zero-concentrated that is the same mechanism with other numbers; of Gaussian noise on a Poisson sample it is a mixture, since the number of the
+group's records in a sample is binomial.
+
+Where a step has no such mechanism, what is known of one record alone is chained over k data sets, each adjacent to the next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
 
-from hockeystick._numeric.rounding import UP
+from hockeystick._numeric.rounding import SHORT_SUM, UP
 from hockeystick._numeric.search import smallest_feasible
 from hockeystick.accounting.composition import Composition
-from hockeystick.accounting.engines import Question, upper_end
-from hockeystick.accounting.group_mechanisms import of_group
-from hockeystick.accounting.questions import Questions, num_records
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms import (
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Dominating,
+    ExponentialMechanism,
+    Gaussian,
+    Laplace,
+    MixtureOfGaussians,
+    PermuteAndFlip,
+    PoissonSampled,
+    PrivateSelection,
+    ZeroConcentratedDP,
+)
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 LARGEST = 1024.0  # of the epsilons of one record that are tried: powers of two
 SLACK = 1e-9  # on a logarithm, for what rounding takes
 
 
-def has_chains(accountant: Questions) -> bool:
+def _less(value: float, size: int) -> float:
+    """Return value/size, rounded down."""
+    quotient = value / size
+    return quotient if Fraction(quotient) * size <= Fraction(value) else math.nextafter(quotient, 0.0)
+
+
+def _more(value: float, size: int) -> float:
+    """Return value * size, rounded up."""
+    product = value * size
+    return (
+        product
+        if math.isinf(product) or Fraction(product) >= Fraction(value) * size
+        else math.nextafter(product, math.inf)
+    )
+
+
+def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
+    """Return the mechanism for a group; None if none is known, or its numbers leave their domains."""
+    if size == 1:
+        return step
+    try:
+        return _grouped(step, size, adjacency)
+    except ValueError:
+        return None
+
+
+@singledispatch
+def _grouped(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
+    del step, size, adjacency
+    return None
+
+
+@_grouped.register(Gaussian)
+@_grouped.register(Laplace)
+def _noise(step: Gaussian | Laplace, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return type(step)(_less(step.noise_multiplier, size))
+
+
+@_grouped.register
+def _discrete_gaussian(step: DiscreteGaussian, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return DiscreteGaussian(step.sigma, step.sensitivity * size)
+
+
+@_grouped.register
+def _discrete_laplace(step: DiscreteLaplace, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return DiscreteLaplace(step.parameter, step.sensitivity * size)
+
+
+@_grouped.register(ExponentialMechanism)
+@_grouped.register(PermuteAndFlip)
+def _choice(step: ExponentialMechanism | PermuteAndFlip, size: int, adjacency: Adjacency) -> Mechanism:
+    del adjacency
+    return type(step)(_more(step.epsilon, size))
+
+
+@_grouped.register
+def _concentrated(step: ZeroConcentratedDP, size: int, adjacency: Adjacency) -> Mechanism | None:
+    del adjacency
+    if step.delta > 0.0:
+        return None
+    common = (
+        math.fsum(size / i for i in range(1, size + 1))
+        if step.xi > 0.0 and size <= 10**6
+        else size * (1.0 + math.log(size))
+    )
+    return ZeroConcentratedDP(_more(_more(step.rho, size), size), step.xi * common * (1.0 + SHORT_SUM))
+
+
+@_grouped.register
+def _sampled(step: PoissonSampled, size: int, adjacency: Adjacency) -> Mechanism | None:
+    if step.sampling_rate == 0.0:
+        return step
+    if step.sampling_rate == 1.0:
+        return of_group(step.mechanism, size, adjacency)
+    if adjacency != "add_or_remove" or not isinstance(step.mechanism, Gaussian):
+        return None
+    return MixtureOfGaussians.of_group(step.mechanism.noise_multiplier, size, step.sampling_rate)
+
+
+@_grouped.register
+def _composed(step: Composed, size: int, adjacency: Adjacency) -> Mechanism | None:
+    parts = [(of_group(part, size, adjacency), count) for part, count in step.steps]
+    known = [(part, count) for part, count in parts if part is not None]
+    return Composed(known) if len(known) == len(parts) else None
+
+
+@_grouped.register
+def _selected(step: PrivateSelection, size: int, adjacency: Adjacency) -> Mechanism | None:
+    run = of_group(step.mechanism, size, adjacency)
+    return None if run is None else PrivateSelection(run, step.count, step.mean, step.shape)
+
+
+@_grouped.register
+def _dominating(step: Dominating, size: int, adjacency: Adjacency) -> Mechanism | None:
+    of_all = of_group(step.mechanism, size, adjacency) if step.grouped and step.failure == 0.0 else None
+    return None if of_all is None else replace(step, mechanism=of_all, attained=None)
+
+
+def has_chains(of_one: Composition) -> bool:
     """Say whether the data sets between two that differ by a group have the same accountant."""
-    return accountant.adjacency == "replace" or num_records(accountant.ledger) is None
+    return of_one.adjacency == "replace" or of_one.num_records() is None
 
 
-def exact_epsilon(accountant: Questions, group_size: int, delta: float) -> float:
+def exact_epsilon(of_one: Composition, group_size: int, delta: float) -> float:
     """Return the epsilon of the group's own mechanisms; infinity if a step has none."""
     group: dict[Mechanism, int] = {}
-    for step, count in accountant.ledger.items():
-        of_all = of_group(step, group_size, accountant.adjacency)
+    for step, count in of_one.ledger.items():
+        of_all = of_group(step, group_size, of_one.adjacency)
         if of_all is None:
             return math.inf
         group[of_all] = group.get(of_all, 0) + count
-    return upper_end(Composition(group, accountant.adjacency), Question(True, delta), "auto")
+    return Composition(group, of_one.adjacency).upper_epsilon(delta)
 
 
-def chained_epsilon(accountant: Questions, group_size: int, delta: float) -> float:
+def chained_epsilon(of_one: Composition, group_size: int, delta: float) -> float:
     """Return the epsilon of group privacy, as `hockeystick.group_epsilon` says; infinity if no power of two up to 1024 is enough for one record."""
     if delta == 0.0:
-        return group_size * float(accountant.epsilon(0.0)) * UP
+        return group_size * of_one.upper_epsilon(0.0) * UP
 
-    def excess(log_delta: Callable[[float], float], eps: float) -> float:
+    def excess(eps: float) -> float:
         ratio = math.log(group_size) if eps == 0.0 else _log_expm1(group_size * eps) - _log_expm1(eps)
-        return log_delta(eps) + ratio + SLACK - math.log(delta)
+        return of_one.upper_log_delta(eps) + ratio + SLACK - math.log(delta)
 
-    of_one = partial(excess, lambda eps: float(accountant.log_delta(eps)))
-    return group_size * smallest_feasible(of_one, most=LARGEST, tolerance=1e-6) * UP
+    return group_size * smallest_feasible(excess, most=LARGEST, tolerance=1e-6) * UP
 
 
 def _log_expm1(x: float) -> float:

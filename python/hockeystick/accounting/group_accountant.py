@@ -5,8 +5,7 @@ from __future__ import annotations
 from hockeystick._checks import DELTA, count_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains
-from hockeystick.accounting.group_mechanisms import of_group
+from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains, of_group
 
 __all__ = ["group_accountant", "group_epsilon"]
 
@@ -103,12 +102,13 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     """
     size = _checked(accountant, group_size)
     delta = scalar("delta", delta, *DELTA)
-    if not has_chains(accountant):
+    of_one = accountant._composition()
+    if not has_chains(of_one):
         msg = f"accountant must not name the number of records where they are added or removed, as {shown(accountant)} does"
         raise ValueError(msg)
     if size == 1:
-        return float(accountant.epsilon(delta))
-    return min(exact_epsilon(accountant, size, delta), chained_epsilon(accountant, size, delta))
+        return of_one.upper_epsilon(delta)
+    return min(exact_epsilon(of_one, size, delta), chained_epsilon(of_one, size, delta))
 
 
 def _checked(accountant: Accountant, group_size: int) -> int:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import counted, shown
-from hockeystick.accounting.bracket import TOLERANCE, Bracket, describe
+from hockeystick.accounting.brackets import TOLERANCE, Bracket, describe
 from hockeystick.mechanisms.base import (
     ADJACENCIES,
     ALSO_CALLED,
@@ -54,7 +54,7 @@ class PrivacyLossDistribution:
         mechanism : Mechanism
             What the step releases.
         interval : float, optional
-            Grid step of the privacy loss, positive. By default each query chooses its own, such that the width of
+            Checks step of the privacy loss, positive. By default each query chooses its own, such that the width of
             the bracket is at most 1e-3 of its upper end, where memory allows.
         adjacency : {"add_or_remove", "replace"}
             Which data sets are adjacent.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, positive_scalar, scalar
-from hockeystick.accounting.bracket import Bracket
-from hockeystick.mechanisms.random_allocation import MOST_STEPS
+from hockeystick.accounting.brackets import Bracket
+from hockeystick.mechanisms.sampled import MOST_STEPS
 
 __all__ = ["shuffled_batches_delta", "shuffled_batches_epsilon"]
 

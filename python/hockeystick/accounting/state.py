@@ -1,7 +1,7 @@
 """An accountant as plain JSON values: a version, the adjacency, and its steps in order.
 
 A step is a mechanism with a count, ``{"mechanism": {...}, "count": 3}``, or some steps that come so many times in a row,
-``{"steps": [...], "count": 10000}`` (record.py says which): a state is as long as what does not repeat.
+``{"steps": [...], "count": 10000}`` (steps.py says which): a state is as long as what does not repeat.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import hockeystick.mechanisms as all_mechanisms
 import hockeystick.selection as all_selection
 from hockeystick._checks.shown import listed, shown
-from hockeystick.accounting.record import Block
+from hockeystick.accounting.steps import Block
 from hockeystick.mechanisms.base import Mechanism
 
 FORMAT, VERSIONS = "hockeystick.Accountant", (1, 2)  # 1 had no blocks

@@ -10,19 +10,18 @@ import numpy as np
 
 from hockeystick import selection
 from hockeystick._checks import DELTA, choice, scalar
-from hockeystick._checks.implausible import is_large
+from hockeystick._checks.setting_warnings import is_large
 from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, HEADINGS, SENTENCES, Format, Part, Statement, say, say_all, written
+from hockeystick.accounting.composition import Composition, Question
 from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains
-from hockeystick.accounting.questions import Questions, num_records
-from hockeystick.accounting.tangents import Curve
-from hockeystick.accounting.trade_off import true_positive_rates
+from hockeystick.accounting.privacy_curve import Curve, true_positive_rates
 from hockeystick.mechanisms.premises import ONE_RECORD, Premises
 
 if TYPE_CHECKING:
-    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.accounting.brackets import Bracket
 
 GROUPS = (2, 10)  # records of one person
 CHANCES = np.array([0.01, 0.5, 1e-6])  # of being wrong, or right, without the output
@@ -47,22 +46,20 @@ class Guaranteed(NamedTuple):
     more: dict[str, Any] = {}  # noqa: RUF012 (nothing changes it) - of the entry of a registry
 
 
-def guaranteed(accountant: Questions, delta: float, records: int | None = None) -> Guaranteed:
-    """Return what can be said of an accountant; the number of records is that of the mechanisms if not given."""
-    bracket = accountant.epsilon_bracket(delta)
+def guaranteed(of_all: Composition, delta: float, records: int | None = None) -> Guaranteed:
+    """Return what can be said of what is composed; the number of records is that of the mechanisms if not given."""
+    bracket = of_all.bracket(Question(True, scalar("delta", delta, *DELTA)))
     if bracket.status != "certified":
         msg = f"a statement needs certified numbers, and epsilon at delta = {delta} is only an estimate: a mechanism of the ledger is estimated"
         raise ValueError(msg)
-    steps = tuple(f"{count} times {mechanism._shown()}" for mechanism, count in accountant.ledger.items())
-    code, groups = again(accountant, delta), user_level(accountant, delta)
     return Guaranteed(
         bracket,
-        accountant.premises,
-        steps,
-        accountant._curve(),
-        groups,
-        code,
-        records or num_records(accountant.ledger),
+        of_all.premises(),
+        tuple(f"{count} times {mechanism._shown()}" for mechanism, count in of_all.ledger.items()),
+        of_all.curve(),
+        user_level(of_all, delta),
+        again(of_all, delta),
+        records or of_all.num_records(),
     )
 
 
@@ -141,13 +138,13 @@ def _attack(curve: Curve) -> tuple[str, ...]:
     )
 
 
-def user_level(accountant: Questions, delta: float) -> tuple[Part, ...]:
+def user_level(of_all: Composition, delta: float) -> tuple[Part, ...]:
     """Return the guarantee of several records of one person, where a chain of adjacent data sets has one accountant."""
-    if delta == 0.0 or accountant.premises.unit or not has_chains(accountant):
+    if delta == 0.0 or of_all.premises().unit or not has_chains(of_all):
         return ()
     lines = []
     for size in GROUPS:
-        exact, chained = exact_epsilon(accountant, size, delta), chained_epsilon(accountant, size, delta)
+        exact, chained = exact_epsilon(of_all, size, delta), chained_epsilon(of_all, size, delta)
         epsilon, how = (exact, "user_level_exact") if exact <= chained else (chained, "user_level_chained")
         known = "user_level_infinite" if math.isinf(epsilon) else "user_level_finite"
         shown = say(known, epsilon=format_upper(epsilon, ".4g"))
@@ -155,11 +152,11 @@ def user_level(accountant: Questions, delta: float) -> tuple[Part, ...]:
     return (Part(HEADINGS["user_level"], tuple(lines)),)
 
 
-def again(accountant: Questions, delta: float) -> tuple[str, ...]:
+def again(of_all: Composition, delta: float) -> tuple[str, ...]:
     """Return the code that gives the statement again."""
-    steps = "".join(f".compose({mechanism!r}, {count})" for mechanism, count in accountant.ledger.items())
-    made = f"Accountant({accountant.adjacency!r})"
-    chooses = any(hasattr(selection, type(part).__name__) for step in accountant.ledger for part in step._within())
+    steps = "".join(f".compose({mechanism!r}, {count})" for mechanism, count in of_all.ledger.items())
+    made = f"Accountant({of_all.adjacency!r})"
+    chooses = any(hasattr(selection, type(part).__name__) for step in of_all.ledger for part in step._within())
     names = ["from hockeystick.selection import *"] if chooses else []
     return ("from hockeystick import *", *names, f"print({made}{steps}.statement({delta!r}))")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import DELTA, Array, Grid, OnError, Result
+from hockeystick._checks import DELTA, Array, Checks, OnError, Result
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
@@ -69,7 +69,7 @@ def zcdp_delta(
     >>> print(hs.format_upper(hs.zcdp_delta(0.5, 4.0), ".2e"), hs.format_upper(hs.gdp_delta(1.0, 4.0), ".2e"))
     1.96e-04 4.72e-05
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
     eps = grid.non_negative_or_infinite("eps", eps)
     return grid.map(_delta, rho, eps, grid.non_negative_or_infinite("xi", xi))
@@ -119,7 +119,7 @@ def zcdp_epsilon(
     >>> print(hs.format_upper(hs.zcdp_epsilon(0.5, 1e-5), ".2f"), hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".2f"))
     4.73 4.38
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
     delta = grid.within("delta", delta, DELTA)
     return grid.map(_epsilon, rho, delta, grid.non_negative_or_infinite("xi", xi))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
-from hockeystick.budgets.client_ledgers import ClientLedgers
-from hockeystick.budgets.client_queries import ClientCharge
-from hockeystick.budgets.concentrated_filter import ZeroConcentratedFilter
-from hockeystick.budgets.concentrated_odometer import ZeroConcentratedOdometer
-from hockeystick.budgets.filters import BudgetExceededError, GaussianFilter, RenyiFilter
+from hockeystick._checks.hints import publish
+from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
+from hockeystick.budgets.concentrated import ZeroConcentratedFilter, ZeroConcentratedOdometer
+from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.individual_filter import IndividualFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.budgets.planned_filter import PlannedFilter
+from hockeystick.budgets.spending import BudgetExceededError
 
 __all__ = [
     "BudgetExceededError",

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._checks import Array
-from hockeystick._numeric.binomial import log_binomial_pmf
+from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.mechanisms import PoissonSampled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism
 
@@ -64,7 +64,21 @@ def largest_log_probability(num_clients: int, rate: float, size: int) -> float:
     near = {
         min(max(able, size), num_clients) for able in (likeliest - 1, likeliest, likeliest + 1)
     }  # the quotient is rounded
-    return max(log_binomial_pmf(able, rate, size) for able in near)
+    return max(_log_binomial_pmf(able, rate, size) for able in near)
+
+
+def _log_binomial_pmf(trials: int, rate: float, successes: int) -> float:
+    """Return an upper bound of the logarithm of the probability of so many successes, close by the rounding of its terms."""
+    if rate in (0.0, 1.0):
+        return 0.0 if successes == trials * rate else -math.inf
+    terms = [
+        math.lgamma(trials + 1.0),
+        -math.lgamma(successes + 1.0),
+        -math.lgamma(trials - successes + 1.0),
+        successes * math.log(rate),
+        (trials - successes) * math.log1p(-rate),
+    ]
+    return math.fsum(terms) + FUNCTIONS * math.fsum(map(abs, terms))
 
 
 def excess_bets(num_clients: int, rate: float, size: int) -> Array:

@@ -1,21 +1,29 @@
-"""A ledger for each client of a federated training, that survives a restart."""
+"""A ledger for each client of a federated training, that survives a restart.
+
+From the ids and budgets that are given, over what each client has been charged, in memory, to the class that holds the file. Equal ledgers
+are kept once, under a number. One process, one object: a forked child must not touch its parent's file, and nothing may be copied.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
-from hockeystick._checks import count_scalar
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._checks import DELTA, boolean_scalar, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
-from hockeystick.budgets.batch_sizes import LEVEL
-from hockeystick.budgets.client_accounts import ClientAccounts
-from hockeystick.budgets.client_arguments import ClientId, checked_budget, checked_head
-from hockeystick.budgets.client_queries import ClientQueries
-from hockeystick.budgets.entries import Charge, Enrolment, Entry
-from hockeystick.budgets.filter_base import BudgetExceededError, Filter
-from hockeystick.budgets.journal import Journal
-from hockeystick.budgets.sole_owner import alone
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
+from hockeystick.budgets.ledger_file import Charge, ClientId, Enrolment, Entry, Journal, Mask
+from hockeystick.budgets.spending import BudgetExceededError, Filter
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.training.participation import check_participation, require_everybody
 
@@ -24,10 +32,333 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["ClientLedgers"]
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+Owner = TypeVar("Owner", bound="ClientLedgers")
 
 
-class ClientLedgers(ClientQueries):
+LONGEST_ID = 1024  # characters
+
+
+def client_id(client: ClientId) -> ClientId:
+    """Return an id as a plain integer, or as a plain string in Unicode's normal form C.
+
+    One text can be written in several ways, "é" as one character or as two. In normal form they are one id, with one budget.
+    """
+    if type(client) is int and -(2**63) <= client < 2**63:  # most ids of a million, at a third of the time
+        return client
+    if isinstance(client, str):
+        return _text_id(client)
+    if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)):
+        msg = f"a client's id must be a string or an integer of 64 bits, not {shown(client)}"
+        raise TypeError(msg)
+    number = operator.index(client)
+    if not -(2**63) <= number < 2**63:
+        msg = f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown(number)}"
+        raise ValueError(msg)
+    return number
+
+
+def require_several(name: str, clients: Iterable[ClientId]) -> Iterable[ClientId]:
+    """Return ids that are not one text: its letters would be taken for clients."""
+    if isinstance(clients, (str, bytes, bytearray)):
+        msg = f"{name} must be several ids, such as a list, not one text {shown(clients)}"
+        raise TypeError(msg)
+    return clients
+
+
+def _text_id(client: str) -> str:
+    if len(client) > LONGEST_ID:
+        msg = f"a client's id must have at most {LONGEST_ID} characters, not {len(client)}"
+        raise ValueError(msg)
+    text = unicodedata.normalize("NFC", str(client))  # which may be longer
+    if len(text) > LONGEST_ID:
+        msg = f"a client's id must have at most {LONGEST_ID} characters in Unicode's normal form C, not {len(text)}"
+        raise ValueError(msg)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = f"a client's id must be text that UTF-8 can hold, not {client!a}"
+        raise ValueError(msg) from error
+    return text
+
+
+def checked_budget(
+    epsilon: float | None, delta: float | None, adjacency: Adjacency | None, budget: Filter | None
+) -> tuple[tuple[float, float] | None, Accountant | Filter]:
+    """Return epsilon and delta with an empty accountant, or a filter."""
+    if budget is None and epsilon is not None and delta is not None:
+        limits = (positive_scalar("epsilon", epsilon), scalar("delta", delta, *DELTA))
+        return limits, Accountant("add_or_remove" if adjacency is None else adjacency)
+    if isinstance(budget, Filter) and (epsilon, delta, adjacency) == (None, None, None) and not len(budget):
+        return None, type(budget).from_state_dict(budget.state_dict())
+    given = f"epsilon={shown(epsilon)}, delta={shown(delta)}, adjacency={shown(adjacency)}, budget={shown(budget)}"
+    msg = f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}"
+    raise ValueError(msg)
+
+
+def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str | None) -> str | None:
+    """Return the head that is expected of a file, which a new one cannot have."""
+    create = boolean_scalar("create", create)
+    if expected_head is None:
+        return None
+    if not isinstance(expected_head, str) or not re.fullmatch("[0-9a-f]{64}", expected_head):
+        msg = f"expected_head must be 64 hexadecimal digits, as head returned them, not {shown(expected_head)}"
+        raise ValueError(msg)
+    if create or path == ":memory:":
+        msg = f"expected_head must be None for a new file, which has no history, not {shown(expected_head)}"
+        raise ValueError(msg)
+    return expected_head
+
+
+Ledger = dict[Mechanism, int]
+
+
+class InternedLedgers:
+    """Ledgers by number, 0 being the empty one, and what still fits beside each.
+
+    What fits is decided by copies of `fresh`: a filter, or an accountant with the limits epsilon and delta.
+    """
+
+    def __init__(self, fresh: Accountant | Filter, limits: tuple[float, float] | None) -> None:
+        self.fresh = fresh
+        self._limits = limits
+        self._ledgers: list[Ledger] = [{}]
+        self._numbers: dict[frozenset[tuple[Mechanism, int]], int] = {frozenset(): 0}
+        self._rooms: dict[tuple[int, Mechanism], int] = {}
+
+    def __len__(self) -> int:
+        """Return how many ledgers there are."""
+        return len(self._ledgers)
+
+    def after(self, number: int, steps: Iterable[tuple[Mechanism, int]]) -> int:
+        """Return the number of the ledger with these steps more."""
+        for mechanism, count in steps:
+            longer = dict(self._ledgers[number])
+            longer[mechanism] = longer.get(mechanism, 0) + count
+            found = self._numbers.setdefault(frozenset(longer.items()), len(self))
+            if found == len(self):
+                self._ledgers.append(longer)
+            if (number, mechanism) in self._rooms:  # of n steps that fit, count are taken
+                self._rooms[found, mechanism] = self._rooms[number, mechanism] - count
+            number = found
+        return number
+
+    def room(self, number: int, mechanism: Mechanism) -> int:
+        """Return how many steps fit beside a ledger."""
+        key = (number, mechanism)
+        if key not in self._rooms:
+            account = self.account(number)
+            if isinstance(account, Filter):
+                self._rooms[key] = account.remaining(mechanism)
+            else:
+                epsilon, delta = self._limits or (0.0, 0.0)
+                self._rooms[key] = account.remaining(mechanism, epsilon=epsilon, delta=delta)
+        return self._rooms[key]
+
+    def account(self, number: int) -> Accountant | Filter:
+        """Return a filter or an accountant that has what a ledger has."""
+        account = type(self.fresh).from_state_dict(self.fresh.state_dict())
+        for mechanism, count in self._ledgers[number].items():
+            if isinstance(account, Filter):
+                account.spend(mechanism, count)
+            else:
+                account.compose(mechanism, count)
+        return account
+
+
+FIRST_CAPACITY = 1024
+
+
+class Present(NamedTuple):
+    """What the entries so far make of the clients; never changed in place."""
+
+    num_entries: int
+    num_clients: int
+    which: NDArray[np.int32]  # the number of each client's ledger, and room for more clients
+    last_round: int
+    sizes: BatchSizes
+
+
+class ClientAccounts:
+    """Clients in order of enrolment, and their ledgers.
+
+    An entry is taken by one assignment, of `present`. What else it adds, ids and ledgers, is not seen before, and may be added twice.
+    """
+
+    def __init__(self, fresh: Accountant | Filter, limits: tuple[float, float] | None) -> None:
+        self._ids: list[ClientId] = []
+        self._ledgers = InternedLedgers(fresh, limits)
+        self._positions: dict[ClientId, int] = {}
+        self.present = Present(0, 0, np.zeros(FIRST_CAPACITY, np.int32), 0, BatchSizes())
+
+    def __len__(self) -> int:
+        """Return the number of clients."""
+        return self.present.num_clients
+
+    @property
+    def ids(self) -> list[ClientId]:
+        """The clients, in order of enrolment."""
+        return self._ids[: len(self)]
+
+    @property
+    def num_ledgers(self) -> int:
+        """How many different ledgers the clients have."""
+        return int(np.count_nonzero(np.bincount(self.present.which[: len(self)])))
+
+    def unknown(self, clients: Iterable[ClientId]) -> list[ClientId]:
+        """Return the ids that are not enrolled, each once."""
+        return [
+            client
+            for client in dict.fromkeys(map(client_id, require_several("clients", clients)))
+            if client not in self._positions
+        ]
+
+    def take(self, entry: Entry) -> None:
+        """Take an entry that is possible after those before it."""
+        before = self.present
+        after = self._enrolled(before, entry) if isinstance(entry, Enrolment) else self._charged(before, entry)
+        self.present = after._replace(num_entries=before.num_entries + 1)
+
+    def _enrolled(self, before: Present, entry: Enrolment) -> Present:
+        """Return what is present after clients, all of them unknown, were enrolled with nothing charged."""
+        num_clients, which = before.num_clients + len(entry.clients), before.which
+        self._positions.update((client, position) for position, client in enumerate(entry.clients, before.num_clients))
+        self._ids[before.num_clients :] = entry.clients
+        while len(which) < num_clients:
+            which = np.concatenate([which, np.zeros_like(which)])
+        return before._replace(num_clients=num_clients, which=which)
+
+    def _charged(self, before: Present, entry: Charge) -> Present:
+        """Return what is present after the charged clients have moved to the ledgers that they have after a charge."""
+        which = before.which[: len(entry.charged)]
+        after = np.arange(len(self._ledgers), dtype=np.int32)
+        for number in np.flatnonzero(np.bincount(which[entry.charged], minlength=1)).tolist():
+            after[number] = self._ledgers.after(number, entry.steps)
+        moved = before.which.copy()
+        np.copyto(moved[: len(which)], after[which], where=entry.charged)
+        sizes = before.sizes
+        if entry.participants is not None:
+            sizes = sizes.after(entry.steps[0][0], int(entry.charged.sum()), int(entry.participants.sum()))
+        return before._replace(which=moved, last_round=entry.round, sizes=sizes)
+
+    def require_possible(self, entry: Entry) -> None:
+        """Raise an error for an entry that these accounts could not have been given."""
+        if isinstance(entry, Enrolment):
+            if self.unknown(entry.clients) != entry.clients:  # checks each id, too
+                msg = "clients must be ids in normal form, and enrolled once"
+                raise ValueError(msg)
+            return
+        if entry.round < self.present.last_round:
+            msg = f"round {entry.round} comes after {self.present.last_round}"
+            raise ValueError(msg)
+        for mechanism, count in entry.steps:
+            self.checked(mechanism, count)
+
+    def mask(self, name: str, clients: Iterable[ClientId] | None) -> Mask:
+        """Return which clients are meant, all by default."""
+        if clients is None:
+            return np.ones(len(self), np.bool_)
+        mask = np.zeros(len(self), np.bool_)
+        positions = [self.position(name, client) for client in require_several(name, clients)]
+        mask[positions] = True
+        if int(mask.sum()) != len(positions):
+            msg = f"{name} must name each client once, not {int(mask.sum())} of them in {len(positions)} places"
+            raise ValueError(msg)
+        return mask
+
+    def position(self, name: str, client: ClientId) -> int:
+        """Return a client's place in the order of enrolment."""
+        position = self._positions.get(client_id(client), len(self))
+        if position >= len(self):
+            msg = f"{name} must be enrolled, which {shown(client)} is not"
+            raise ValueError(msg)
+        return position
+
+    def checked(self, mechanism: Mechanism, count: int) -> int:
+        """Return the count, after checking both."""
+        return self._ledgers.fresh._checked(mechanism, count)
+
+    def exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
+        """Return which of the charged clients' budgets would be exceeded by a checked number of steps."""
+        which = self.present.which[: len(self)]
+        present = np.flatnonzero(np.bincount(which[charged], minlength=1))
+        poor = np.zeros(len(self._ledgers), np.bool_)
+        poor[present] = [count > self._ledgers.room(number, mechanism) for number in present.tolist()]
+        return poor[which] & charged
+
+    def room(self, mechanism: Mechanism, client: ClientId) -> int:
+        """Return how many steps still fit into a client's budget."""
+        self.checked(mechanism, 1)
+        return self._ledgers.room(self._number(client), mechanism)
+
+    def account(self, client: ClientId) -> Accountant | Filter:
+        """Return a copy of what a client was charged."""
+        return self._ledgers.account(self._number(client))
+
+    def _number(self, client: ClientId) -> int:
+        return int(self.present.which[self.position("client", client)])
+
+
+class ClientCharge(NamedTuple):
+    """What one client was charged.
+
+    Attributes
+    ----------
+    number : int
+        The round.
+    mechanism : Mechanism
+        What each step released.
+    steps : int
+        How many equal ones.
+    took_part : bool or None
+        Whether the client was among the participants; None where they were not recorded.
+    """
+
+    number: int
+    mechanism: Mechanism
+    steps: int
+    took_part: bool | None
+
+
+def synchronized(
+    method: Callable[Concatenate[Owner, Arguments], Answer],
+) -> Callable[Concatenate[Owner, Arguments], Answer]:
+    """Refuse a method in a forked child and in the middle of a write, and let one thread after the other run it."""
+
+    @functools.wraps(method)
+    def guarded(self: Owner, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        self._require_own_process()  # before the lock, which a thread of the parent's may hold for ever
+        within = self._turn._is_owned()  # type: ignore[attr-defined] # by a call that this one interrupts
+        try:
+            with self._turn:
+                self._require_ready(within)
+                return method(self, *arguments, **options)
+        except BaseException:
+            self._leave(within)
+            raise
+
+    return guarded
+
+
+def exclusive(
+    method: Callable[Concatenate[Owner, Arguments], Answer],
+) -> Callable[Concatenate[Owner, Arguments], Answer]:
+    """As `synchronized`, for what writes: a signal handler that interrupts it, or an iterator that it was given, may use nothing."""
+
+    @synchronized
+    @functools.wraps(method)
+    def guarded(self: Owner, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        self._writing = True
+        try:
+            return method(self, *arguments, **options)
+        finally:
+            self._writing = False
+
+    return guarded
+
+
+class ClientLedgers:
     """What each client of a federated training has been charged, in a file that survives a restart.
 
     Parameters
@@ -92,7 +423,10 @@ class ClientLedgers(ClientQueries):
         create: bool = False,
         expected_head: str | None = None,
     ) -> None:
-        super().__init__()
+        self._process = os.getpid()
+        self._turn = threading.RLock()
+        self._ended = False
+        self._writing = False
         limits, fresh = checked_budget(epsilon, delta, adjacency, budget)
         head = checked_head(path, create, expected_head)
         self._budget = "epsilon {}, delta {} ({})".format(*limits, fresh.adjacency) if limits else repr(fresh)
@@ -109,6 +443,11 @@ class ClientLedgers(ClientQueries):
         """Return each client's budget and how many clients there are at this moment."""
         return f"<ClientLedgers: {self._budget} for each of {len(self._accounts)} clients>"
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse copy, deepcopy and pickle."""
+        msg = f"{type(self).__name__} cannot be copied or pickled: each would spend the same budget"
+        raise TypeError(msg)
+
     def __enter__(self) -> Self:
         """Return the ledgers; leaving closes the file."""
         return self
@@ -122,9 +461,12 @@ class ClientLedgers(ClientQueries):
 
     def close(self) -> None:
         """Close the file, so that another process may open it."""
-        self._end(self._journal.close)
+        self._require_own_process()
+        with self._turn:
+            self._ended = True
+            self._journal.close()
 
-    @alone
+    @exclusive
     def enrol(self, clients: Iterable[ClientId]) -> None:
         """Add clients with nothing charged; those known already keep what they have.
 
@@ -147,7 +489,7 @@ class ClientLedgers(ClientQueries):
         if new:
             self._write(Enrolment(new))
 
-    @alone
+    @exclusive
     def charge(
         self,
         number: int,
@@ -191,8 +533,8 @@ class ClientLedgers(ClientQueries):
         in all (`hockeystick.budgets.batch_sizes` has the test). Sizes say nothing about who was drawn.
         """
         number = count_scalar("number", number)
-        if number < self._accounts.last_round:
-            msg = f"number must be at least that of the last round, {self._accounts.last_round}, not {number}"
+        if number < self._accounts.present.last_round:
+            msg = f"number must be at least that of the last round, {self._accounts.present.last_round}, not {number}"
             raise ValueError(msg)
         count = self._accounts.checked(mechanism, count)
         charged = self._accounts.mask("clients", clients)
@@ -208,6 +550,164 @@ class ClientLedgers(ClientQueries):
         self._journal.require_unchanged()
         self._write(entry)
 
+    @synchronized
+    def __len__(self) -> int:
+        """Return the number of clients."""
+        return len(self._accounts)
+
+    @property
+    @synchronized
+    def num_ledgers(self) -> int:
+        """How many different ledgers the clients have."""
+        return self._accounts.num_ledgers
+
+    @property
+    @synchronized
+    def last_round(self) -> int:
+        """The last round that was charged, 0 before the first: after a restart, the one that may have been interrupted."""
+        return self._accounts.present.last_round
+
+    @property
+    @synchronized
+    def head(self) -> str:
+        """The digest of everything in the file, as 64 hexadecimal digits, to be kept elsewhere and given as `expected_head`."""
+        return self._journal.head
+
+    @synchronized
+    def would_exceed(self, mechanism: Mechanism, count: int = 1, *, clients: Iterable[ClientId] | None = None) -> bool:
+        """Say whether the charge would leave the budget of any of the clients; nothing is charged.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release.
+        count : int
+            How many equal steps, in [1, 2^53].
+        clients : iterable of int or str, optional
+            Who would be charged; all by default.
+
+        Returns
+        -------
+        bool
+            True if `charge` would raise BudgetExceededError.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, a client is not enrolled or is there twice, or the mechanism is not
+            supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
+        """
+        mask = self._accounts.mask("clients", clients)
+        return bool(self._accounts.exceeding(mechanism, self._accounts.checked(mechanism, count), mask).any())
+
+    @synchronized
+    def eligible(self, mechanism: Mechanism, count: int = 1) -> list[ClientId]:
+        """Return the clients whose budget the charge would not leave.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release.
+        count : int
+            How many equal steps, in [1, 2^53].
+
+        Returns
+        -------
+        list of int or str
+            In order of enrolment.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or the mechanism is not supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
+        """
+        count = self._accounts.checked(mechanism, count)
+        poor = self._accounts.exceeding(mechanism, count, self._accounts.mask("clients", None))
+        return [client for client, left_out in zip(self._accounts.ids, poor.tolist(), strict=True) if not left_out]
+
+    @synchronized
+    def remaining(self, mechanism: Mechanism, client: ClientId) -> int:
+        """Return how many steps of a mechanism still fit into a client's budget.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            What each step would release.
+        client : int or str
+            Its id.
+
+        Returns
+        -------
+        int
+            The largest count that `charge` takes for this client.
+
+        Raises
+        ------
+        ValueError
+            If the client is not enrolled, or the mechanism is not supported.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
+        """
+        return self._accounts.room(mechanism, client)
+
+    @synchronized
+    def account(self, client: ClientId) -> Accountant | Filter:
+        """Return what a client was charged, as an object of its own.
+
+        Parameters
+        ----------
+        client : int or str
+            Its id.
+
+        Returns
+        -------
+        Accountant, or a filter
+            With its state as JSON values in `state_dict`; changing it does not change these ledgers.
+
+        Raises
+        ------
+        ValueError
+            If the client is not enrolled.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
+        """
+        return self._accounts.account(client)
+
+    @synchronized
+    def log(self, client: ClientId) -> list[ClientCharge]:
+        """Return what a client was charged, charge by charge, read from the file.
+
+        Parameters
+        ----------
+        client : int or str
+            Its id.
+
+        Returns
+        -------
+        list of ClientCharge
+            In order.
+
+        Raises
+        ------
+        ValueError
+            If the client is not enrolled, or the file is damaged.
+        RuntimeError
+            If the ledgers are closed, or belong to another process.
+        """
+        position = self._accounts.position("client", client)
+        return list(self._log(position))
+
+    def _log(self, position: int) -> Iterator[ClientCharge]:
+        for _, entry in self._journal.history():
+            if not isinstance(entry, Enrolment) and position < len(entry.charged) and entry.charged[position]:
+                took_part = None if entry.participants is None else bool(entry.participants[position])
+                for mechanism, count in entry.steps:
+                    yield ClientCharge(entry.round, mechanism, count, took_part)
+
     def _check(self, entry: Charge) -> None:
         """Refuse a charge of which somebody is left out, or whose participants are not those of its mechanism."""
         ((mechanism, count),) = entry.steps
@@ -216,7 +716,7 @@ class ClientLedgers(ClientQueries):
         if entry.participants is None:
             return
         size, num_clients = int(entry.participants.sum()), int(entry.charged.sum())
-        if self._accounts.sizes.improbable(mechanism, num_clients, size):
+        if self._accounts.present.sizes.improbable(mechanism, num_clients, size):
             msg = (
                 f"participants must be samples of {shown(mechanism)}, which {size} of {num_clients} after those before are with a "
                 f"probability below {LEVEL:g}: too many, or too often the same number, as where batches have a fixed size"
@@ -239,7 +739,7 @@ class ClientLedgers(ClientQueries):
         if self._unsettled is None:
             return
         self._journal.settle()
-        if self._accounts.num_entries < self._journal.num_entries:
+        if self._accounts.present.num_entries < self._journal.num_entries:
             self._accounts.take(self._unsettled)
         self._unsettled = None
 
@@ -247,3 +747,31 @@ class ClientLedgers(ClientQueries):
         """Do what was read from the file, if this library could have written it."""
         self._accounts.require_possible(entry)
         self._accounts.take(entry)
+
+    def _is_forked(self) -> bool:
+        return os.getpid() != self._process
+
+    def _require_own_process(self) -> None:
+        if self._is_forked():
+            msg = (
+                f"{type(self).__name__} belongs to process {self._process}, and this is {os.getpid()}, a fork of it: "
+                "each would spend the same budget; open the file after the fork, in one process"
+            )
+            raise RuntimeError(msg)
+
+    def _leave(self, within: bool) -> None:
+        """Give the turn back where an exception came between the end of its `with` and this; `within` a turn, it goes on."""
+        if not within and self._turn._is_owned():  # type: ignore[attr-defined]
+            self._turn.release()
+
+    def _require_ready(self, within: bool) -> None:
+        """Refuse what is closed, and what interrupts a write; begin where no interrupt was."""
+        if self._ended:
+            msg = f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
+            raise RuntimeError(msg)
+        if within and self._writing:  # by this very thread
+            msg = f"{type(self).__name__} is being written, and cannot be used by what interrupts that"
+            raise RuntimeError(msg)
+        if not within:
+            self._writing = False  # an interrupt may have left it set
+            self._settle()

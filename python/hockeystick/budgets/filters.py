@@ -1,5 +1,7 @@
 """Privacy filters: budgets that hold when each mechanism is chosen from what the earlier ones released.
 
+Costs are added exactly, and compared with the budget before anything is spent.
+
 Why they hold. Let P and Q be the laws of all releases on two adjacent data sets, and let what a step may spend depend on
 the earlier releases alone.
 
@@ -20,25 +22,16 @@ from __future__ import annotations
 
 import math
 
-import hockeystick.accounting.renyi.divergence as renyi
-from hockeystick._checks import OPEN_PROBABILITY, Domain, positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
+from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.budgets.filter_base import SLACK, BudgetExceededError, Filter
+from hockeystick.budgets.spending import ORDER, SCALE, SLACK, Filter
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
-
-__all__ = ["BudgetExceededError", "GaussianFilter", "RenyiFilter"]
-
-SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
-ORDER: Domain = (
-    lambda x: 1.0 < x <= LARGEST_ORDER,
-    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
-)
 
 
 class GaussianFilter(Filter):

@@ -28,13 +28,49 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import STRICT, Array, count_scalar, positive_scalar, probability_scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
-from hockeystick.accounting.turns import Shared
-from hockeystick.budgets.filter_base import SLACK
+from hockeystick.accounting import renyi_divergence as renyi
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
-from hockeystick.budgets.record_costs import SampledCosts, squares
-from hockeystick.mechanisms.base import sensitivity
+from hockeystick.budgets.spending import SLACK
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import SENSITIVITY
 
-__all__ = ["IndividualFilter"]
+STEPS = 128  # points of the table to a factor of two of the distance: a cost is overstated by 1 % at most where it is quadratic
+LOWEST, HIGHEST = (
+    -40,
+    20,
+)  # binary logarithms of the distances of the table: smaller ones are raised, larger ones cost infinitely much
+SMALLEST = 1e-150  # of the distances, whose squares are normal doubles
+
+
+def squares(distances: Array) -> Array:
+    """Return the squares, rounded up; that of 0 is 0."""
+    with np.errstate(over="ignore"):
+        return np.where(distances > 0.0, np.nextafter(np.maximum(distances, SMALLEST) ** 2, np.inf), 0.0)
+
+
+class SampledCosts:
+    """Renyi divergences of one order of Gaussian noise on Poisson samples, of records at many distances.
+
+    The divergence does not fall as the distance grows: less of a distance is more of a noise, which can be added afterwards. So a distance is
+    raised to the next of a table, which is computed where it is needed, and kept.
+    """
+
+    def __init__(self, order: float) -> None:
+        self.order = order
+        self._tables: dict[float, Array] = {}
+        self._points = np.exp2(np.arange((HIGHEST - LOWEST) * STEPS + 1) / STEPS + LOWEST)
+
+    def of(self, distances: Array, sampling_rate: float) -> Array:
+        """Return an upper bound of the divergence of a sample of this rate, in both directions, for each distance."""
+        table = self._tables.setdefault(sampling_rate, np.full(self._points.size + 1, np.nan))
+        table[-1] = np.inf  # beyond the last point
+        at = np.searchsorted(self._points, distances)  # the first point that is not below
+        needed = np.flatnonzero(np.bincount(at[distances > 0.0], minlength=table.size) > 0)
+        for index in needed[np.isnan(table[needed])]:
+            step = PoissonSampled(Gaussian(1.0 / (self._points[index] * UP)), sampling_rate)
+            table[index] = renyi.of_ledger({step: 1}, "add_or_remove", self.order)
+        return np.where(distances > 0.0, table[at], 0.0)
 
 
 class Spent(NamedTuple):
@@ -44,7 +80,7 @@ class Spent(NamedTuple):
     rest: Array  # what rounding took from the sums
 
 
-class IndividualFilter(Shared[Spent]):
+class IndividualFilter(ThreadSafe[Spent]):
     """A budget for each record, spent by the norm of what the record contributes to noisy sums.
 
     Parameters
@@ -189,7 +225,7 @@ class IndividualFilter(Shared[Spent]):
             return np.zeros(len(self))
         adjacency = self._budget.adjacency
         with np.errstate(over="ignore"):
-            distances = np.where(norms > 0.0, np.nextafter(norms / noise_std, np.inf), 0.0) * sensitivity(adjacency)
+            distances = np.where(norms > 0.0, np.nextafter(norms / noise_std, np.inf), 0.0) * SENSITIVITY[adjacency]
         if rate == 1.0:
             return squares(distances) * (1.0 if self._sampled is None else 0.5 * self._sampled.order * UP)
         if self._sampled is None or adjacency == "replace":

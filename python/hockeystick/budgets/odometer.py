@@ -23,16 +23,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-import hockeystick.accounting.renyi.divergence as renyi
 from hockeystick._checks import Array, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
-from hockeystick.budgets.filters import ORDER
-from hockeystick.budgets.odometer_base import BISECTIONS, Odometer
+from hockeystick.accounting import renyi_divergence as renyi
+from hockeystick.budgets.spending import BISECTIONS, ORDER, Odometer
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-
-__all__ = ["RenyiOdometer"]
 
 MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
 

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.record import Record
-from hockeystick.budgets.filter_base import Filter
+from hockeystick.accounting.steps import Record
+from hockeystick.budgets.spending import Filter
 from hockeystick.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:

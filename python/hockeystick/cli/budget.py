@@ -10,14 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks import implausible
+from hockeystick._checks import setting_warnings
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._numeric.search import last_whole
 from hockeystick.cli import arguments, samplings
 
 if TYPE_CHECKING:
-    from hockeystick.accounting.bracket import Bracket
+    from hockeystick.accounting.brackets import Bracket
 
 AddParser = Callable[..., argparse.ArgumentParser]
 
@@ -107,7 +107,7 @@ def _query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     found = samplings.brackets(chosen, samplings.Asked(asked == "epsilon", value))
     name, bracket = samplings.worst(found)
-    last = implausible.no_privacy(bracket.upper) if asked == "epsilon" else implausible.eps_like_delta(value)
+    last = setting_warnings.no_privacy(bracket.upper) if asked == "epsilon" else setting_warnings.eps_like_delta(value)
     _warn(chosen, value if asked == "epsilon" else bracket.upper, last)
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
@@ -217,17 +217,17 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
     rate, noise, steps = chosen.sampling_rate, chosen.noise_multiplier, chosen.steps
     arguments.tell(
         chosen,
-        implausible.integer_rate(0) if rate == 0 else None,  # a shell divides integers
-        implausible.swapped(noise, 1.0 if rate is None else rate) if noise else None,
-        implausible.few_steps(rate, steps) if rate and steps else None,
-        implausible.large_delta(delta, chosen.records),
+        setting_warnings.integer_rate(0) if rate == 0 else None,  # a shell divides integers
+        setting_warnings.swapped(noise, 1.0 if rate is None else rate) if noise else None,
+        setting_warnings.few_steps(rate, steps) if rate and steps else None,
+        setting_warnings.large_delta(delta, chosen.records),
         last,
     )
 
 
 def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
     """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
-    from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415 - imports are paid for when needed
+    from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
     numbers = {name: getattr(chosen, name) for name in ("noise_multiplier", "sampling_rate", "steps")} | {target: found}
     if not math.isfinite(found) or found == 0.0:

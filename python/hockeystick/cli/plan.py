@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hockeystick._checks import implausible
+from hockeystick._checks import setting_warnings
 from hockeystick._core import __version__
 from hockeystick.cli import arguments
 
@@ -111,7 +111,7 @@ def _compare(chosen: argparse.Namespace) -> None:
             msg = f"--{option} needs --trust, one of central, inter-silo, shuffle and last-iterate"
             raise ValueError(msg)
     steps = {} if chosen.local_steps is None else {"local_steps": chosen.local_steps}
-    arguments.tell(chosen, implausible.large_delta(chosen.delta, chosen.num_records * chosen.num_silos))
+    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records * chosen.num_silos))
     found = compare(**_problem(chosen), num_rows=chosen.top, report=_reporter(), **steps)
     text = json.dumps(found.to_dict() | {"version": __version__}, allow_nan=False) if chosen.json else str(found)
     sys.stdout.write(f"{text}\n")
@@ -138,7 +138,8 @@ def _one_trust(chosen: argparse.Namespace) -> None:
         msg = f"--local-steps must not be given with --trust {chosen.trust}, whose algorithm has none"
         raise ValueError(msg)
     arguments.tell(
-        chosen, implausible.large_delta(chosen.delta, num_protected(chosen.trust, chosen.num_silos, chosen.num_records))
+        chosen,
+        setting_warnings.large_delta(chosen.delta, num_protected(chosen.trust, chosen.num_silos, chosen.num_records)),
     )
     found = plan(trust=chosen.trust, num_settings=chosen.top or 10, report=_reporter(), **_problem(chosen))
     if chosen.sweep is not None:

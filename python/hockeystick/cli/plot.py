@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hockeystick.cli import arguments, samplings
 from hockeystick.cli.budget import AddParser
-from hockeystick.training.batches import KNOWN
+from hockeystick.training.dpsgd_setup import KNOWN
 
 KINDS = {
     "epsilon": "ε after every step, at D",

@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockeystick.cli import arguments
-from hockeystick.training.batches import KNOWN, SAMPLINGS, rate_of
+from hockeystick.training.dpsgd_setup import KNOWN, SAMPLINGS, rate_of, steps_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
-    from hockeystick.accounting.bracket import Bracket
-    from hockeystick.training.batches import Batches
+    from hockeystick.accounting.brackets import Bracket
+    from hockeystick.training.dpsgd_setup import Batches
 
 MEANT = "one record is added or removed"
 MEANT_OF = {
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
     def of(self, accountant: Accountant) -> Bracket:
         """Return both ends."""
-        from hockeystick.accounting.bracket import Bracket  # noqa: PLC0415 - imports are paid for when needed
+        from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
         if not self.epsilon:
             return accountant.delta_bracket(self.at)
@@ -77,8 +77,6 @@ def settle(chosen: argparse.Namespace) -> None:
         )
     chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.epochs is not None:
-        from hockeystick.training.dpsgd_parameters import steps_of  # noqa: PLC0415
-
         chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
     if chosen.sampling is None:
         chosen.sampling = "poisson"
@@ -143,7 +141,7 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
 
 def batches(chosen: argparse.Namespace) -> Batches:
     """Return how batches are made."""
-    from hockeystick.training.batches import Batches  # noqa: PLC0415
+    from hockeystick.training.dpsgd_setup import Batches  # noqa: PLC0415
 
     noise = chosen.noise_multiplier or 1.0
     return Batches(chosen.records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockeystick._checks import implausible, seed_scalar
+from hockeystick._checks import seed_scalar, setting_warnings
 from hockeystick.cli import arguments
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
     from hockeystick.sweep.trainings import load_one  # noqa: PLC0415
 
     told, delta, released = load_one(chosen.plan)
-    arguments.tell(chosen, None if delta is None else implausible.large_delta(delta, told.problem.num_records))
+    arguments.tell(chosen, None if delta is None else setting_warnings.large_delta(delta, told.problem.num_records))
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=seed_scalar("seed", chosen.seed))
     for option in ("out", "plot", "checkpoint"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hockeystick._checks import implausible
+from hockeystick._checks import setting_warnings
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments
 from hockeystick.cli.budget import AddParser
-from hockeystick.training.batches import SAMPLINGS
+from hockeystick.training.dpsgd_setup import SAMPLINGS
 
 EXAMPLE = """\
 example:
@@ -84,7 +84,7 @@ def _add_batches(parser: argparse.ArgumentParser) -> None:
 def _statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
-    arguments.tell(chosen, implausible.large_delta(chosen.delta, chosen.records))
+    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.records))
     names = (
         "records",
         "batch_size",

@@ -29,7 +29,7 @@ from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
-from hockeystick.mechanisms.random_allocation import NOISE
+from hockeystick.mechanisms.sampled import NOISE
 
 MAX_BINS = 2048
 SAME = 1e-9  # taken off a shift, far more than covariances were raised for rounding

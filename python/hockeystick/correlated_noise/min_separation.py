@@ -38,9 +38,9 @@ from hockeystick._checks import (
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick._statements import Format
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket
+from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
-from hockeystick.accounting.tangents import Curve
 from hockeystick.correlated_noise.cyclic import largest_column, number_of_bands
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning

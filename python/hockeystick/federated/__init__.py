@@ -18,10 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
-from hockeystick.federated.batches import trusted_aggregator_batches
-from hockeystick.federated.best import best
-from hockeystick.federated.best_sampled import best_sampled
+from hockeystick._checks.hints import missing
+from hockeystick.federated.best import best, best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
 from hockeystick.federated.sensitivities import (
@@ -30,7 +28,11 @@ from hockeystick.federated.sensitivities import (
     model_sensitivity,
     step_sizes,
 )
-from hockeystick.federated.trusted_aggregator import trusted_aggregator, trusted_aggregator_random_stop
+from hockeystick.federated.trusted_aggregator import (
+    trusted_aggregator,
+    trusted_aggregator_batches,
+    trusted_aggregator_random_stop,
+)
 
 __all__ = [
     "accumulated_step_size",

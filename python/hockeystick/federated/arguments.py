@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, Array, Grid, OnError, Result, broadcast, choice
+from hockeystick._checks import LARGEST_COUNT, Array, Checks, OnError, Result, broadcast, choice
 
 Loss: TypeAlias = Literal["convex", "nonconvex"]
 
@@ -20,7 +20,7 @@ SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
 
 
-class FederationGrid(Grid):
+class FederationChecks(Checks):
     """The arguments that Noisy-FedAvg and Noisy-FedProx share."""
 
     def federation(  # noqa: PLR0917, in the order of its callers' arguments
@@ -73,7 +73,7 @@ class FederationGrid(Grid):
         return np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
 
 
-class AggregatorGrid(Grid):
+class AggregatorChecks(Checks):
     """The arguments of the trusted-aggregator functions, whose arrays have the round as their last axis."""
 
     def __init__(self, loss: Loss, num_threads: int | None, on_error: OnError) -> None:

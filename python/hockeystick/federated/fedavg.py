@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationGrid, Schedule
+from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationChecks, Schedule
 
 __all__ = ["fedavg_delta", "fedavg_epsilon", "fedavg_gdp"]
 
@@ -83,7 +83,7 @@ def fedavg_gdp(
     >>> print(*(format_upper(mu, ".6f") for mu in mus))
     1.414214 0.141422
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
     return grid.map(partial(core.fedavg_gdp, schedule), *cells)
@@ -131,7 +131,7 @@ def fedavg_delta(
     >>> print(f"{delta:.6f}")
     0.039633
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
@@ -181,7 +181,7 @@ def fedavg_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     2.943226
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     delta = grid.probability("delta", delta)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationGrid, Schedule
+from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationChecks, Schedule
 
 __all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
 
@@ -88,7 +88,7 @@ def fedprox_gdp(
     >>> print(format_upper(mu, ".6f"))
     2.236037
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
     return grid.map(partial(core.fedprox_gdp, schedule), *cells)
@@ -137,7 +137,7 @@ def fedprox_delta(
     >>> print(f"{delta:.6f}")
     0.170081
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
@@ -188,7 +188,7 @@ def fedprox_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     4.983224
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     delta = grid.probability("delta", delta)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)

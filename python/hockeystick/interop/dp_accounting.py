@@ -20,13 +20,12 @@ from scipy.special import ndtri
 
 import hockeystick._core as core
 from hockeystick import risk
-from hockeystick._checks import Array, Grid, count_scalar, positive_scalar
+from hockeystick._checks import Array, Checks, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
-from hockeystick.accounting import engines
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
-from hockeystick.accounting.trade_off import found_lines, lines_near, missed_lines
+from hockeystick.accounting.privacy_curve import false_negative_bounds, refine, true_positive_bounds
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
@@ -184,7 +183,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             No test with this false-positive rate has a larger true-positive rate. 1 if an event was not private.
         """
         del deltas
-        rates = Grid(None, "raise").probability("false_positive_rates", false_positive_rates)
+        rates = Checks(None, "raise").probability("false_positive_rates", false_positive_rates)
         if self._contains_non_dp_event:
             return np.ones(rates.shape)[()]
         return risk.true_positive_rate(self.accountant, rates)
@@ -216,7 +215,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         del deltas
         asked = FALSE_POSITIVE_RATES if false_positive_rates is None else false_positive_rates
         domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
-        rates = Grid(None, "raise").within("false_positive_rates", asked, domain).ravel()
+        rates = Checks(None, "raise").within("false_positive_rates", asked, domain).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
             msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"
@@ -239,7 +238,7 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     accountant : Accountant
         Of hockeystick; the `accountant` of a `HockeyStickAccountant` is one.
     value_discretization_interval : float
-        Grid step of the privacy loss, positive.
+        Checks step of the privacy loss, positive.
 
     Returns
     -------
@@ -265,7 +264,7 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
         raise ImportError(NEED)
     h = positive_scalar("value_discretization_interval", value_discretization_interval)
     composition = Composition(accountant.ledger, accountant.adjacency)
-    engines.require_certified(composition)
+    composition.require_certified()
     steps = composition.steps(upper=True)
     symmetric = all(pair.symmetric for pair, _ in steps)
     total = None
@@ -387,7 +386,7 @@ def largest_mu(accountant: Accountant, low: float, high: float) -> float:
         return 0.0
     if accountant.delta(math.inf) > low:
         return math.inf
-    table = lines_near(accountant._curve(), np.geomspace(low, high, NEAR))
+    table = refine(accountant._composition().curve(), np.geomspace(low, high, NEAR))
     ends = np.unique(np.concatenate([np.geomspace(low, high, 4 * NEAR), [low, high]]))
     for _ in range(ROUNDS):
         on_pieces = _mu_on_pieces(table, ends)
@@ -423,7 +422,10 @@ def _mu_on_pieces(table: Array, ends: Array) -> Array:
 
 def _quantiles(table: Array, rates: Array) -> Array:
     """Return the normal quantile of each line at each rate, from that side of 1/2 on which it has digits."""
-    tpr, fnr = (np.concatenate([*lines(table, rates[:, None])], axis=1) for lines in (found_lines, missed_lines))
+    tpr, fnr = (
+        np.concatenate([*lines(table, rates[:, None])], axis=1)
+        for lines in (true_positive_bounds, false_negative_bounds)
+    )
     quantiles: Array = np.where(tpr < 0.5, ndtri(tpr), -ndtri(fnr))
     return quantiles
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from hockeystick._checks import count_scalar
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.renyi.divergence import require_supported
+from hockeystick.accounting.renyi_divergence import require_supported
 from hockeystick.accounting.zcdp import zcdp_rho
 from hockeystick.interop import event_noise
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps

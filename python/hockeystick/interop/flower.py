@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
-from hockeystick.accounting.turns import Shared
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
@@ -41,7 +41,7 @@ class Rounds(NamedTuple):
         return Rounds(accountant, (*before, (fields, count)))
 
 
-class Accountant(Shared[Rounds]):
+class Accountant(ThreadSafe[Rounds]):
     """Privacy of a federated training by rounds; every epsilon is a certified upper bound.
 
     Parameters

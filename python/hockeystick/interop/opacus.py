@@ -25,15 +25,15 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from hockeystick._checks import choice, count_scalar, scalar
-from hockeystick._checks.implausible import ImplausibleSettingWarning
+from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 from hockeystick._checks.shown import shown
 from hockeystick._statements import FORMATS, Format, say
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.accounting.turns import Shared
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.training import privacy_statement as statement_of_training
-from hockeystick.training.batches import batches_of
+from hockeystick.training.dpsgd_setup import batches_of
 
 __all__ = ["HockeyStickAccountant", "privacy_statement"]
 
@@ -150,7 +150,7 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
         msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
         raise ValueError(msg)
     released = say("released_training")
-    return stated(guaranteed(_composed(history), delta, records), delta, format, released)
+    return stated(guaranteed(_composed(history)._composition(), delta, records), delta, format, released)
 
 
 def _batches_of(entry: tuple[float, float, int, int], rate: float) -> tuple[float, float, int, int]:
@@ -186,7 +186,7 @@ def _shuffled(data_loader: Any, accumulated: int) -> dict[str, Any]:
 ENOUGH, HALF = 40, 0.5
 
 
-class HockeyStickAccountant(Shared[tuple[Entry, ...]]):
+class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
     """An Opacus accountant whose epsilon is a certified upper bound.
 
     Attributes

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UNIT
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.dpsgd import dpsgd_noise_multiplier
 from hockeystick.mechanisms import ApproximateDP, Gaussian, Laplace, PoissonSampled
 from hockeystick.mechanisms.base import Mechanism

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import STRICT, Array, Domain, Grid, broadcast, same_length
+from hockeystick._checks import STRICT, Array, Checks, Domain, broadcast, same_length
 from hockeystick._checks.named import in_domains
 
 _AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
@@ -23,7 +23,7 @@ DOMAINS: dict[str, str | Domain] = {
 }
 
 
-def checked(arguments: Mapping[str, Any], grid: Grid = STRICT, **domains: str | Domain) -> list[Array]:
+def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str | Domain) -> list[Array]:
     """Return the arguments that have a domain, each in the one given or that of its name, in their order and broadcast against each other.
 
     A function hands over ``locals()``, all that it was called with, before it gives names of its own.

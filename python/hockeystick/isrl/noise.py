@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike
 
 from hockeystick._checks import (
     Array,
-    Grid,
+    Checks,
     OnError,
     Result,
     at_most,
     broadcast,
     count_scalar,
-    implausible,
     positive_scalar,
     scalar,
+    setting_warnings,
 )
 from hockeystick._checks.named import in_domains
 from hockeystick.accounting.accountant import Accountant
@@ -139,14 +139,14 @@ def noisy_mb_sgd_epsilon(
     >>> print(epsilon.round(3))
     [0.497 0.234]
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     cells = [*in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid).values()]
     if not replacement:
         grid.require(
             lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
         )
 
-    implausible.warn(implausible.large_delta(cells[5], cells[2]))
+    setting_warnings.warn(setting_warnings.large_delta(cells[5], cells[2]))
     one = partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
@@ -237,7 +237,7 @@ def noisy_mb_sgd_sigma(
     rounds = count_scalar("rounds", rounds)
     epsilon = positive_scalar("epsilon", epsilon)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    implausible.warn(implausible.large_delta(delta, num_records))
+    setting_warnings.warn(setting_warnings.large_delta(delta, num_records))
 
     shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
 

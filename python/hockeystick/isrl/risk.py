@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, NumpyGrid, OnError, Result, scalar, vector
+from hockeystick._checks import STRICT, Array, NumpyChecks, OnError, Result, scalar, vector
 from hockeystick.isrl.domains import checked
 
 
@@ -203,7 +203,7 @@ def mb_sgd_risk_bound(
     >>> print([format_upper(risk, ".4f") for risk in bound])
     ['0.4032', '0.2855']
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     diameter, rounds, lipschitz, records, silos, taking_part, dimension, noise, smoothness, convexity = checked(
         locals(), grid
     )

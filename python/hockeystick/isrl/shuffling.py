@@ -16,9 +16,9 @@ from hockeystick._checks import (
     Result,
     at_most,
     count_scalar,
-    implausible,
     positive_scalar,
     scalar,
+    setting_warnings,
 )
 from hockeystick._numeric.search import Probe, halve, narrow
 from hockeystick.isrl.budgets import Budget, advanced_composition
@@ -274,7 +274,7 @@ def shuffled_mb_sgd_sigma(
     rounds = count_scalar("rounds", rounds)
     epsilon = positive_scalar("epsilon", epsilon)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    implausible.warn(implausible.large_delta(delta, num_records * num_silos))
+    setting_warnings.warn(setting_warnings.large_delta(delta, num_records * num_silos))
 
     log = math.log(2.0 / delta)
     per_round = _largest(
@@ -381,7 +381,7 @@ def shuffled_mb_sgd_epsilon(
     at_most("silos_per_round", setting["silos_per_round"], "num_silos", setting["num_silos"])
     noise, clip = positive_scalar("noise_std", noise_std), positive_scalar("lipschitz", lipschitz)
     delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    implausible.warn(implausible.large_delta(delta, setting["num_records"] * setting["num_silos"]))
+    setting_warnings.warn(setting_warnings.large_delta(delta, setting["num_records"] * setting["num_silos"]))
     alone = noisy_mb_sgd_accountant(
         noise_std=noise, lipschitz=clip, num_records=setting["num_records"], batch_size=1, rounds=setting["rounds"]
     ).epsilon(delta)

@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick._hidden_states.best import Best
-from hockeystick.last_iterate.best import best, best_random_stop
+from hockeystick.last_iterate.best import best, best_cyclic, best_random_stop, best_sampled
 from hockeystick.last_iterate.chain import chain_delta
 from hockeystick.last_iterate.iteration import iteration_rdp, pnsgd_lipschitz
-from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_rdp
-from hockeystick.last_iterate.pnsgd_laplace import pnsgd_laplace
+from hockeystick.last_iterate.pnsgd import pnsgd_gaussian, pnsgd_gaussian_random_stop, pnsgd_laplace, pnsgd_rdp
 from hockeystick.last_iterate.projection import ball_contraction, projected_contraction
-from hockeystick.last_iterate.repeated import best_cyclic, best_sampled
 
 __all__ = [
     "Best",

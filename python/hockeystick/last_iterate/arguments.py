@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, Grid
+from hockeystick._checks import Array, Checks
 
 
 def check_process(  # noqa: PLR0917, in the order of its callers' arguments
-    grid: Grid,
+    grid: Checks,
     learning_rate: ArrayLike,
     name: str,
     noise: ArrayLike,
@@ -45,12 +45,12 @@ def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> t
     raise TypeError(msg)
 
 
-def check_index(grid: Grid, index: Array, num_records: Array) -> None:
+def check_index(grid: Checks, index: Array, num_records: Array) -> None:
     """Check the step in which the record is used."""
     grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
 
 
-def check_step(grid: Grid, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
+def check_step(grid: Checks, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
     """Check that a step does not expand."""
     grid.require(
         lambda b, r: r <= b,

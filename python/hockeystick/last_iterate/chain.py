@@ -22,7 +22,7 @@ from hockeystick._checks import (
     scalar,
 )
 from hockeystick._checks.shown import shown
-from hockeystick.accounting.bracket import Bracket
+from hockeystick.accounting.brackets import Bracket
 from hockeystick.last_iterate.arguments import noise_given
 
 __all__ = ["chain_delta"]

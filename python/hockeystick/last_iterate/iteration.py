@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NumpyGrid, OnError, Result, broadcast
+from hockeystick._checks import NumpyChecks, OnError, Result, broadcast
 from hockeystick._numeric.rounding import HANDFUL, UP
 from hockeystick.last_iterate.arguments import check_step
 
@@ -56,7 +56,7 @@ def pnsgd_lipschitz(
     >>> print(format_upper(last_iterate.pnsgd_lipschitz(learning_rate=0.7, smoothness=0.5, strong_convexity=0.2), ".4f"))
     0.8945
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     eta = grid.positive("learning_rate", learning_rate)
     beta = grid.non_negative("smoothness", smoothness)
     rho = grid.non_negative("strong_convexity", strong_convexity)
@@ -120,7 +120,7 @@ def iteration_rdp(
     >>> print(format_upper(last_iterate.iteration_rdp(8.0, distance=0.5, noise_std=1.0, steps=10), ".4f"))
     0.1001
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     order = grid.within("order", order, (lambda x: (x > 1) & (x < np.inf), "be above 1 and finite"))
     distance = grid.non_negative("distance", distance)
     noise_std = grid.positive("noise_std", noise_std)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Grid, OnError, Result, broadcast
+from hockeystick._checks import Checks, OnError, Result, broadcast
 from hockeystick.last_iterate.arguments import noise_given
 
 __all__ = ["ball_contraction", "projected_contraction"]
@@ -64,7 +64,7 @@ def ball_contraction(
     >>> print(*(hs.format_upper(bound, ".4f") for bound in bounds))
     0.5099 0.1839 0.0000
     """
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     image_radius = grid.non_negative("image_radius", image_radius)
     radius = grid.positive("radius", radius)
@@ -128,7 +128,7 @@ def projected_contraction(
     0.1979 0.3319
     """
     name, noise = noise_given(noise_std, noise_scale)
-    grid = Grid(num_threads, on_error)
+    grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     low = grid.number("image_low", image_low)
     high = grid.number("image_high", image_high)

@@ -6,26 +6,31 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
-from hockeystick.mechanisms.added_noise import DistributedDiscreteGaussian, Skellam
+from hockeystick._checks.hints import publish
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.composed import Composed
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
-from hockeystick.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.dominating import Dominating
-from hockeystick.mechanisms.fixed_size_sampled import FixedSizeSampled
 from hockeystick.mechanisms.gaussian_mixture import MixtureOfGaussians
-from hockeystick.mechanisms.integer_noise import DiscreteGaussianVector
-from hockeystick.mechanisms.noise import Gaussian, Laplace
-from hockeystick.mechanisms.noise_shapes import Staircase, TruncatedLaplace
-from hockeystick.mechanisms.poisson_sampled import PoissonSampled
+from hockeystick.mechanisms.integer_noise import (
+    DiscreteGaussian,
+    DiscreteGaussianVector,
+    DiscreteLaplace,
+    DistributedDiscreteGaussian,
+    Skellam,
+)
+from hockeystick.mechanisms.noise import Gaussian, Laplace, Staircase, TruncatedLaplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.mechanisms.renyi_bounded import PrivateSelection, RenyiDP, ZeroConcentratedDP
+from hockeystick.mechanisms.sampled import (
+    Composed,
+    FixedSizeSampled,
+    PoissonSampled,
+    RandomAllocation,
+    TruncatedPoissonSampled,
+)
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.mechanisms.shuffled import Shuffled
 from hockeystick.mechanisms.trade_off_function import TradeOff
-from hockeystick.mechanisms.truncated_poisson_sampled import TruncatedPoissonSampled
 
 __all__ = [
     "ApproximateDP",

@@ -1,17 +1,27 @@
-"""What all mechanisms are, and the pairs that the compiled core knows them by."""
+"""What all mechanisms are, the pairs that the compiled core knows them by, and the Renyi orders that are asked of others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from hockeystick._checks.shown import shown
 from hockeystick._core import Pair
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
+LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi_divergence.py has as many terms
+# Integers, where sampled mechanisms have the best bounds, and a grid of a - 1 so fine that the best order is never far.
+ORDERS: tuple[float, ...] = tuple(
+    sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})
+)
+
+
 __all__ = [
     "ADJACENCIES",
     "ALSO_CALLED",
+    "LARGEST_ORDER",
+    "ORDERS",
+    "SENSITIVITY",
     "Adjacency",
     "CountedPair",
     "Mechanism",
@@ -21,7 +31,6 @@ __all__ = [
     "refuse",
     "require_mechanism",
     "require_pairs",
-    "sensitivity",
     "status_of",
 ]
 
@@ -45,6 +54,11 @@ ALSO_CALLED = {
         ("replace_one", "replacement", "substitution", "substitute", "swap", "change_one", "edit", "bounded"), "replace"
     ),
 }
+SENSITIVITY = {
+    "add_or_remove": 1.0,
+    "replace": 2.0,
+}  # by how much a query moves, in units of its add-or-remove sensitivity
+
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
 
@@ -53,6 +67,15 @@ class Mechanism:
 
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
+
+    def _set(self, **values: Any) -> None:
+        """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
+        vars(self).update(values)
+
+    def _check(self, **checks: Callable[[str, Any], Any]) -> None:
+        """Check the arguments of these names in their order, each by a function of its name and value."""
+        for name, check in checks.items():
+            self._set(**{name: check(name, getattr(self, name))})
 
     def _pair(self, adjacency: Adjacency) -> Pair:
         """Return the pair that dominates one step, or raise ValueError if none is known for this adjacency."""
@@ -130,21 +153,23 @@ class Mechanism:
         """Return the mechanisms that this one is made of."""
         return ()
 
-    def _within(self) -> Iterator[Mechanism]:
-        """Yield this mechanism, and all that it is made of."""
-        yield self
-        for part in self._parts():
-            yield from part._within()
+    def _within(self) -> tuple[Mechanism, ...]:
+        """Return this mechanism, and all that it is made of."""
+        return (self, *(inner for part in self._parts() for inner in part._within()))
+
+    def _is_certified(self) -> bool:
+        """Say whether the pair is proven to dominate."""
+        return all(part._is_certified() for part in self._parts())
 
     @property
     def status(self) -> Status:
         """Whether the pair is proven to dominate, "certified", or an "estimate"."""
-        return status_of(self._parts())
+        return "certified" if self._is_certified() else "estimate"
 
 
 def status_of(mechanisms: Iterable[Mechanism]) -> Status:
     """Return "certified" if the pairs of all mechanisms are proven to dominate, else "estimate"."""
-    return "certified" if all(mechanism.status == "certified" for mechanism in mechanisms) else "estimate"
+    return "certified" if all(mechanism._is_certified() for mechanism in mechanisms) else "estimate"
 
 
 def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
@@ -169,11 +194,6 @@ def require_pairs(mechanism: Mechanism) -> None:
         if not part._has_pair:
             msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
             raise ValueError(msg)
-
-
-def sensitivity(adjacency: Adjacency) -> float:
-    """Return by how much a query moves, in units of its add-or-remove sensitivity."""
-    return 2.0 if adjacency == "replace" else 1.0
 
 
 def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:

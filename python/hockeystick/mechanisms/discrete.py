@@ -39,8 +39,8 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_parameter", probability_scalar("noise_parameter", self.noise_parameter))
-        object.__setattr__(self, "num_buckets", count_scalar("num_buckets", self.num_buckets, 2))
+        self._check(noise_parameter=probability_scalar)
+        self._set(num_buckets=count_scalar("num_buckets", self.num_buckets, 2))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
@@ -72,9 +72,8 @@ class ApproximateDP(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        epsilon = scalar("epsilon", self.epsilon, lambda x: 0 <= x <= 600, "lie in [0, 600]")
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", probability_scalar("delta", self.delta))
+        self._set(epsilon=scalar("epsilon", self.epsilon, lambda x: 0 <= x <= 600, "lie in [0, 600]"))
+        self._check(delta=probability_scalar)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -111,8 +110,7 @@ class Discrete(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        for name in ("p", "q"):
-            object.__setattr__(self, name, distribution(name, getattr(self, name)))
+        self._check(p=distribution, q=distribution)
         if len(self.p) != len(self.q):
             msg = f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}"
             raise ValueError(msg)

@@ -80,16 +80,15 @@ class Dominating(Mechanism):
             if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
                 msg = f"{name} must be a sequence of texts, not {shown(texts)}"
                 raise TypeError(msg)
-            object.__setattr__(self, name, tuple(texts))
+            self._set(**{name: tuple(texts)})
         for name in ("unit", "released"):
             if not isinstance(getattr(self, name), str):
                 msg = f"{name} must be a text, not {shown(getattr(self, name))}"
                 raise TypeError(msg)
-        failure = scalar("failure", self.failure, lambda x: 0 <= x < 1, "lie in [0, 1)")
-        object.__setattr__(self, "failure", failure)
+        self._set(failure=scalar("failure", self.failure, lambda x: 0 <= x < 1, "lie in [0, 1)"))
         if self.adjacency is not None:
-            object.__setattr__(self, "adjacency", choice("adjacency", self.adjacency, ADJACENCIES, ALSO_CALLED))
-        object.__setattr__(self, "grouped", boolean_scalar("grouped", self.grouped))
+            self._set(adjacency=choice("adjacency", self.adjacency, ADJACENCIES, ALSO_CALLED))
+        self._check(grouped=boolean_scalar)
 
     def __repr__(self) -> str:
         """Return what rebuilds it, without the defaults."""

@@ -55,14 +55,14 @@ class MixtureOfGaussians(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", positive_scalar("noise_multiplier", self.noise_multiplier))
+        self._check(noise_multiplier=positive_scalar)
         sensitivities = vector("sensitivities", real("sensitivities", self.sensitivities))
         shifts = sensitivities / self.noise_multiplier
         if not ((sensitivities == 0) | ((shifts >= 1e-9) & (shifts <= 1e4))).all():
             msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {shown(self.sensitivities)}"
             raise ValueError(msg)
-        object.__setattr__(self, "sensitivities", tuple(sensitivities.tolist()))
-        object.__setattr__(self, "probabilities", distribution("probabilities", self.probabilities))
+        self._set(sensitivities=tuple(sensitivities.tolist()))
+        self._check(probabilities=distribution)
         if len(self.probabilities) != len(self.sensitivities):
             msg = f"probabilities must be as many as sensitivities ({len(self.sensitivities)}), not {len(self.probabilities)}"
             raise ValueError(msg)

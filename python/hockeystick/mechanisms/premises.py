@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import SENTENCES, say

@@ -1,22 +1,193 @@
-"""A mechanism by its delta(eps): what a user may give, and the checks; the core makes the pair (release/privacy_profile.hpp)."""
+"""Mechanisms by their delta(eps), a user's or one that they compute; the core makes the pair (release/privacy_profile.hpp).
+
+Functions are asked where their curve bends, and held against what every delta(eps) and every density must satisfy.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import heapq
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, choice, real, vector
+from hockeystick._checks import STRICT, Array, at_most, choice, count_scalar, real, scalar, vector
 from hockeystick._checks.shown import shown
-from hockeystick.mechanisms import profile_sampling
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, Status
+from hockeystick._numeric.rounding import HANDFUL
+from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism, Status
+from hockeystick.mechanisms.user_function import function_of_one_number
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+LARGEST_EPSILON = 600.0
+ORDER, MOST_PANELS = 16, 2**13  # of Gauss and Legendre in a panel; panels between two breakpoints
+Function: TypeAlias = Callable[[float], float]
+Curve: TypeAlias = tuple[float, ...]
+
+FLAT = 1e-6  # a curve that falls by less of itself when epsilon doubles, at 1 or more, has reached its end
+EMPHASIS = 0.125  # power of the fall of delta by which a cell's width counts
+
+
+def of_functions(
+    remove: Any, add: Any, accuracy: float, tail: float, num_points: int
+) -> tuple[Curve, Curve, Curve | None]:
+    """Return epsilons, and the raised deltas of both directions."""
+    functions = [function_of_one_number("remove", remove)]
+    if add is not None:
+        functions.append(function_of_one_number("add", add))
+    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+    tail = scalar("tail", tail, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+    num_points = count_scalar("num_points", num_points, 2)
+    at_most("num_points", num_points, "the largest supported", 10**5)
+
+    names = ("remove", "add")[: len(functions)]
+    ask = _Curves(dict(zip(names, functions, strict=True)), accuracy, tail)
+    epsilons = _where(ask, num_points)
+    curves = [tuple(ask.raised(name, eps) for eps in epsilons) for name in names]
+    for name in names:
+        _check_shape(name, epsilons, [ask.delta(name, eps) for eps in epsilons], accuracy, tail)
+    first = [curve[0] for curve in curves]
+    if abs(first[0] - first[-1]) > 2.0 * accuracy * max(first) + tail:
+        msg = f"add must be the total variation distance at 0, as remove ({first[0]:g}), not {first[-1]:g}: off by {first[-1] - first[0]:g}"
+        raise ValueError(msg)
+    curves = [(max(first), *_falling(curve)[1:]) for curve in curves]
+    return epsilons, curves[0], curves[1] if add is not None else None
+
+
+class _Curves:
+    """The functions, each asked once at an epsilon, and checked for its range."""
+
+    def __init__(self, functions: dict[str, Function], accuracy: float, tail: float) -> None:
+        self.functions, self._accuracy, self._tail = functions, accuracy, tail
+        self._known: dict[tuple[str, float], float] = {}
+
+    def delta(self, name: str, eps: float) -> float:
+        if (name, eps) not in self._known:
+            value = float(self.functions[name](eps))
+            if not -self._tail <= value <= 1.0 + self._accuracy:
+                msg = f"{name}({eps:g}) must lie in [0, 1], not be {shown(value)}"
+                raise ValueError(msg)
+            self._known[name, eps] = min(max(value, 0.0), 1.0)
+        return self._known[name, eps]
+
+    def raised(self, name: str, eps: float) -> float:
+        """Return an upper bound of delta."""
+        return min(self.delta(name, eps) * (1.0 + self._accuracy) + self._tail, 1.0)
+
+    def largest(self, eps: float) -> float:
+        return max(self.delta(name, eps) for name in self.functions)
+
+
+def _where(ask: _Curves, num_points: int) -> Curve:
+    """Return epsilons from 0 to where delta has no more to fall, closest where that matters most."""
+    end = 2.0**-20
+    while end < LARGEST_EPSILON and ask.largest(end) > ask._tail:
+        if end >= 1.0 and ask.largest(2.0 * end) >= (1.0 - FLAT) * ask.largest(end):
+            break
+        end *= 2.0
+    end = min(end, LARGEST_EPSILON)
+    cells: list[tuple[float, float, float]] = []
+
+    def add_cell(left: float, right: float) -> None:
+        fall = max(ask.largest(left) - ask.largest(right), 0.0)
+        heapq.heappush(cells, (-(right - left) * fall**EMPHASIS, left, right))
+
+    add_cell(0.0, end)
+    while len(cells) < num_points - 1:
+        cost, left, right = heapq.heappop(cells)
+        middle = 0.5 * (left + right)
+        if cost == 0.0 or not left < middle < right:
+            heapq.heappush(cells, (cost, left, right))
+            break
+        add_cell(left, middle)
+        add_cell(middle, right)
+    return (0.0, *sorted(right for _, _, right in cells))
+
+
+def _check_shape(name: str, epsilons: Curve, deltas: list[float], accuracy: float, tail: float) -> None:
+    """Raise where a curve rises, or lies above the chord of its neighbours, by more than it may be wrong."""
+    for i in range(1, len(deltas)):
+        allowed = 2.0 * accuracy * deltas[i] + tail
+        if deltas[i] > deltas[i - 1] + allowed:
+            rise = deltas[i] - deltas[i - 1]
+            msg = f"{name} must not rise with epsilon, not by {rise:g} from epsilon {epsilons[i - 1]:g} to {epsilons[i]:g}"
+            raise ValueError(msg)
+        if i + 1 < len(deltas):
+            left, middle, right = epsilons[i - 1 : i + 2]
+            share = math.expm1(middle - left) / math.expm1(right - left) if right - left < 700.0 else 0.0
+            excess = deltas[i] - ((1.0 - share) * deltas[i - 1] + share * deltas[i + 1])
+            if excess > allowed + 2.0 * accuracy * deltas[i - 1] + HANDFUL * deltas[i - 1]:
+                msg = f"{name} must be convex in e^epsilon; at epsilon {middle:g} it is {excess:g} above the chord of {left:g} and {right:g}"
+                raise ValueError(msg)
+
+
+def _falling(curve: Curve) -> list[float]:
+    """Return what holds as delta cannot rise: the least bound so far."""
+    least, result = 1.0, []
+    for value in curve:
+        least = min(least, value)
+        result.append(least)
+    return result
+
+
+def of_densities(
+    log_p: Any, log_q: Any, breakpoints: ArrayLike, tolerance: float, num_points: int
+) -> tuple[Curve, Curve, Curve | None]:
+    """Return epsilons and deltas of both directions, by quadrature over the outcomes."""
+    densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]
+    points = vector("breakpoints", STRICT.finite("breakpoints", breakpoints))
+    if points.size < 2 or not (np.diff(points) > 0.0).all():
+        msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
+        raise ValueError(msg)
+    tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 0.01, "lie in (0, 0.01]")
+    p, q = _weights(densities, points, tolerance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(p == q, 0.0, np.log(p) - np.log(q))
+
+    def delta(weights: Array, losses: Array) -> Function:
+        return lambda eps: float(-weights @ np.expm1(np.minimum(eps - losses, 0.0)))
+
+    return of_functions(delta(p, loss), delta(q, -loss), tolerance, tolerance, num_points)
+
+
+def _weights(densities: list[Function], points: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return what P and Q weigh at the nodes of a quadrature fine enough for both to be 1, and their distance to stay."""
+    panels, before, off = 4, math.inf, ""
+    while panels <= MOST_PANELS:
+        p, q = _on_panels(densities, points, panels)
+        for name, law in (("log_p", p), ("log_q", q)):
+            if not math.isfinite(total := math.fsum(law.tolist())):
+                msg = f"{name} must be the logarithm of a density, finite or minus infinity; its integral is {total}"
+                raise ValueError(msg)
+        distance = 0.5 * float(np.abs(p - q).sum())
+        errors = {"log_p": math.fsum(p.tolist()) - 1.0, "log_q": math.fsum(q.tolist()) - 1.0}
+        name, error = max(errors.items(), key=lambda item: abs(item[1]))
+        off = f"the integral of exp({name}) is 1{error:+.3g}"
+        if abs(error) <= tolerance:
+            off = f"their total variation distance changes by {distance - before:.3g} at the last refinement"
+            if abs(distance - before) <= tolerance:
+                return p / p.sum(), q / q.sum()
+        before, panels = distance, 2 * panels
+    msg = f"log_p and log_q must be densities between the breakpoints, to {tolerance:g}: {off}"
+    raise ValueError(msg)
+
+
+def _on_panels(densities: list[Function], points: Array, panels: int) -> list[Array]:
+    nodes, weights = np.polynomial.legendre.leggauss(ORDER)
+    edges = np.concatenate([np.linspace(*ends, panels + 1)[:-1] for ends in pairwise(points.tolist())])
+    width = np.diff(edges, append=points[-1])[:, None]
+    outcomes = (edges[:, None] + 0.5 * width * (1.0 + nodes)).ravel()
+    area = (0.5 * width * weights).ravel()
+    return [area * np.exp([float(density(x)) for x in outcomes.tolist()]) for density in densities]
+
 
 MOST_POINTS = 2000
 STATUSES = ("certified", "estimate")
@@ -66,15 +237,13 @@ class PrivacyProfile(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         epsilons = vector("epsilons", real("epsilons", self.epsilons))
-        if not (
-            epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= profile_sampling.LARGEST_EPSILON
-        ):
+        if not (epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= LARGEST_EPSILON):
             msg = f"epsilons must increase from 0 to at most 600, not {shown(self.epsilons)}"
             raise ValueError(msg)
-        object.__setattr__(self, "epsilons", tuple(epsilons.tolist()))
+        self._set(epsilons=tuple(epsilons.tolist()))
         for name in ("remove", "add"):
             if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _deltas(name, value, epsilons.tolist()))
+                self._set(**{name: _deltas(name, value, epsilons.tolist())})
         choice("status", self.status, STATUSES)
         if self.add is not None and self.add[0] != self.remove[0]:
             msg = f"add must begin with the total variation distance, as remove ({self.remove[0]}), not with {self.add[0]}"
@@ -126,7 +295,7 @@ class PrivacyProfile(Mechanism):
         >>> print(hs.format_upper(steps.delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12697 0.12694
         """
-        return cls(*profile_sampling.of_functions(remove, add, accuracy, tail, num_points))
+        return cls(*of_functions(remove, add, accuracy, tail, num_points))
 
     @classmethod
     def from_densities(
@@ -175,7 +344,7 @@ class PrivacyProfile(Mechanism):
         >>> print(hs.format_upper(delta, ".4f"), hs.format_upper(hs.laplace_theta(0.5, 1.0), ".4f"))
         0.2213 0.2212
         """
-        return cls(*profile_sampling.of_densities(log_p, log_q, breakpoints, tolerance, num_points), "estimate")
+        return cls(*of_densities(log_p, log_q, breakpoints, tolerance, num_points), "estimate")
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -183,6 +352,9 @@ class PrivacyProfile(Mechanism):
         if self.status == "certified":
             return [numbers]
         return [numbers, "a privacy profile is an estimate by quadrature, with no proof of its error"]
+
+    def _is_certified(self) -> bool:
+        return self.status == "certified"
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency  # the numbers are taken to be for the one in use
@@ -219,3 +391,59 @@ def _deltas(name: str, value: Any, epsilons: list[float]) -> tuple[float, ...]:
         msg = f"{name} must not rise with epsilon, not by {rise[at]:g} from epsilon {epsilons[at]:g} to {epsilons[at + 1]:g}"
         raise ValueError(msg)
     return tuple(deltas.tolist())
+
+
+class ProfiledMechanism(Mechanism):
+    """A mechanism that says its delta at some epsilons."""
+
+    def profile(self, adjacency: Adjacency = "add_or_remove") -> PrivacyProfile:
+        """Return the profile that answers are computed from: upper bounds of delta, and chords between them.
+
+        Parameters
+        ----------
+        adjacency : {"add_or_remove", "replace"}
+            For mechanisms that hold for one adjacency both are the same.
+
+        Returns
+        -------
+        PrivacyProfile
+            Certified.
+        """
+        known: PrivacyProfile = self._known(adjacency, upper=True)
+        return known
+
+    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
+        """Compute a profile that is nowhere below delta, or nowhere above it; None if no such lower one is known."""
+        raise NotImplementedError
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        known = self._known(adjacency, upper=upper)
+        pairs = [] if known is None else known._pairs(adjacency, upper=upper)
+        return [(pair, times * self._times) for pair, times in pairs]
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        pairs = self._pairs(adjacency)
+        return core.as_one(pairs, upper=True) if self._times > 1 else pairs[0][0]
+
+    @property
+    def _times(self) -> int:
+        """How many releases of the profile are one step."""
+        return 1
+
+    def _known(self, adjacency: Adjacency, *, upper: bool) -> Any:
+        self._require_adjacency(adjacency)
+        key = ADJACENCIES[0] if self._for_one_adjacency else adjacency, upper
+        if key not in self._profiles:
+            self._profiles[key] = self._profile(adjacency, upper=upper)
+        return self._profiles[key]
+
+    def _require_adjacency(self, adjacency: Adjacency) -> None:
+        """Raise ValueError if nothing is known under an adjacency."""
+
+    @cached_property
+    def _profiles(self) -> dict[tuple[str, bool], PrivacyProfile | None]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters alone, without what was computed from them."""
+        return {field.name: self.__dict__[field.name] for field in dataclasses.fields(self)}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Mechanisms known by their Renyi divergences alone; compositions add them, and accounting/renyi/conversion.py converts the sum."""
+"""Mechanisms known by their Renyi divergences alone; compositions add them, and accounting converts the sum."""
 
 from __future__ import annotations
 
@@ -6,19 +6,48 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hockeystick._checks import DELTA, STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
-from hockeystick.mechanisms import cumulant_bound
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism
-from hockeystick.mechanisms.orders import LARGEST_ORDER
+from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
+from hockeystick.mechanisms.user_function import function_of_one_number
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def chords_of(cumulant: Any, accuracy: float, largest_order: float) -> tuple[list[float], list[float]]:
+    """Return orders and raised divergences."""
+    function = function_of_one_number("cumulant", cumulant)
+    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+    largest = scalar("largest_order", largest_order, lambda x: 2 <= x <= LARGEST_ORDER, "lie in [2, 1e5]")
+    points = [-1.0, 0.0, *(order - 1.0 for order in ORDERS if order < largest), largest - 1.0]
+    values = [float(function(s)) for s in points]
+    for s, value in zip(points[:2], values, strict=False):
+        if not abs(value) <= max(accuracy, 1e-12):
+            msg = f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
+            raise ValueError(msg)
+    errors = [accuracy * max(value, s, 0.0) + 1e-12 * (s <= 0.0) for s, value in zip(points, values, strict=True)]
+    for i, (s, value) in enumerate(zip(points, values, strict=True)):
+        if i > 1 and not value >= -errors[i]:
+            msg = f"cumulant({s:g}) must be non-negative, not {value:g}"
+            raise ValueError(msg)
+        if 0 < i < len(points) - 1:
+            part = (s - points[i - 1]) / (points[i + 1] - points[i - 1])
+            excess = value - ((1.0 - part) * values[i - 1] + part * values[i + 1])
+            if excess > errors[i] + errors[i - 1] + errors[i + 1] + SHORT_SUM * abs(value):
+                msg = f"cumulant must be convex; at {s:g} it is {excess:g} above the chord of {points[i - 1]:g} and {points[i + 1]:g}"
+                raise ValueError(msg)
+    divergences, least = [], 0.0
+    for s, value, error in zip(points[2:], values[2:], errors[2:], strict=True):
+        least = max(least, (max(value, 0.0) + error) / s)  # they do not fall; rounding may make it look so
+        divergences.append(least)
+    return [s + 1.0 for s in points[2:]], divergences
+
 
 UP = 1.0 + SHORT_SUM
 
@@ -78,9 +107,8 @@ class ZeroConcentratedDP(RenyiMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "rho", non_negative_scalar("rho", self.rho))
-        object.__setattr__(self, "xi", non_negative_scalar("xi", self.xi))
-        object.__setattr__(self, "delta", scalar("delta", self.delta, *DELTA))
+        self._check(rho=non_negative_scalar, xi=non_negative_scalar)
+        self._set(delta=scalar("delta", self.delta, *DELTA))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -140,8 +168,8 @@ class RenyiDP(RenyiMechanism):
             if divergences[i] < divergences[i - 1]:
                 msg = f"divergences must not fall, not by {divergences[i - 1] - divergences[i]:g} from order {orders[i - 1]:g} to {orders[i]:g}"
                 raise ValueError(msg)
-        object.__setattr__(self, "orders", tuple(orders.tolist()))
-        object.__setattr__(self, "divergences", tuple(divergences.tolist()))
+        self._set(orders=tuple(orders.tolist()))
+        self._set(divergences=tuple(divergences.tolist()))
 
     @classmethod
     def from_cumulant(
@@ -179,7 +207,7 @@ class RenyiDP(RenyiMechanism):
         3.132
         3.132
         """
-        return cls(*cumulant_bound.of_function(cumulant, accuracy, largest_order))
+        return cls(*chords_of(cumulant, accuracy, largest_order))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -238,11 +266,9 @@ class PrivateSelection(RenyiMechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         require_mechanism(self.mechanism)
-        object.__setattr__(self, "count", count_scalar("count", self.count))
-        object.__setattr__(self, "mean", positive_scalar("mean", self.mean))
+        self._check(count=count_scalar, mean=positive_scalar)
         if self.shape is not None:
-            shape = scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)")
-            object.__setattr__(self, "shape", shape)
+            self._set(shape=scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)"))
             scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
 
     def assumptions(self) -> list[str]:

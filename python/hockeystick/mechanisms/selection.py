@@ -44,7 +44,7 @@ class ExponentialMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        object.__setattr__(self, "epsilon", _range(self.epsilon))
+        self._set(epsilon=_range(self.epsilon))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -93,7 +93,7 @@ class PermuteAndFlip(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        object.__setattr__(self, "epsilon", _range(self.epsilon))
+        self._set(epsilon=_range(self.epsilon))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -50,9 +50,8 @@ class Shuffled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        epsilon0 = scalar("epsilon0", self.epsilon0, lambda x: 0 < x <= LARGEST_EPSILON, "lie in (0, 20]")
-        object.__setattr__(self, "epsilon0", epsilon0)
-        object.__setattr__(self, "num_users", count_scalar("num_users", self.num_users))
+        self._set(epsilon0=scalar("epsilon0", self.epsilon0, lambda x: 0 < x <= LARGEST_EPSILON, "lie in (0, 20]"))
+        self._check(num_users=count_scalar)
         at_most("num_users", self.num_users, "the largest supported", MOST_USERS)
         choice("randomizer", self.randomizer, RANDOMIZERS)
 

@@ -1,24 +1,204 @@
-"""A mechanism of one's own by its trade-off function."""
+r"""A mechanism of one's own by its trade-off function: a polygon, and the privacy profile that says the same.
+
+Let S be an event of probability x without a record, which fails with probability y with it. The guarantee is that every (x, y) lies on or
+above a convex polygon. With gamma = e^epsilon,
+
+.. math:: \delta(\epsilon) = \sup_S\, (1 - y - \gamma x) = \max_{\text{corners}}\, (1 - y - \gamma x),
+
+because a linear function has its maximum over what lies above a convex polygon at a corner (Dong, Roth and Su 2022, Proposition 6). It
+bends where gamma is the steepness of a side, so that the points there determine it. The other order of both data sets has the
+mirrored polygon, of corners (y, x).
+
+Errors: steepnesses and deltas are exact fractions, then rounded outwards. An epsilon is rounded up for an upper bound, as delta falls,
+and down for a lower one: then both points that a chord connects lie on one side of the line that it stands for.
+
+A polygon below a trade-off function that is known at some points has steps if nothing else is known, tangents if it is convex.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, boolean_scalar, vector
+from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, scalar, vector
 from hockeystick._checks.shown import shown
-from hockeystick.mechanisms import trade_off_polygon, trade_off_tangents
+from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
+from hockeystick.mechanisms.user_function import function_of_one_number
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Corner = tuple[Fraction, Fraction]
+STEEPEST = Fraction(math.exp(LARGEST_EPSILON))  # beyond it delta counts as that of infinite epsilon
+
+
+def rounded(value: Fraction, *, up: bool) -> float:
+    """Return the next double that is not below, or not above, a fraction."""
+    nearest = float(value)
+    off = Fraction(nearest) - value
+    if (off < 0) if up else (off > 0):
+        return math.nextafter(nearest, math.inf if up else -math.inf)
+    return nearest
+
+
+def lower_hull(points: Iterable[Corner]) -> list[Corner]:
+    """Return the corners of the largest convex function on or below the points."""
+    kept: list[Corner] = []
+    for x, y in sorted(points):
+        if kept and kept[-1][0] == x:
+            continue  # sorted: the lower one was first
+        while len(kept) > 1 and _fall(kept[-2], kept[-1]) <= _fall(kept[-2], (x, y)):
+            kept.pop()
+        kept.append((x, y))
+    return kept
+
+
+def _fall(left: Corner, right: Corner) -> Fraction:
+    """Return how steeply a side falls."""
+    return (left[1] - right[1]) / (right[0] - left[0])
+
+
+class _Direction:
+    """Delta of one order of the data sets, as upper or as lower bounds."""
+
+    def __init__(self, corners: list[Corner], *, up: bool) -> None:
+        self._up = up
+        self._corners = corners
+        falls = [_fall(corners[i], corners[i + 1]) for i in range(len(corners) - 1)]
+        self._falls = falls[::-1]  # increasing
+        steep = [fall for fall in self._falls if 1 < fall <= STEEPEST]
+        self.is_steep = any(fall > STEEPEST for fall in falls)
+        self.epsilons = [self._epsilon(fall) for fall in steep]
+        self._deltas = [self._exact(fall) for fall in steep]
+
+    def _epsilon(self, fall: Fraction) -> float:
+        margin = 1.0 + HANDFUL if self._up else 1.0 - HANDFUL
+        return min(math.log1p(rounded(fall - 1, up=self._up)) * margin, LARGEST_EPSILON)
+
+    def _exact(self, gamma: Fraction) -> Fraction:
+        x, y = self._corners[len(self._falls) - bisect_right(self._falls, gamma)]
+        return max(1 - y - gamma * x, Fraction(0))
+
+    def delta(self, eps: float) -> float:
+        """Return a bound at any epsilon; at an epsilon of a side the one of that side."""
+        if eps == 0.0:
+            return rounded(self._exact(Fraction(1)), up=self._up)
+        gamma = Fraction(math.exp(eps)) * Fraction(1.0 - HANDFUL if self._up else 1.0 + HANDFUL)
+        bound = self._exact(gamma)
+        if self._up:  # delta falls: not above that of a side before
+            near = bisect_right(self.epsilons, eps) - 1
+            bound = min(bound, self._deltas[near]) if near >= 0 else bound
+        else:
+            near = bisect_left(self.epsilons, eps)
+            if self.epsilons[near : near + 1] == [eps]:
+                bound = self._deltas[near]  # and not a little more, which would be left at infinity
+        return min(rounded(bound, up=self._up), 1.0)
+
+
+def profile(corners: list[Corner], *, symmetric: bool, up: bool) -> PrivacyProfile:
+    """Return the profile of a convex polygon from x = 0 to y = 0, nowhere below its delta or nowhere above it.
+
+    If `symmetric`, the polygon bounds both orders of the data sets; else that with the record, and its mirror image the other order.
+    """
+    mirrored = lower_hull((y, x) for x, y in corners)
+    sides = [_Direction(corners, up=up), _Direction(mirrored, up=up)]
+    epsilons = sorted({0.0, *sides[0].epsilons, *sides[1].epsilons})
+    if any(side.is_steep for side in sides):
+        epsilons = sorted({*epsilons, LARGEST_EPSILON})
+    remove, add = ([side.delta(eps) for eps in epsilons] for side in sides)
+    if symmetric:
+        return PrivacyProfile(epsilons, _falling(map(min, remove, add)))
+    return PrivacyProfile(epsilons, _falling(remove), _falling(add))
+
+
+def _falling(deltas: Iterable[float]) -> list[float]:
+    """Return each number, or the least before it: rounding may make them rise."""
+    least, result = 1.0, []
+    for delta in deltas:
+        least = min(least, delta)
+        result.append(least)
+    return result
+
+
+FARTHEST = 36.7  # logit of the largest rate below 1
+ROUNDING = 1e-15  # of values near 1: by how much a function may look wrong without being it
+
+
+def steps_below(rates: list[float], missed: list[float]) -> list[Corner]:
+    """Return the corners of the steps below a function that does not rise and is at least `missed` at `rates`."""
+    known = [(x, y) for x, y in zip(rates, missed, strict=True) if 0.0 < x < 1.0]
+    lefts, heights = [0.0, *(x for x, _ in known)], [*(y for _, y in known), 0.0]
+    return [(Fraction(x), Fraction(y)) for x, y in zip(lefts, heights, strict=True)]
+
+
+def tangents_of(function: Any, accuracy: float, num_points: int) -> list[Corner]:
+    """Return the corners of a polygon below a convex function, which are doubles."""
+    ask = function_of_one_number("function", function)
+    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+    num_points = count_scalar("num_points", num_points, 8)
+    at_most("num_points", num_points, "the largest supported", 10**5)
+    logits = np.linspace(-FARTHEST, FARTHEST, num_points - 2)
+    near_one = -np.expm1(-np.log1p(np.exp(-logits)))  # 1/(1 + e^logit)
+    inner = np.where(logits < 0.0, 1.0 / (1.0 + np.exp(-logits)), 1.0 - near_one)
+    rates = np.unique(np.concatenate([[0.0], inner, [1.0]])).tolist()
+    values = [float(ask(rate)) for rate in rates]
+    _check(rates, values, accuracy)
+    lows = [min(max(value * (1.0 - accuracy), 0.0), 1.0 - rate) for rate, value in zip(rates, values, strict=True)]
+    highs = [min(value * (1.0 + accuracy), 1.0) for value in values]
+    lows[-1] = highs[-1] = 0.0
+    return lower_hull(_corners(rates, lows, highs))
+
+
+def _check(rates: list[float], values: list[float], accuracy: float) -> None:
+    """Raise where a function is no trade-off function, by more than it may be wrong."""
+    for i, (rate, value) in enumerate(zip(rates, values, strict=True)):
+        allowed = 2.0 * accuracy * abs(value) + ROUNDING
+        if not -ROUNDING <= value <= 1.0 - rate + allowed:
+            msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(value)}"
+            raise ValueError(msg)
+        if i and value > values[i - 1] + allowed:
+            msg = f"function must not rise, not by {value - values[i - 1]:g} from rate {rates[i - 1]:g} to {rate:g}"
+            raise ValueError(msg)
+        if 0 < i < len(rates) - 1:
+            share = (rate - rates[i - 1]) / (rates[i + 1] - rates[i - 1])
+            excess = value - ((1.0 - share) * values[i - 1] + share * values[i + 1])
+            if excess > allowed + 2.0 * accuracy * values[i - 1]:
+                msg = f"function must be convex; at rate {rate:g} it is {excess:g} above the chord of {rates[i - 1]:g} and {rates[i + 1]:g}"
+                raise ValueError(msg)
+
+
+def _corners(rates: list[float], lows: list[float], highs: list[float]) -> list[Corner]:
+    """Return points of which the lower hull is below every convex function that lies between `lows` and `highs` at the rates."""
+    x, low, high = ([Fraction(value) for value in values] for values in (rates, lows, highs))
+    found = list(zip(x, low, strict=True))
+    last = len(x) - 1
+    for i in range(last):
+        # Lines through a point and its neighbour away from the cell; none is steeper than to fall, or less than to be level.
+        before = (low[i] - high[i - 1]) / (x[i] - x[i - 1]) if i else None
+        after = min((high[i + 2] - low[i + 1]) / (x[i + 2] - x[i + 1]), Fraction(0)) if i + 2 <= last else Fraction(0)
+        if before is None:  # how f falls from 0 is not known: at once
+            found[0] = x[0], min(low[0], _rounded_down(low[1] - after * x[1]))
+        elif before < after:
+            cross = (low[i + 1] - after * x[i + 1] - low[i] + before * x[i]) / (before - after)
+            if x[i] < cross < x[i + 1]:
+                # To the left of where both lines meet, the corner on the lower one has its chords below both.
+                corner = Fraction(rounded(cross, up=False))
+                found.append((corner, _rounded_down(low[i + 1] + after * (corner - x[i + 1]))))
+    return found
+
+
+def _rounded_down(value: Fraction) -> Fraction:
+    return Fraction(rounded(max(value, Fraction(0)), up=False))
+
 
 TOLERANCE = 1e-12  # what rounding may make of a convex function below the diagonal
 
@@ -43,7 +223,7 @@ class TradeOff(ProfiledMechanism):
     Notes
     -----
     Dong, Roth and Su 2022. The guarantee is that no test of adjacent data sets lies below the polygon. Its delta at all epsilons follows by
-    linear programming over the corners (mechanisms/trade_off_polygon.py), exactly; the doubles given count as exact. A test between two
+    linear programming over the corners (mechanisms/trade_off_function.py), exactly; the doubles given count as exact. A test between two
     corners of your own function is below the chord: corners that lie *on* a curved f make a polygon above it, which claims too much.
     `from_function` takes tangents and `from_points` steps, which are below. If symmetric, f and its inverse both hold, so does their maximum: where f(0) < 1, the inverse
     says that no loss is infinite in either order.
@@ -76,9 +256,9 @@ class TradeOff(ProfiledMechanism):
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", self.false_negative_rates))
         _require_trade_off(rates, missed)
-        object.__setattr__(self, "symmetric", boolean_scalar("symmetric", self.symmetric))
-        object.__setattr__(self, "false_positive_rates", tuple(rates.tolist()))
-        object.__setattr__(self, "false_negative_rates", tuple(missed.tolist()))
+        self._check(symmetric=boolean_scalar)
+        self._set(false_positive_rates=tuple(rates.tolist()))
+        self._set(false_negative_rates=tuple(missed.tolist()))
 
     @classmethod
     def from_points(
@@ -119,8 +299,8 @@ class TradeOff(ProfiledMechanism):
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
         _require_falling(rates, missed)
-        steps = trade_off_tangents.steps(rates.tolist(), missed.tolist())
-        return cls(*_doubles(trade_off_polygon.lower_hull(steps)), symmetric)
+        corners = steps_below(rates.tolist(), missed.tolist())
+        return cls(*_doubles(lower_hull(corners)), symmetric)
 
     @classmethod
     def from_function(
@@ -169,7 +349,7 @@ class TradeOff(ProfiledMechanism):
         >>> print(hs.format_upper(hs.Accountant().compose(step, 25).delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12702 0.12694
         """
-        return cls(*_doubles(trade_off_tangents.of_function(function, accuracy, num_points)), symmetric)
+        return cls(*_doubles(tangents_of(function, accuracy, num_points)), symmetric)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -180,10 +360,10 @@ class TradeOff(ProfiledMechanism):
         del adjacency  # the function is taken to be for the one in use
         pairs = zip(self.false_positive_rates, self.false_negative_rates, strict=True)
         points = [(Fraction(x), min(Fraction(y), 1 - Fraction(x))) for x, y in pairs]
-        return trade_off_polygon.profile(trade_off_polygon.lower_hull(points), symmetric=self.symmetric, up=upper)
+        return profile(lower_hull(points), symmetric=self.symmetric, up=upper)
 
 
-def _doubles(corners: list[trade_off_polygon.Corner]) -> tuple[list[float], list[float]]:
+def _doubles(corners: list[Corner]) -> tuple[list[float], list[float]]:
     """Return the coordinates of corners that are doubles."""
     return [float(x) for x, _ in corners], [float(y) for _, y in corners]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import choice, scalar
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.accountants import epsilon_over_steps, privacy_profile, trade_off
 from hockeystick.plot.analysis_lines import analyses

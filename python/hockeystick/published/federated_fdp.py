@@ -18,7 +18,7 @@ import hockeystick._core as core
 from hockeystick._checks import STRICT, Array, Domain, OnError, Result, broadcast, choice
 from hockeystick._checks.named import in_domains
 from hockeystick._checks.shown import shown
-from hockeystick.federated.arguments import SCHEDULES, FederationGrid, Schedule
+from hockeystick.federated.arguments import SCHEDULES, FederationChecks, Schedule
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
@@ -134,7 +134,7 @@ def fedavg_gdp(
     >>> print(f"printed {printed:.4f}, true and certified {federated.fedavg_gdp(**cell):.4f}")
     printed 1.7321, true and certified 7.0711
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     schedule = choice("schedule", schedule, SCHEDULES)
     cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     _no_diameter(diameter)
@@ -214,7 +214,7 @@ def fedprox_gdp(
     >>> print(f"printed {printed:.4f}, true and certified {format_upper(federated.fedprox_gdp(**cell), '.4f')}")
     printed 0.8660, true and certified 2.2361
     """
-    grid = FederationGrid(num_threads, on_error)
+    grid = FederationChecks(num_threads, on_error)
     cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
     prox = grid.positive("prox", prox)
     _no_diameter(diameter)

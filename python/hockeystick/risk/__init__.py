@@ -3,7 +3,7 @@
 Every function takes an `Accountant` and bounds what any attack on all that was composed can reach, however strong its
 computer and whatever else it knows. The bounds follow from delta(eps) at all eps, that is from the trade-off function:
 the argument
-is in `hockeystick.accounting.tangents`, and each function names its theorem.
+is in `hockeystick.accounting.privacy_curve`, and each function names its theorem.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
-from hockeystick.risk.attacks import attribute_inference, reconstruction, singling_out, true_positive_rate
-from hockeystick.risk.bayes import bayes_risk
+from hockeystick._checks.hints import missing
+from hockeystick.risk.attacks import attribute_inference, bayes_risk, reconstruction, singling_out, true_positive_rate
 
 __all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
 from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
 from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold

@@ -13,9 +13,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick.kernels import theta
 from hockeystick.mechanisms.base import Adjacency, refuse
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
-from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
 
 CELLS = 400
 SMALLEST_NORMAL = sys.float_info.min

@@ -14,8 +14,7 @@ from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
 
@@ -114,9 +113,9 @@ class LaplaceNoisyMaximum(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(monotone=boolean_scalar)
         _epsilon(self.noise_multiplier, self.monotone)
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+        self._set(noise_multiplier=float(self.noise_multiplier))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -203,9 +202,9 @@ class GaussianNoisyMaximum(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "noise_multiplier", gaussian_noise("noise_multiplier", self.noise_multiplier))
-        object.__setattr__(self, "num_candidates", count_scalar("num_candidates", self.num_candidates, 2))
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(noise_multiplier=gaussian_noise)
+        self._set(num_candidates=count_scalar("num_candidates", self.num_candidates, 2))
+        self._check(monotone=boolean_scalar)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -14,8 +14,7 @@ from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, refuse
 from hockeystick.mechanisms.noise import Gaussian, Laplace
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profiled import ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import end_of, gaussian_curve, profile_until
 
 UP = 1.0 + SHORT_SUM
@@ -108,11 +107,9 @@ class OptimalPartitions(_Partitions):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(
-            self, "epsilon", scalar("epsilon", self.epsilon, lambda x: 1e-6 <= x <= 30, "lie in [1e-6, 30]")
-        )
-        object.__setattr__(self, "delta", scalar("delta", self.delta, lambda x: 1e-200 <= x < 1, "lie in [1e-200, 1)"))
-        object.__setattr__(self, "partitions", _partitions(self.partitions))
+        self._set(epsilon=scalar("epsilon", self.epsilon, lambda x: 1e-6 <= x <= 30, "lie in [1e-6, 30]"))
+        self._set(delta=scalar("delta", self.delta, lambda x: 1e-200 <= x < 1, "lie in [1e-200, 1)"))
+        self._set(partitions=_partitions(self.partitions))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -214,10 +211,8 @@ class ThresholdedPartitions(_Partitions):
         if not 0.01 <= self.noise.noise_multiplier <= 1e9:
             msg = f"noise must have a noise_multiplier in [0.01, 1e9], not {shown(self.noise)}"
             raise ValueError(msg)
-        object.__setattr__(
-            self, "threshold", scalar("threshold", self.threshold, lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]")
-        )
-        object.__setattr__(self, "partitions", _partitions(self.partitions))
+        self._set(threshold=scalar("threshold", self.threshold, lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]"))
+        self._set(partitions=_partitions(self.partitions))
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -27,8 +27,7 @@ import numpy as np
 from hockeystick._checks import Array, boolean_scalar, count_scalar, positive_scalar
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.mechanisms.privacy_profile import PrivacyProfile
-from hockeystick.mechanisms.profile_sampling import LARGEST_EPSILON
+from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
 
 SPLITS = 200  # of epsilon between the threshold and the queries, of which the best is taken
@@ -79,10 +78,9 @@ class AboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "threshold_noise", positive_scalar("threshold_noise", self.threshold_noise))
-        object.__setattr__(self, "query_noise", positive_scalar("query_noise", self.query_noise))
-        object.__setattr__(self, "hits", count_scalar("hits", self.hits))
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(
+            threshold_noise=positive_scalar, query_noise=positive_scalar, hits=count_scalar, monotone=boolean_scalar
+        )
         if not sum(self._epsilons()) <= LARGEST_EPSILON:
             first, second = self._epsilons()
             msg = f"the epsilons of threshold_noise and query_noise must be at most 600 together, not {first:g} + {second:g}"
@@ -158,10 +156,12 @@ class GaussianAboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        for name in ("threshold_noise", "query_noise"):
-            object.__setattr__(self, name, gaussian_noise(name, getattr(self, name)))
-        object.__setattr__(self, "num_queries", count_scalar("num_queries", self.num_queries))
-        object.__setattr__(self, "monotone", boolean_scalar("monotone", self.monotone))
+        self._check(
+            threshold_noise=gaussian_noise,
+            query_noise=gaussian_noise,
+            num_queries=count_scalar,
+            monotone=boolean_scalar,
+        )
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -23,8 +23,8 @@ from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.renyi_conversion import least_epsilon
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.kernels import log_q, q, q_inv
+from hockeystick.mechanisms.base import ORDERS
 from hockeystick.mechanisms.noise import Gaussian
-from hockeystick.mechanisms.orders import ORDERS
 from hockeystick.selection.curves import gaussian_noise
 
 MARGIN = 1e-9  # quantiles are at most 40, so that rounding moves logarithms of tails by 1e-12 at most

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hockeystick._checks.doors import keep_module
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm

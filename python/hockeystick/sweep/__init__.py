@@ -44,7 +44,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._checks.peers_words import missing
+from hockeystick._checks.hints import missing
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not run

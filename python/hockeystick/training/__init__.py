@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.peers_words import publish
+from hockeystick._checks.hints import publish
 from hockeystick.training.adaptive_clipping import adaptive_clipping_noise
-from hockeystick.training.dpsgd_parameters import DpsgdParameters, dpsgd_parameters
-from hockeystick.training.federated_parameters import FederatedParameters, federated_parameters
+from hockeystick.training.dpsgd_setup import DpsgdParameters, dpsgd_parameters, privacy_statement
+from hockeystick.training.federated_setup import (
+    FederatedParameters,
+    federated_parameters,
+    secure_aggregation_parameters,
+)
 from hockeystick.training.participation import draw_batches, draw_participants
-from hockeystick.training.privacy_statement import privacy_statement
-from hockeystick.training.record_owners import OwnedSelection, bound_owners
-from hockeystick.training.secure_aggregation import secure_aggregation_parameters
-from hockeystick.training.user_level import UserLevelParameters, user_level_parameters
+from hockeystick.training.user_level import OwnedSelection, UserLevelParameters, bound_owners, user_level_parameters
 
 __all__ = [
     "DpsgdParameters",

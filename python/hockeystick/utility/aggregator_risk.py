@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import LARGEST_COUNT, Array, NumpyGrid, OnError, Result, broadcast
+from hockeystick._checks import LARGEST_COUNT, Array, NumpyChecks, OnError, Result, broadcast
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.isrl import Rate
@@ -21,7 +21,7 @@ from hockeystick.kernels import theta
 MAX_ROUNDS = 10**7  # their coefficients are written out
 
 
-def checked_rounds(grid: NumpyGrid, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
+def checked_rounds(grid: NumpyChecks, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
     """Check users and batch size; return them and the number of rounds."""
     users, batch = grid.count("num_users", num_users), grid.count("batch_size", batch_size)
     grid.require(lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch, num_users=users)
@@ -97,7 +97,7 @@ def trusted_aggregator_excess_risk(
     0.0880
     """
     others = {name: value for name, value in {**locals()}.items() if name != "batch_size"}
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, bound, spread, smoothness, convexity = checked(others, grid)
     grid.positive("strong_convexity", convexity)
@@ -174,7 +174,7 @@ def trusted_aggregator_delta(
     >>> print(format_upper(delta, ".3g"))
     1.76e-08
     """
-    grid = NumpyGrid(num_threads, on_error)
+    grid = NumpyChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     users, batch, rounds = checked_rounds(grid, num_users, batch_size)
     noise = grid.positive("noise_std", noise_std)
@@ -279,7 +279,7 @@ def random_stop_excess_risk_rate(
     others = {name: value for name, value in {**locals()}.items() if name not in ("batch_size", "strong_convexity")}
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
-    grid = NumpyGrid(1, "raise")
+    grid = NumpyChecks(1, "raise")
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
     convexity = grid.positive("strong_convexity", strong_convexity)
@@ -347,7 +347,7 @@ def random_stop_excess_risk_convex(
     >>> print(f"{risk:.4f}")
     0.2098
     """
-    grid = NumpyGrid(1, on_error)
+    grid = NumpyChecks(1, on_error)
     _, batch, rounds = checked_rounds(grid, num_users, batch_size)
     dimension, noise = checked({"dimension": dimension, "noise_std": noise_std}, grid)
     bound = grid.positive("gradient_bound", gradient_bound)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hockeystick._checks import count_scalar, implausible
+from hockeystick._checks import count_scalar, setting_warnings
 from hockeystick._numeric.printing import format_upper
 from hockeystick.federated import fedavg_epsilon, fedavg_gdp, fedprox_epsilon, fedprox_gdp
 from hockeystick.isrl import acsa_bound, multistage_schedule, noisy_mb_sgd_accountant, one_pass_sigma
@@ -461,7 +461,7 @@ def compare(
     problem = checked_inputs(Problem, locals())
     local_steps = count_scalar("local_steps", local_steps)
     most = len(RANKED) if num_rows is None else count_scalar("num_rows", num_rows)
-    implausible.warn(implausible.large_delta(problem.delta, problem.num_records * problem.num_silos))
+    setting_warnings.warn(setting_warnings.large_delta(problem.delta, problem.num_records * problem.num_silos))
     reasons = [""] * len(RANKED)
     groups = [_candidates(number, problem, reasons) for number in range(len(RANKED))]
     best = smallest(groups, most, report)

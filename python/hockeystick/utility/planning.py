@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hockeystick._checks import Array, choice, count_scalar, implausible
+from hockeystick._checks import Array, choice, count_scalar, setting_warnings
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick.utility.settings import TRUST, Problem, Report, Setting, Trust, candidates_of, checked_inputs, smallest
@@ -252,7 +252,7 @@ def plan(
     problem = checked_inputs(Problem, locals())
     num_settings = count_scalar("num_settings", num_settings)
     population = num_protected(trust, problem.num_silos, problem.num_records)
-    implausible.warn(implausible.large_delta(problem.delta, population))
+    setting_warnings.warn(setting_warnings.large_delta(problem.delta, population))
     candidates = [[candidate] for candidate in candidates_of(trust, problem)]
     settings = [setting for _, setting in smallest(candidates, num_settings, report).found]
     telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]

@@ -19,9 +19,9 @@ from hockeystick._checks import (
     at_most,
     choice,
     count_scalar,
-    implausible,
     non_negative_scalar,
     positive_scalar,
+    setting_warnings,
 )
 from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
@@ -605,7 +605,7 @@ def analyses(
     """  # fmt: skip
     training = checked_training(locals())
     times = checked_rounds(rounds)
-    implausible.warn(implausible.large_delta(training.delta, training.num_records * training.num_clients))
+    setting_warnings.warn(setting_warnings.large_delta(training.delta, training.num_records * training.num_clients))
     return Analyses(training, times, (*_certified(training, times), *_printed(training, times)))
 
 

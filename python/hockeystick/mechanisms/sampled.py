@@ -1,0 +1,461 @@
+"""Mechanisms that are run on a sample of the records, and several releases of one sample as one mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import hockeystick._core as core
+from hockeystick._checks import boolean_scalar, count_scalar, probability_scalar, setting_warnings
+from hockeystick._checks.shown import shown
+from hockeystick._statements import say
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
+from hockeystick.mechanisms.noise import Gaussian
+
+ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
+
+
+@dataclass(frozen=True)
+class Composed(Mechanism):
+    """Several mechanisms run on the same records: one step of an algorithm that releases more than one thing.
+
+    `PoissonSampled` of it draws one sample for all of them. That differs from composing mechanisms that each draw their own.
+
+    Parameters
+    ----------
+    steps : sequence of (Mechanism, int)
+        The mechanisms, and how often each is run; at least one. Where it is sampled, at most 10^4 releases are not Gaussian.
+
+    Notes
+    -----
+    Composed as it is, it is the composition of its steps, exactly. Where it is part of a sampled mechanism, the pair is the product of
+    the steps' pairs. It is known in closed form if all are Gaussian, and to rounding where Gaussian noise stands beside Laplace noise and a
+    record of a Poisson sample is added or removed (release/smooth_composition.hpp). Else it lies between two discrete pairs
+    (pld/composed_pair.hpp), one above and one below at every epsilon, so that both ends stay certified.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
+    >>> once, each = hs.PoissonSampled(step, 0.01), [hs.PoissonSampled(part, 0.01) for part, _ in step.steps]
+    >>> apart = hs.Accountant().compose(each[0], 100).compose(each[1], 300)
+    >>> print(f"{hs.Accountant().compose(once, 100).epsilon(1e-5):.2f} {apart.epsilon(1e-5):.2f}")
+    0.25 0.22
+    """
+
+    steps: Sequence[tuple[Mechanism, int]]
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if isinstance(self.steps, (str, Mechanism)) or not isinstance(self.steps, Sequence):
+            msg = f"steps must be a sequence of (mechanism, count), not {shown(self.steps)}"
+            raise TypeError(msg)
+        if not self.steps:
+            msg = "steps must not be empty"
+            raise ValueError(msg)
+        self._set(steps=tuple(_step(step) for step in self.steps))
+        for mechanism, _ in self.steps:
+            require_pairs(mechanism)
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return tuple(mechanism for mechanism, _ in self.steps)
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return [
+            (pair, count * times)
+            for mechanism, times in self.steps
+            for pair, count in mechanism._pairs(adjacency, upper=upper)
+        ]
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return core.as_one(self._pairs(adjacency), upper=True)
+
+
+def _step(step: object) -> tuple[Mechanism, int]:
+    if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
+        msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
+        raise TypeError(msg)
+    return step[0], count_scalar("count", step[1])
+
+
+class SampledMechanism(Mechanism):
+    """What runs a mechanism on a sample of the records."""
+
+    mechanism: Mechanism
+
+    def _require_no_fixed_number(self, why: str) -> None:
+        """Refuse what is no mechanism with pairs, and one that needs a fixed number of records."""
+        require_mechanism(self.mechanism)
+        require_pairs(self.mechanism)
+        if self._has(FixedSizeSampled):
+            msg = f"mechanism must not {why}, as {shown(self.mechanism)} does"
+            raise ValueError(msg)
+
+    def _has(self, *kinds: type[Mechanism]) -> bool:
+        """Say whether what is run is of these kinds, or made of them."""
+        return any(isinstance(part, kinds) for part in self.mechanism._within())
+
+    def _one_sample(self) -> list[str]:
+        return [ONE_SAMPLE] if isinstance(self.mechanism, Composed) else []
+
+    def _parts(self) -> tuple[Mechanism, ...]:
+        return (self.mechanism,)
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return self._sampled(adjacency, upper=True)
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        """Return the pair of one step, for the upper or the lower end."""
+        raise NotImplementedError
+
+    def _require_both(self, adjacency: Adjacency, doing: str) -> None:
+        """Refuse a mechanism that is a guarantee for one adjacency."""
+        if any(part._for_one_adjacency for part in self.mechanism._within()):
+            raise refuse(self, adjacency, f"its mechanism must have a pair for {doing} a record as well")
+
+    def _removal(self, *, upper: bool) -> list[CountedPair]:
+        """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""
+        self._require_both("replace", "removing")
+        try:
+            return self.mechanism._pairs("add_or_remove", upper=upper)
+        except ValueError as reason:
+            why = f"its mechanism must have a pair for removing a record, and {reason}"
+            raise refuse(self, "replace", why) from None
+
+
+MOST_COPIES = 100  # of a record on average
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled(SampledMechanism):
+    """A mechanism run on a batch of fixed size, drawn uniformly with or without replacement.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is run on the batch, under replacement of a record: any whose pair is the same in either order. With
+        replacement `Gaussian`, `Laplace` or a `Composed` of Gaussians.
+    dataset_size : int
+        Number of records; where one is added or removed, that of the larger of two adjacent data sets, or less.
+    batch_size : int
+        Number of records drawn. Without replacement at most dataset_size, or one less where a record is added or removed.
+    replacement : bool
+        Whether a record can be drawn more than once.
+
+    Notes
+    -----
+    Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
+    binomial probability w_m, and q = 1 - w_0.
+
+    A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
+    Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
+    all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
+
+    A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
+    records replaced by z (with replacement: m of them). So it is dominated by (1-q)Q + qP and Q, where P and Q are the mechanism's pair for
+    *replacement*; with replacement by the mixture of those for m records (loss/gaussian_mixture.hpp; for Laplace noise with m
+    shown, and the lower end is that of one copy).
+
+    The data sets of these lower ends show nothing of the other records. Where the mechanism itself draws a sample, they do, and
+    the lower end is 0.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False).batch_size
+    50
+    """
+
+    mechanism: Mechanism
+    dataset_size: int
+    batch_size: int
+    replacement: bool
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        self._require_no_fixed_number("draw a batch of a data set itself")
+        self._check(dataset_size=count_scalar, batch_size=count_scalar, replacement=boolean_scalar)
+        most = self.dataset_size * (MOST_COPIES if self.replacement else 1)
+        if self.batch_size > most:
+            times = f"{MOST_COPIES} times " if self.replacement else ""
+            msg = f"batch_size must be at most {times}dataset_size ({self.dataset_size}), not {self.batch_size}"
+            raise ValueError(msg)
+        self._check_batch()
+
+    def _check_batch(self) -> None:
+        """Refuse a mechanism that says it is run on other records than a batch has."""
+        for part in self.mechanism._within():
+            if getattr(part, "num_users", 0) > self.batch_size:
+                msg = f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}"
+                raise ValueError(msg)
+            if getattr(part, "dataset_size", self.batch_size) < self.batch_size:
+                msg = f"batch_size must be at most the dataset_size of {shown(part)}, not {self.batch_size}"
+                raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        how = say("with_replacement" if self.replacement else "without_replacement")
+        own = say("assumed_fixed_size", how=how, records=self.dataset_size)
+        return [*self._one_sample(), own]
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if not upper and any(hasattr(part, "sampling_rate") for part in self.mechanism._within()):
+            return []
+        if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
+            return self.mechanism._pairs(adjacency, upper=upper)
+        return [(self._sampled(adjacency, upper=upper), 1.0)]
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        if adjacency == "add_or_remove":
+            self._require_both(adjacency, "replacing")
+        steps = self.mechanism._pairs("replace", upper=upper)
+        batch = float(self.dataset_size), float(self.batch_size), self.replacement
+        try:
+            return core.fixed_size_steps(steps, *batch, adjacency == "replace", upper)
+        except ValueError as reason:
+            raise refuse(self, adjacency, str(reason)) from None
+
+
+@dataclass(frozen=True)
+class TruncatedPoissonSampled(Mechanism):
+    """Gaussian noise on a Poisson sample of which, if it is too large, a uniform subset is kept.
+
+    Parameters
+    ----------
+    mechanism : Gaussian
+        What is run on the sample; noise_multiplier is over the add-or-remove sensitivity, as always.
+    dataset_size : int
+        Number of records, of the larger of two adjacent data sets, or an upper bound of it.
+    sampling_rate : float
+        Probability of each record, in [0, 1].
+    max_batch_size : int
+        How many records are kept at most, at least 1.
+    zeroed_out : bool
+        What adding or removing a record means: that it comes or goes, or, if this is true, that it contributes something or nothing
+        in a place that it keeps in the sample and in the batch. Where records are replaced both are the same.
+
+    Notes
+    -----
+    The algorithm of arXiv:2508.15089, with a bound of its own: docs/accounting/sampling.md, Truncated samples, has the proof. Let B be the
+    largest batch. Truncation makes it likelier that the record that differs is in a full batch, and no likelier that it is in a smaller one.
+    A full batch with the record is compared with what the B - 1 others alone give, one sensitivity away: Poisson sampling at
+    a higher rate where the other records leave one place. Where most samples are truncated it is compared with a batch in which another
+    record has its place, two sensitivities away. The pair shows which case it is.
+
+    A record that is zeroed out (zero-out adjacency; dp_accounting's REPLACE_SPECIAL) leaks by the number of other records that are kept.
+    Given that number it is a Poisson sample, whose rate is higher where there is one place left; the page has the proof.
+
+    The bound need not be attained. The lower end is that of a data set whose other records contribute nothing. There z is in the batch
+    with the probability r = E min(M, B)/n, M the binomial size of the sample of all n records, and nothing else is seen: Poisson
+    sampling at the rate r.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
+    >>> print(hs.format_upper(hs.Accountant().compose(step, 100).epsilon(1e-5), ".2f"))
+    0.73
+    """
+
+    mechanism: Mechanism
+    dataset_size: int
+    sampling_rate: float
+    max_batch_size: int
+    zeroed_out: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not isinstance(self.mechanism, Gaussian):
+            msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
+            raise TypeError(msg)
+        self._check(dataset_size=count_scalar)
+        rate = probability_scalar("sampling_rate", self.sampling_rate)
+        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
+        self._set(sampling_rate=rate)
+        self._check(max_batch_size=count_scalar, zeroed_out=boolean_scalar)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        said = [
+            (
+                "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
+                f"subset is kept if it has more than {self.max_batch_size}; which is secret; a data set has at most "
+                f"{self.dataset_size} records"
+            )
+        ]
+        if self.zeroed_out:
+            said.append(
+                "zero-out adjacency: a record that is removed keeps its place in samples and batches, and contributes nothing"
+            )
+        return said
+
+    def _pair(self, adjacency: Adjacency) -> core.Pair:
+        return self._sampled(adjacency, upper=True)
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return [(self._sampled(adjacency, upper=upper), 1.0)]
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
+        sample = float(self.dataset_size), self.sampling_rate, float(self.max_batch_size)
+        change = 1 if adjacency == "replace" else 2 if self.zeroed_out else 0
+        return core.truncated_poisson_sampled(noise, *sample, change, upper)
+
+
+MOST_STEPS = 10**6
+NOISE = (0.25, 1000.0)
+
+
+@dataclass(frozen=True)
+class RandomAllocation(SampledMechanism):
+    """A mechanism run at each of several steps, of which every record takes part in a few, drawn uniformly.
+
+    One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
+    record falls into one of `num_steps` batches, independently of the others.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is run on each batch; any but `FixedSizeSampled`, as the size of a batch is random. The noise_multiplier of `Gaussian`
+        must lie in [0.25, 1000] where fewer than all steps are selected.
+    num_steps : int
+        Steps of the epoch, in [1, 10^6].
+    num_selected : int
+        In how many of them each record takes part, at most num_steps: a uniform subset, drawn for each record independently
+        of all others, anew for each epoch, and kept secret.
+
+    Notes
+    -----
+    A record added or removed. One of t steps: if (P, Q) dominates one release, the pair (1/t) sum_i Q x ... x P x ... x Q, P at place i,
+    and Q x ... x Q dominates steps that are chosen adaptively, and is attained where P and Q are. The likelihood ratio is a mean of t
+    independent ones. Pairs of few outcomes are served exactly, others to a few thousandths of epsilon. k of t: at most k epochs
+    of one of floor(t/k) or ceil(t/k) steps; the lower end is that of the sum of labels of the outputs, whose law does not depend on
+    the subset. The proofs, and how both ends are computed, are in docs/core/allocation.md. Feldman and Shenfeld 2025, arXiv:2502.08202;
+    Chua et al. 2025, arXiv:2412.16802, for balls and bins. Not for shuffled batches, whose sizes are fixed: there a
+    record's batch depends on those of others.
+
+    A record replaced. Either record draws its own steps; as outputs show no draw, it does not matter whether both draw the same
+    ones. One of t steps: delta is the mean of (mean of X_i - e^eps mean of X'_i)_+, X and X' the ratios of a step with the one record and
+    with the other to the step without, which is largest where they are opposite: X as large as the pair allows where X' is as small. Noise on
+    the line attains it, by opposite contributions. k of t: blocks, as above. The lower end is that of a replacement that contributes
+    nothing; of Gaussian noise, that of the sum of all outputs. `ApproximateDP`, `Discrete`, `PrivacyProfile` and others that
+    are guarantees for one adjacency are refused there. With all steps selected, an epoch is so many releases, each by what is known where a record is
+    replaced; with fewer, it is known by what a removed record leaks. A first query takes a few seconds.
+
+    Of a mechanism that has no lower end of its own, as sparse vector or partition selection, the lower end is 0.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> for noise in (hs.Gaussian(1.0), hs.Laplace(1.0)):
+    ...     epoch = hs.RandomAllocation(noise, 100)
+    ...     print(hs.format_upper(hs.Accountant().compose(epoch).epsilon(1e-5), ".2f"))
+    0.63
+    0.35
+    """
+
+    mechanism: Mechanism
+    num_steps: int
+    num_selected: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        self._require_no_fixed_number("need a fixed number of records, which a batch has not")
+        self._check(num_steps=count_scalar, num_selected=count_scalar)
+        if self.num_steps > MOST_STEPS:
+            msg = f"num_steps must be at most {MOST_STEPS}, not {self.num_steps}"
+            raise ValueError(msg)
+        if self.num_selected > self.num_steps:
+            msg = f"num_selected must be at most num_steps ({self.num_steps}), not {self.num_selected}"
+            raise ValueError(msg)
+        noise = self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else NOISE[0]
+        if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
+            msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
+            raise ValueError(msg)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [
+            (
+                f"random allocation: in every epoch each record takes part in {self.num_selected} of the "
+                f"{self.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
+            )
+        ]
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if self.num_selected == self.num_steps:
+            pairs = self.mechanism._pairs(adjacency, upper=upper)
+            return [(pair, count * self.num_steps) for pair, count in pairs]
+        share = float(self.num_steps), float(self.num_selected)
+        if adjacency == "replace":
+            removal = self._removal(upper=upper)
+            return core.replaced_allocation(removal, self._own(), *share, upper) if removal else []
+        pairs = self.mechanism._pairs(adjacency, upper=upper)
+        return core.allocated_steps(pairs, *share, upper) if pairs else []  # a release with no lower end has none
+
+    def _own(self) -> list[CountedPair]:
+        """Return what one release leaks of a record that is replaced, without allocation; nothing if that is not known."""
+        try:
+            return self.mechanism._pairs("replace")
+        except ValueError:
+            return []
+
+
+@dataclass(frozen=True)
+class PoissonSampled(SampledMechanism):
+    """A mechanism run on a Poisson sample: each record is in it independently.
+
+    Several releases of one sample are `Composed` first: that differs from composing mechanisms that each draw a sample.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is run on the sample; any but `FixedSizeSampled`, as the size of the sample is random.
+    sampling_rate : float
+        Probability of each record, in [0, 1].
+
+    Notes
+    -----
+    A record added or removed: Zhu, Dong and Wang 2022, from the mechanism's own pair of either direction; loss/poisson_sampled.hpp.
+
+    A record replaced: from the mechanism's pair for removing a record; the proof is in loss/replaced_gaussian.hpp for Gaussian noise, where with
+    r = 1/noise_multiplier and N(m) the normal law of mean m and variance 1 the pair (1-q)N(0) + qN(r), (1-q)N(0) + qN(-r) dominates and
+    is attained, and in release/poisson_sampled.hpp for all others. That pair is attained by noise on the line. For
+    `Composed` releases other than Gaussian and for `RandomAllocation` the lower end is that of a record whose replacement contributes
+    nothing. `ApproximateDP`, `Discrete` and `DiscretePairs` are guarantees for one
+    adjacency, and refused: the pair for removing a record is not that for replacing one.
+
+    Other mechanisms than single releases become discrete pairs above and below what they leak (pld/composed_pair.hpp).
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+    PoissonSampled(mechanism=Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
+    """
+
+    mechanism: Mechanism
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        self._require_no_fixed_number("need a fixed number of records, which a Poisson sample has not")
+        rate = probability_scalar("sampling_rate", self.sampling_rate)
+        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
+        self._set(sampling_rate=rate)
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [say("assumed_poisson"), *self._one_sample()]
+
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if self.sampling_rate == 1.0:
+            return self.mechanism._pairs(adjacency, upper=upper)
+        return [(self._sampled(adjacency, upper=upper), 1.0)]
+
+    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
+        if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
+            several = self._has(Composed, RandomAllocation)  # opposite contributions need not attain the pair then
+            return core.poisson_replaced_steps(self._removal(upper=upper), self.sampling_rate, not several, upper)
+        steps = self.mechanism._pairs(adjacency, upper=upper)
+        return core.poisson_sampled_steps(steps, self.sampling_rate, upper)

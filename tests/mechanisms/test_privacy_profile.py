@@ -1,0 +1,444 @@
+"""Profiles from numbers, functions and densities: what is refused, and no certified delta is below the exact one."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import pickle
+import random
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import effort
+import hockeystick as hs
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0)."""
+    return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
+
+
+def bounds(profile, eps):
+    """Return the upper ends of one step in both directions."""
+    return [profile._pair("replace").one_step(forward, False, eps)[1] for forward in (True, False)]
+
+
+def normal_tail(x):
+    """Return P(N(0, 1) > x)."""
+    return 0.5 * math.erfc(x / math.sqrt(2.0))
+
+
+@settings(deadline=None)
+@given(
+    masses=st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=2, max_size=6),
+    gaps=st.lists(st.floats(1e-3, 1.5), max_size=8),
+    eps=st.floats(-4.0, 4.0),
+)
+def test_chords_dominate_any_pair(masses, gaps, eps):
+    """Whatever the pair and the points, the chords lie above both directions at every epsilon, and touch at the points."""
+    p, q = (np.array(law) + 1e-3 for law in zip(*masses, strict=True))
+    p, q = p / p.sum(), q / q.sum()
+    epsilons = np.concatenate([[0.0], np.cumsum(gaps)])
+    remove, add = [hockey_stick(p, q, e) for e in epsilons], [hockey_stick(q, p, e) for e in epsilons]
+    add[0] = remove[0] = max(add[0], remove[0])
+    profile = hs.PrivacyProfile(epsilons, np.minimum.accumulate(remove), np.minimum.accumulate(add))
+    forward, reverse = bounds(profile, eps)
+    assert forward >= hockey_stick(p, q, eps) - 1e-15
+    assert reverse >= hockey_stick(q, p, eps) - 1e-15
+    for at, delta in zip(epsilons, remove, strict=True):
+        assert bounds(profile, at)[0] <= delta + 1e-9
+
+
+@settings(deadline=None)
+@given(
+    deltas=st.lists(st.floats(0.0, 0.9), min_size=1, max_size=8),
+    gaps=st.lists(st.floats(1e-3, 1.5), min_size=7, max_size=7),
+)
+def test_any_falling_numbers_are_a_pair(deltas, gaps):
+    """Upper bounds need not be convex: what results is a pair whose curve does not exceed them."""
+    deltas = sorted(deltas, reverse=True)
+    epsilons = np.concatenate([[0.0], np.cumsum(gaps)])[: len(deltas)]
+    profile = hs.PrivacyProfile(epsilons, deltas)
+    parameters = profile._pair("replace").parameters
+    p, q = np.split(np.array(parameters), 2)
+    assert p.min() >= 0.0
+    assert q.min() >= 0.0
+    assert p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert q.sum() == pytest.approx(1.0, rel=1e-12)
+    for eps, delta in zip(epsilons, deltas, strict=True):
+        assert max(bounds(profile, eps)) <= delta * (1 + 1e-9) + 1e-11
+
+
+def test_pure_and_approximate_profiles():
+    """The two points of (epsilon, delta)-DP give its pair back, composed too."""
+    tv = (math.expm1(0.5) + 2e-6) / (math.exp(0.5) + 1)  # delta(0) of the pair of Kairouz, Oh and Viswanath
+    known = hs.PrivacyProfile([0.0, 0.5], [tv, 1e-6])
+    for count, eps in ((1, 0.2), (7, 0.9), (7, 3.6)):
+        truth = hs.Accountant().compose(hs.ApproximateDP(0.5, 1e-6), count).delta_bracket(eps)
+        found = hs.Accountant().compose(known, count).delta_bracket(eps)
+        assert found.upper >= truth.lower
+        assert found.upper == pytest.approx(truth.upper, rel=2e-3)
+        assert found.lower == pytest.approx(truth.lower, rel=2e-3)
+        assert found.status == "certified"
+
+
+@pytest.mark.parametrize("count", [1, 25, 400])
+def test_composed_gaussian(count):
+    """The profile of a Gaussian step composes to the Gaussian of all steps, from above and closely."""
+    step = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 0.2))
+    mu = 0.2 * math.sqrt(count)
+    total = hs.Accountant().compose(step, count)
+    for share in (0.5, 2.0):
+        truth = hs.gdp_delta(mu, share * mu)
+        assert truth <= total.delta(share * mu) <= truth * (1 + 4e-3)
+    for delta in (1e-4, 1e-8):
+        assert hs.gdp_epsilon(mu, delta) <= total.epsilon(delta) <= hs.gdp_epsilon(mu, delta) * (1 + 4e-3)
+
+
+def test_two_directions_of_a_sampled_gaussian():
+    """With a function for each direction a sampled step composes as the library's own does, far below its worse direction alone."""
+    base = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
+
+    def curve(forward):
+        return lambda eps: base._pair("add_or_remove").one_step(forward, False, eps)[1]
+
+    profile = hs.PrivacyProfile.from_function(curve(True), curve(False))
+    for count in (1, 50):
+        truth = hs.Accountant().compose(base, count)
+        found = hs.Accountant().compose(profile, count)
+        for eps in (0.3, 1.5):
+            expected = truth.delta_bracket(eps)
+            assert expected.lower <= found.delta(eps) <= expected.upper * (1 + 4e-3)
+        directions = {name: bracket.upper for name, bracket in found.explain(eps=0.3).directions.items()}
+        assert directions["remove"] > 1.05 * directions["add"]
+    worse = hs.PrivacyProfile(profile.epsilons, np.maximum(profile.remove, profile.add))
+    assert hs.Accountant().compose(worse, 50).delta(1.5) >= hs.Accountant().compose(profile, 50).delta(1.5)
+
+
+def naive_gaussian(eps):
+    """Return delta of a Gaussian step with the cancellation of a textbook."""
+    return normal_tail(eps - 0.5) - math.exp(eps) * normal_tail(eps + 0.5)
+
+
+def test_compiled_functions():
+    """A numba cfunc, a scipy.LowLevelCallable of it, of a ctypes function and of a capsule give the Python function's profile."""
+    expected = hs.PrivacyProfile.from_function(naive_gaussian, num_points=60)
+    scipy = pytest.importorskip("scipy")
+    prototype = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    pointer = prototype(naive_gaussian)
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    capsule = new_capsule(ctypes.cast(pointer, ctypes.c_void_p), b"double (double)", None)
+    functions = [pointer, scipy.LowLevelCallable(pointer), scipy.LowLevelCallable(capsule), capsule]
+    for function in functions:
+        assert hs.PrivacyProfile.from_function(function, num_points=60) == expected
+    wrong = new_capsule(ctypes.cast(pointer, ctypes.c_void_p), b"double (double, double)", None)
+    for function in (wrong, scipy.LowLevelCallable(wrong)):
+        with pytest.raises(ValueError, match=r"double \(double"):
+            hs.PrivacyProfile.from_function(function)
+
+
+def test_numba_function():
+    """A function compiled by numba, as it is or as a cfunc, is taken like a Python one."""
+    numba = pytest.importorskip("numba")
+    for function in (numba.njit(laplace_curve), numba.cfunc("float64(float64)")(laplace_curve)):
+        profile = hs.PrivacyProfile.from_function(function, num_points=200)
+        found = hs.Accountant().compose(profile).delta(0.3)
+        assert hs.laplace_theta(0.3, 1.0) <= found <= hs.laplace_theta(0.3, 1.0) * (1 + 1e-3)
+
+
+def laplace_curve(eps):
+    """Return delta of Laplace noise at distance 1."""
+    return max(0.0, 1.0 - math.exp(0.5 * (eps - 1.0)))
+
+
+def normal(mean):
+    """Return the log density of a normal distribution."""
+    return lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi)
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_densities(count):
+    """Two normal densities give an estimate close to their closed form, which says that it is one and is not handed out as a bound."""
+    profile = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5])
+    total = hs.Accountant().compose(profile, count)
+    found = total.delta_bracket(1.0)
+    assert found.status == "estimate"
+    assert found.upper == pytest.approx(hs.gdp_delta(0.5 * math.sqrt(count), 1.0), rel=5e-3)
+    assert total.epsilon_bracket(1e-5).status == "estimate"
+    assert total.explain(eps=1.0).bracket.status == "estimate"
+    assert any("estimate by quadrature" in line for line in total.explain(eps=1.0).assumptions)
+    pld = hs.PrivacyLossDistribution.from_mechanism(profile).self_compose(count)
+    assert pld.delta_bracket(1.0).status == "estimate"
+    for query in (total.delta, total.log_delta, total.epsilon, total.advantage, total.trade_off):
+        with pytest.raises(ValueError, match="only estimated"):
+            query(*([] if query == total.advantage else [0.1]))
+    with pytest.raises(ValueError, match="rdp has no bound"):
+        total.rdp(2.0)
+    sampled = hs.PoissonSampled(profile, 0.1)
+    assert hs.Accountant().compose(sampled).delta_bracket(0.1).status == "estimate"
+
+
+def test_one_sided_densities():
+    """Uniform densities on overlapping intervals: an infinite loss has its mass, up to the tolerance."""
+    inside = math.log(0.5)
+    profile = hs.PrivacyProfile.from_densities(
+        lambda x: inside if x < 2.0 else -math.inf, lambda x: inside if x > 1.0 else -math.inf, [0.0, 1.0, 2.0, 3.0]
+    )
+    found = hs.Accountant().compose(profile).delta_bracket(3.0)
+    assert found.upper == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_kept_as_numbers(adjacency):
+    """A profile equals its pickle and what its state and repr rebuild, and answers alike; composing at once or one by one too."""
+    profile = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 1.0), num_points=50)
+    accountant = hs.Accountant(adjacency).compose(profile, 3)
+    before = accountant.delta(1.0)
+    assert pickle.loads(pickle.dumps(profile)) == profile
+    assert eval(repr(profile), vars(hs.mechanisms)) == profile
+    loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert loaded.ledger == accountant.ledger
+    assert loaded.delta(1.0) == before
+    assert hs.Accountant(adjacency).compose(profile).compose(profile).compose(profile).delta(1.0) == before
+
+
+def test_no_loss_and_no_privacy():
+    """A profile of zeros leaks nothing; one that is told apart always has delta 1 at every epsilon."""
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.0]), 100).delta(0.0) == 0.0
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.25])).delta(9.0) == pytest.approx(0.25)
+    assert hs.PrivacyProfile.from_function(lambda _: 0.0).remove[0] <= 1e-15
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [1.0])).delta(600.0) == 1.0
+
+
+def made(remove, add=None, **options):
+    """Return a thunk that samples a function."""
+    return lambda: hs.PrivacyProfile.from_function(remove, add, **options)
+
+
+def densities(p, q, breakpoints=(-9.0, 9.0), **options):
+    """Return a thunk that integrates two densities."""
+    return lambda: hs.PrivacyProfile.from_densities(p, q, breakpoints, **options)
+
+
+def test_breakpoints_that_leave_mass_out():
+    """Ends inside the support are found by the missing mass."""
+    with pytest.raises(ValueError, match=r"exp\(log_q\) is 1-0.0228"):
+        hs.PrivacyProfile.from_densities(normal(-0.5), normal(0.5), [-10.0, 2.5])
+
+
+DIGITS = 720  # masses of 1e-326 are added to 1, and their squares
+
+
+def two_losses(rng):
+    """Return one positive and one negative loss, of any sizes: curves that are straight through epsilon 0."""
+    up, down = mp.mpf(10) ** rng.uniform(-3, 1.6), mp.mpf(10) ** rng.uniform(-3, 1.6)
+    q = -mp.expm1(-down) / (mp.exp(up) - mp.exp(-down))
+    return [mp.exp(up) * q, mp.exp(-down) * (1 - q)], [q, 1 - q]
+
+
+def nearly_straight(rng):
+    """Return two losses, and outcomes of little mass between them."""
+    p, q = two_losses(rng)
+    for _ in range(rng.randint(1, 3)):
+        mass, loss = mp.mpf(10) ** rng.uniform(-20, -3), mp.mpf(rng.uniform(-2, 2)) * mp.mpf(10) ** rng.uniform(-12, 0)
+        p.append(mass * mp.exp(loss))
+        q.append(mass)
+    return [mass / mp.fsum(p) for mass in p], [mass / mp.fsum(q) for mass in q]
+
+
+def denormal(rng):
+    """Return masses that doubles barely hold, and infinite losses."""
+    exponents = [rng.uniform(-326, -280) if rng.random() < 0.5 else rng.uniform(-30, 0) for _ in range(6)]
+    p, q = [mp.mpf(10) ** e for e in exponents[:3]], [mp.mpf(10) ** e for e in exponents[3:]]
+    if rng.random() < 0.5:
+        p.append(mp.mpf(0))
+        q.append(mp.mpf(10) ** rng.uniform(-320, 0))
+    return [mass / mp.fsum(p) for mass in p], [mass / mp.fsum(q) for mass in q]
+
+
+def one_sided(rng):
+    """Return an outcome that only one data set has, and the other law on a single loss or two."""
+    share, second = mp.mpf(10) ** rng.uniform(-18, -0.01), mp.mpf(rng.random()) * mp.mpf(10) ** rng.uniform(-9, 0)
+    p, q = [share, (1 - share) * (1 - second), (1 - share) * second], [mp.mpf(0), mp.mpf(1), mp.mpf(0)]
+    if rng.random() < 0.5:
+        q = [mp.mpf(0), 1 - second / 2, second / 2]
+    return (p, q) if rng.random() < 0.5 else (q, p)
+
+
+def ordinary(rng):
+    """Return a few outcomes of ordinary masses."""
+    size = rng.randint(2, 5)
+    p, q = ([mp.mpf(rng.random()) + 1e-9 for _ in range(size)] for _ in range(2))
+    return [mass / mp.fsum(p) for mass in p], [mass / mp.fsum(q) for mass in q]
+
+
+FAMILIES = (two_losses, nearly_straight, denormal, one_sided, ordinary)
+
+
+def divergence(p, q, eps):
+    """Return the exact sum of max(p - e^eps q, 0)."""
+    factor = mp.exp(mp.mpf(eps))
+    return min(mp.fsum(max(a - factor * b, 0) for a, b in zip(p, q, strict=True)), mp.mpf(1))
+
+
+def rounded_up(value):
+    """Return the smallest double that is not below."""
+    nearest = float(value)
+    return min(nearest if mp.mpf(nearest) >= value else math.nextafter(nearest, math.inf), 1.0)
+
+
+def profile_of(rng, p, q):
+    """Return a profile of the pair at some epsilons, among them its own losses; for one direction or for two."""
+    losses = [abs(float(mp.log(a / b))) for a, b in zip(p, q, strict=True) if a > 0 and b > 0]
+    chosen = {loss * (1.0 + rng.choice([0.0, 1e-9, -1e-3])) for loss in losses if rng.random() < 0.7}
+    chosen |= {10.0 ** rng.uniform(-9, 1.6) for _ in range(rng.randint(0, 4))}
+    epsilons = [0.0, *sorted(eps for eps in chosen if 0.0 < eps <= 600.0)]
+    remove, add = ([rounded_up(divergence(*laws, eps)) for eps in epsilons] for laws in ((p, q), (q, p)))
+    remove[0] = add[0] = max(remove[0], add[0])
+    if rng.random() < 0.25:
+        remove, add = [max(pair) for pair in zip(remove, add, strict=True)], None
+    return hs.PrivacyProfile(epsilons, remove, add)
+
+
+def composed(law):
+    """Return the law of two independent outcomes."""
+    return [a * b for a in law for b in law]
+
+
+def faults(seed):
+    """Return what is wrong with the certified ends of one profile, in words."""
+    rng = random.Random(seed)
+    with mp.workdps(DIGITS):
+        p, q = FAMILIES[seed % len(FAMILIES)](rng)
+        profile = profile_of(rng, p, q)
+        numbers = profile.remove if profile.add is None else profile.add
+        found = []
+        if abs(sum_of(profile, 0) - 1) > 4e-15 or abs(sum_of(profile, 1) - 1) > 4e-15:
+            found.append(f"{seed}: sums {sum_of(profile, 0)}, {sum_of(profile, 1)}")
+        lower = profile._pairs("replace", upper=False)
+        for eps in [*profile.epsilons, rng.uniform(0.0, 1.2 * profile.epsilons[-1] + 0.1)]:
+            for forward, laws in ((True, (p, q)), (False, (q, p))):
+                truth = divergence(*laws, eps)
+                upper = profile._dominating.one_step(forward, False, eps)[1]
+                if upper < truth:
+                    found.append(f"{seed}: delta({eps!r}) {upper!r} < {mp.nstr(truth, 20)}")
+            for at, (remove, add) in zip(profile.epsilons, zip(profile.remove, numbers, strict=True), strict=True):
+                for forward, number in ((True, remove), (False, add)):
+                    if at == eps and lower and lower[0][0].one_step(forward, False, eps)[0] > number:
+                        found.append(f"{seed}: the lower end of delta({eps!r}) is above {number!r}")
+        if seed % 7 == 0:
+            twice = hs.Accountant().compose(profile, 2)
+            for eps in (profile.epsilons[-1], rng.uniform(0.0, 2.0 * profile.epsilons[-1])):
+                truth = max(
+                    divergence(composed(p), composed(q), eps),
+                    divergence(composed(q), composed(p), eps),
+                )
+                if (upper := twice.delta(eps)) < truth:
+                    found.append(f"{seed}: composed, delta({eps!r}) {upper!r} < {mp.nstr(truth, 20)}")
+    return found
+
+
+def sum_of(profile, law):
+    """Return the exact sum of the masses of P, or of Q."""
+    masses = profile._dominating.parameters
+    half = len(masses) // 2
+    return mp.fsum(masses[:half] if law == 0 else masses[half:])
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+@pytest.mark.parametrize("block", effort.some_quick(range(5), every=5))
+def test_no_certified_delta_is_below_the_exact_one(block):
+    """Profiles of every family: one step in both directions, the sums of the masses, and some composed twice."""
+    assert [fault for seed in range(100 * block, 100 * (block + 1)) for fault in faults(seed)] == []
+
+
+def test_nearly_straight_through_zero():
+    """A curve whose point at epsilon 0 lies above its neighbours' chord by rounding loses no mass and no delta."""
+    steep = hs.PrivacyProfile(
+        [0.0, 7.67960454238784, 17.750651230165207, 28.83158445691108],
+        remove=[0.9998428981504555, 0.6600686857457805, 5e-324, 5e-324],
+        add=[0.9998428981504555, 0.9998428976964646, 0.9998321570728009, 0.3025166391485987],
+    )
+    once = hs.Accountant().compose(steep)
+    assert once.delta(7.67960454238784) >= 0.9998428976964646
+    assert once.delta_bracket(28.83158445691108).lower <= 0.3025166391485987
+    p = hs.PrivacyProfile(
+        [0.0, 1.0, 27.5],
+        remove=[0.6321205588282816, 5e-324, 5e-324],
+        add=[0.6321205588282816, 0.6321205588275305, 0.24872005926441737],
+    )
+    assert 0.6321205588275305 <= hs.Accountant().compose(p).delta(1.0) <= 0.632120558828
+    assert abs(sum_of(p, 1) - 1) < 4e-15
+
+
+def test_one_sided_profiles():
+    """A record that is published with probability 1 % has infinite loss in one direction only, composed too."""
+    published = hs.PrivacyProfile.from_function(lambda _: 0.01, lambda eps: max(0.0, 1.0 - 0.99 * math.exp(eps)))
+    for count in (1, 3):
+        truth = 1.0 - 0.99**count
+        assert truth <= hs.Accountant().compose(published, count).delta(0.0) <= truth * (1.0 + 1e-10)
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [1.0])).delta(3.0) == 1.0
+
+
+def test_a_product_that_underflows():
+    """Two steps whose exact delta is 1e-549, below the doubles, have no delta of 0."""
+    step = hs.PrivacyProfile([0.0, 45.0], [0.9, 0.0], [0.9, 0.0])
+    rare = hs.Discrete([4e-275, 1.0 - 4e-275], [4e-295, 1.0 - 4e-295])
+    assert hs.Accountant().compose(step, 2).delta(45.0) > 0.0
+    assert hs.Accountant().compose(rare, 2).delta(52.0) > 0.0
+
+
+def test_nearly_told_apart():
+    """Where nearly all outcomes tell, the bound of epsilon stays close to that of the pure mechanism, and never below."""
+    for pure in (5.0, 20.0, 29.0):
+        step = hs.Accountant().compose(hs.PrivacyProfile([0.0, pure], [1.0, 0.0]))
+        assert pure <= step.epsilon(0.0) <= pure * (1.0 + 1e-9)
+    assert hs.Accountant().compose(hs.PrivacyProfile([0.0, 40.0], [1.0, 0.0])).delta(39.0) <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_denormal_slopes(seed):
+    """Masses near 1e-320 have few digits, which lowers no loss: delta is above 0 below the pure epsilon."""
+    rng = random.Random(seed)
+    pure, total = 10.0 ** rng.uniform(-2, 0), rng.uniform(1.0, 900.0) * 1e-323
+    step = hs.Accountant().compose(hs.PrivacyProfile([0.0, pure], [total, 0.0]))
+    assert step.delta(0.999 * pure) > 0.0
+    assert step.epsilon(0.0) >= pure
+
+
+BAD = [
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.1, 0.2], [0.3, 0.2])),
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 0.0], [0.3, 0.2])),
+    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 700.0], [0.3, 0.2])),
+    (ValueError, r"remove\[1\] must lie in \[0, 1\], not 1.2", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 1.2])),
+    (ValueError, "remove must not rise with epsilon, not by 0.1", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.4])),
+    (ValueError, "remove must be as long as epsilons", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3])),
+    (ValueError, "add must begin with the total", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.1], [0.2, 0.1])),
+    (ValueError, "status must be one of", lambda: hs.PrivacyProfile([0.0], [0.3], None, "sure")),
+    (TypeError, "remove must be a function", made(3.0)),
+    (ValueError, "remove.* must lie in .0, 1., not be nan", made(lambda _: math.nan)),
+    (ValueError, "must lie in .0, 1., not be 2.0", made(lambda _: 2.0)),
+    (ValueError, "must not rise with epsilon, not by", made(lambda eps: 0.4 + 0.01 * math.sin(eps))),
+    (ValueError, "must be convex in e.epsilon; at epsilon", made(lambda eps: max(0.0, 0.5 - 0.1 * eps * eps))),
+    (ValueError, "off by", made(lambda eps: hs.theta(eps, 1.0), lambda eps: hs.theta(eps, 1.1))),  # total variation
+    (ValueError, "accuracy must lie in", made(laplace_curve, accuracy=-1.0)),
+    (ValueError, "tail must lie in", made(laplace_curve, tail=0.5)),
+    (ValueError, "num_points must be", made(laplace_curve, num_points=1)),
+    (ValueError, r"integral of exp\(log_p\) is 1\+1", densities(lambda x: normal(0)(x) + math.log(2), normal(0))),
+    (ValueError, "log_p must be the logarithm of a density", densities(lambda _: math.nan, normal(0))),
+    (ValueError, "breakpoints must be at least two", densities(normal(0), normal(1), (1.0, 0.0))),
+    (ValueError, "tolerance must lie in", densities(normal(0), normal(1), tolerance=0.0)),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "make"), BAD)
+def test_bad_input(error, message, make):
+    """What no mechanism can have is refused, by name and by how much."""
+    with pytest.raises(error, match=message):
+        make()

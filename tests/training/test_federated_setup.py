@@ -1,0 +1,275 @@
+"""From a deployment to its mechanism, with a trusted server in closed forms, with secure aggregation by all roundings."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import hockeystick as hs
+import integer_laws as exact
+from hockeystick.training.federated_setup import rounded_norm
+
+SETTINGS = {
+    "clients": 1000,
+    "clients_per_round": 50,
+    "rounds": 40,
+    "clip_norm": 0.5,
+    "noise_std": 0.75,
+    "noise_on": "sum",
+    "sampling": "poisson",
+}
+EVERYONE = {"sampling": "all", "clients_per_round": 1000}
+
+
+def parameters(**changes):
+    """Return the parameters of the settings with changes."""
+    return hs.federated_parameters(**(SETTINGS | changes))
+
+
+def test_poisson_is_dpsgd_over_clients():
+    """Poisson-sampled clients are DP-SGD's records, whether the noise is given for the sum or for the mean."""
+    truth = hs.dpsgd_epsilon(1.5, 0.05, 40, 1e-6)
+    assert parameters().accountant().epsilon(1e-6) == pytest.approx(truth, rel=1e-9)
+    assert parameters(noise_std=0.75 / 50, noise_on="mean") == parameters()
+
+
+@pytest.mark.parametrize(
+    ("changes", "mu"),
+    [
+        (EVERYONE, math.sqrt(40) / 1.5),
+        (EVERYONE | {"noise_on": "mean", "noise_std": 0.001}, math.sqrt(40) / 2),
+        ({"noise_on": "client"}, 2 * math.sqrt(40) / 1.5),  # replaced updates are twice the clip norm apart
+        ({"sampling": "shuffled"}, 2 * math.sqrt(2) / 1.5),  # 20 rounds are a pass, 40 are two
+        ({"sampling": "shuffled", "rounds": 41}, 2 * math.sqrt(3) / 1.5),
+        ({"sampling": "shuffled", "rounds": 1}, 2 / 1.5),
+        ({"sampling": "shuffled", "clients": 1049, "rounds": 41}, 2 * math.sqrt(3) / 1.5),
+    ],
+)
+def test_without_amplification_it_is_gaussian_dp(changes, mu):
+    """Where nothing is amplified, delta is that of Gaussian DP at the worst client's root of squares."""
+    accountant = parameters(**changes).accountant()
+    for eps in (0.0, 1.0, 5.0):
+        assert accountant.delta(eps) == pytest.approx(hs.gdp_delta(mu, eps), rel=1e-9)
+
+
+def test_fixed_size_has_its_mechanism():
+    """Fixed-size samples are accounted for under replacement, by their own mechanism."""
+    found = parameters(sampling="fixed_size")
+    assert found.mechanism == hs.FixedSizeSampled(hs.Gaussian(1.5), 1000, 50, replacement=False)
+    assert (found.adjacency, found.steps) == ("replace", 40)
+    assert found.accountant().epsilon(1e-6) > parameters().accountant().epsilon(1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+@pytest.mark.parametrize("sampling", ["poisson", "fixed_size", "all", "shuffled"])
+@pytest.mark.parametrize("noise_on", ["sum", "mean", "client"])
+def test_assumptions_are_told(sampling, noise_on):
+    """Every result says how many rounds, how clients come about, what is clipped, where the noise is, and who is adjacent."""
+    found = parameters(**(EVERYONE if sampling == "all" else {"sampling": sampling}) | {"noise_on": noise_on})
+    text = " ".join(found.assumptions)
+    assert "40 rounds" in text
+    assert "clipped as one vector" in text
+    assert "adjacent" in text
+    assert ("secret" in text) == (sampling in ("poisson", "fixed_size") and noise_on != "client")
+    assert ("server is trusted" in found.privacy_unit) == (noise_on != "client")
+    assert ("without amplification" in text) == (sampling == "shuffled" and noise_on != "client")
+
+
+def shuffled_delta(eps, clients, noise):
+    """Return delta of a pass over shuffled clients, one a round, where one of them sends +1 or -1, and the others 0.
+
+    The order is not seen: a mixture, over the place of the one, of N(+-1, noise^2) there and N(0, noise^2) elsewhere, on a grid.
+    """
+    axes = np.meshgrid(*[np.linspace(-9, 9, 121)] * clients, indexing="ij")
+    h = (18 / 120) ** clients
+    kernel = [np.exp(-(axis**2) / 2) / math.sqrt(2 * math.pi) for axis in axes]
+
+    def density(sign):
+        total = 0
+        for place in range(clients):
+            moved = np.exp(-((axes[place] - sign / noise) ** 2) / 2) / math.sqrt(2 * math.pi)
+            others = math.prod(kernel[axis] for axis in range(clients) if axis != place)
+            total = total + moved * others / clients
+        return total
+
+    return float(h * np.maximum(density(1) - math.exp(eps) * density(-1), 0).sum())
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(("clients", "noise"), list(itertools.product([1, 2, 3], [1.0, 2.0])))
+def test_shuffled_clients_stay_below(clients, noise):
+    """The exact delta of a shuffled pass is at most what is claimed, and equal where a round has everybody."""
+    claimed = hs.federated_parameters(
+        clients=clients,
+        clients_per_round=1,
+        rounds=clients,
+        clip_norm=1.0,
+        noise_std=noise,
+        noise_on="sum",
+        sampling="shuffled",
+    ).accountant()
+    for eps in (0.2, 1.0):
+        exact = shuffled_delta(eps, clients, noise)
+        if clients == 1:
+            assert exact == pytest.approx(claimed.delta(eps), rel=1e-2)
+        else:
+            assert exact < claimed.delta(eps)
+
+
+def test_shuffled_is_no_poisson_number():
+    """What shuffled clients get is never below the epsilon of a Poisson sample of the same rate."""
+    for noise in (0.4, 0.75, 2.0):
+        for rounds in (1, 20, 400):
+            shuffled = parameters(sampling="shuffled", noise_std=noise, rounds=rounds).accountant().epsilon(1e-6)
+            assert shuffled > parameters(noise_std=noise, rounds=rounds).accountant().epsilon(1e-6)
+
+
+REJECTED = {
+    "more in a round than there are": (ValueError, "at most clients", {"clients_per_round": 1001}),
+    "all, but only some": (ValueError, "with sampling", {"sampling": "all"}),
+    "no clients": (ValueError, "clients must be", {"clients": 0}),
+    "no rounds": (ValueError, "rounds must be", {"rounds": 0}),
+    "half a round": (TypeError, "rounds must be", {"rounds": 2.5}),
+    "no clipping": (ValueError, "clip_norm must be", {"clip_norm": math.inf}),
+    "no noise": (ValueError, "noise_std must be", {"noise_std": 0.0}),
+    "NaN noise": (ValueError, "noise_std must be", {"noise_std": math.nan}),
+    "a word for noise": (ValueError, "noise_on must be", {"noise_on": "server"}),
+    "a word for sampling": (ValueError, "sampling must be", {"sampling": "uniform"}),
+    "a flag": (TypeError, "sampling must be", {"sampling": True}),
+    "noise without end": (ValueError, "over clip_norm", {"noise_std": 1e300, "clip_norm": 1e-300}),
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected(reason):
+    """What describes no training is refused in words."""
+    error, words, changes = REJECTED[reason]
+    with pytest.raises(error, match=words):
+        parameters(**changes)
+
+
+SECURE = {
+    "clients": 1000,
+    "dropouts": 100,
+    "rounds": 20,
+    "dimension": 4096,
+    "clip_norm": 1.0,
+    "client_noise_std": 0.1,
+    "granularity": 0.002,
+    "bits": 20,
+}
+
+
+def secure(**changes):
+    """Return what the settings describe."""
+    return hs.training.secure_aggregation_parameters(**{**SECURE, **changes})
+
+
+def roundings(vector):
+    """Yield all roundings up and down of a vector, and their probabilities."""
+    low = np.floor(vector)
+    for ups in itertools.product((0, 1), repeat=len(vector)):
+        yield low + ups, math.prod(f if up else 1 - f for f, up in zip(vector - low, ups, strict=True))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7])
+def test_norms_of_rounded_vectors(dimension):
+    """No rounding exceeds the norm of a random one; and that of a conditional one is exceeded with a probability of at most beta."""
+    rng, compared = np.random.default_rng(dimension), 0
+    for norm in (0.3, 1.0, 2.5, 10.0):
+        for _ in range(20):
+            vector = rng.normal(size=dimension)
+            vector *= norm / np.linalg.norm(vector) * rng.choice([1.0, 0.7])
+            nearest = np.linalg.norm(np.rint(vector))
+            assert nearest <= rounded_norm(norm, dimension, "nearest", 0.5)
+            for beta in (0.9, math.exp(-0.5), 0.1, 0.01):
+                limit = rounded_norm(norm, dimension, "conditional", beta)
+                found = list(roundings(vector))
+                assert all(np.linalg.norm(v) <= rounded_norm(norm, dimension, "random", beta) for v, _ in found)
+                assert sum(p for v, p in found if np.linalg.norm(v) > limit) <= beta * (1 + 1e-12)
+                compared += 1
+    assert compared == 320
+
+
+@pytest.mark.parametrize("modulus", [3, 8, 16])
+def test_wrapping_around_leaks_no_more(modulus):
+    """The sum modulo a number has a delta that is at most that of the sum, by enumeration, and so below the upper end."""
+    law = exact.sum_of_discrete_gaussians(1.0, 3)
+    middle = len(law) // 2
+    ledger = hs.Accountant().compose(hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1))
+    with mp.workdps(40):
+        wrapped = [[mp.mpf(0)] * modulus for _ in range(2)]
+        for k, mass in enumerate(law):
+            wrapped[0][(k - middle + 2) % modulus] += mass
+            wrapped[1][(k - middle) % modulus] += mass
+        for eps in (0.0, 0.3, 1.0, 2.5):
+            seen = exact.delta(list(zip(*wrapped, strict=True)), eps)
+            assert seen <= exact.delta(exact.moved(law, 2), eps) <= ledger.delta(eps)
+
+
+def test_a_client_in_two_dimensions():
+    """Three clients of which one drops out: the noise of two protects a vector of the largest norm, by enumeration."""
+    training = secure(
+        clients=3, dropouts=1, rounds=1, dimension=2, clip_norm=2.0, client_noise_std=1.0, granularity=1.0, bits=8
+    )
+    norm = training.mechanism.sensitivity
+    assert norm**2 == pytest.approx(4 + 0.5 + 2 + 0.5 * math.sqrt(2))
+    law = exact.sum_of_discrete_gaussians(1.0, 2)
+    off = len(law) // 2 - 16
+    short = law[off : len(law) - off]  # what is left out only makes delta smaller
+    with mp.workdps(20):
+        for vector in ((2, 1), (1, 2), (2, 0), (1, 1)):
+            assert math.hypot(*vector) <= norm
+            outcomes = exact.product(*(exact.moved(short, part) for part in vector))
+            for eps in (0.5, 2.0):
+                assert exact.delta(outcomes, eps) <= training.accountant().delta(eps)
+
+
+def test_more_dropouts_leak_more():
+    """Epsilon rises with the number that may drop out, and falls with the noise; that of no rounding is below."""
+    epsilons = [secure(dropouts=dropouts).accountant().epsilon(1e-6) for dropouts in (0, 100, 500, 900)]
+    assert epsilons == sorted(epsilons)
+    whole = hs.Accountant().compose(hs.Gaussian(0.1 * math.sqrt(900)), 20).epsilon(1e-6)
+    found = secure().accountant().epsilon_bracket(1e-6)
+    assert whole * 0.999 <= found.lower <= found.upper <= whole * 1.01
+
+
+def test_skellam_noise_adds_up():
+    """Skellam noise has the variance of all that remain, and nearly the epsilon of the Gaussian."""
+    training = secure(noise="skellam")
+    assert training.mechanism.variance == pytest.approx(900 * 50.0**2)
+    assert training.accountant().epsilon(1e-6) <= 1.1 * secure().accountant().epsilon(1e-6)
+
+
+def test_replaced_clients():
+    """Under replacement the norm counts twice, and the assumptions say so."""
+    training = secure(adjacency="replace")
+    assert training.accountant().adjacency == "replace"
+    assert "updates are replaced" in training.assumptions[-1]
+    assert training.accountant().epsilon(1e-6) > 1.9 * secure().accountant().epsilon(1e-6)
+
+
+BAD = [
+    (ValueError, r"dropouts must be at most clients - 1 \(999\), not 1000", {"dropouts": 1000}),
+    (ValueError, "dropouts must be an integer in", {"dropouts": -1}),
+    (ValueError, r"bits must lie in \[13, 64\], as the noise of all clients has the deviation", {"bits": 12}),
+    (ValueError, "bits must lie in", {"bits": 65}),
+    (ValueError, "granularity must be positive", {"granularity": 0.0}),
+    (ValueError, r"beta must lie in \(0, 1\), not 1", {"beta": 1.0}),
+    (ValueError, "rounding must be one of", {"rounding": "stochastic"}),
+    (ValueError, r"clip_norm over granularity, rounded, must lie in \[1, 1e9\]", {"granularity": 1e-10, "bits": 64}),
+    (ValueError, "client_noise_std over granularity must lie in", {"client_noise_std": 1e3, "bits": 60}),
+    (ValueError, "client_noise_std over granularity must be finite", {"granularity": 1e-320}),
+    (TypeError, "clients must be an integer", {"clients": 10.5}),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "changes"), BAD)
+def test_bad_settings(error, message, changes):
+    """A setting outside its domain is named, with its value."""
+    with pytest.raises(error, match=message):
+        secure(**changes)
