@@ -203,6 +203,7 @@ def test_term_by_term(eps: float, sizes: list[int]) -> None:
         assert theorems.log_close(computed, total)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("last", [1, 5, 50])
 @pytest.mark.parametrize("eps", [0.0, 0.5, 2.0, 4.0])
 def test_exact_mixtures_stay_below(last: int, eps: float) -> None:

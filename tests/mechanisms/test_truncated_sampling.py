@@ -70,6 +70,7 @@ TWO_STEPS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("change", "noise", "sample", "cells"), TWO_STEPS)
 def test_no_two_steps_leak_more(change, noise, sample, cells):
     """Two steps on one data set, or on two of opposite contributions, stay below the bracket, in either direction."""
@@ -121,6 +122,7 @@ def rows_where_it_is_zeroed_out(others, rate, most):
     return [(weight, 1 - moved, moved) for weight, moved in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("zeroed_out", "rows_by_number", "largest_shift", "least"),
     [(False, rows_where_it_comes, 4, 2000), (True, rows_where_it_is_zeroed_out, 6, 10_000)],

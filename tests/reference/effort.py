@@ -22,7 +22,7 @@ def at_night(whole: int, *, by_day: int) -> int:
 
 
 def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
-    """Return what `pytest.mark.share(every)` makes of a case: one in `every` stays in the first stage, one more is slow, others wait for the night.
+    """Return what `pytest.mark.share(every)` makes of a case: one in `every` stays in the first stage, the others are slow.
 
     Where a test has several tables, the first case of each is followed by the second of the others, as in a Latin square, so
     that each value of one table meets some of the other.
@@ -30,8 +30,7 @@ def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
     indices = item.callspec.indices  # type: ignore[attr-defined] - a share is of a parametrised test
     names = [mark.args[0] for mark in item.iter_markers("parametrize")]
     firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
-    turn = sum(indices[first] for first in firsts) % every
-    return [] if turn == 0 else [pytest.mark.slow] if turn == 1 else [pytest.mark.slow, AT_NIGHT]
+    return [pytest.mark.slow] if sum(indices[first] for first in firsts) % every else []
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:
