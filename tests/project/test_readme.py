@@ -71,7 +71,7 @@ def test_continuous_integration_runs_the_test_command():
 
 @pytest.mark.parametrize(
     ("heading", "page"),
-    [("kernel", "accounting/accuracy"), ("question, one thread", "project/benchmarks")],
+    [("kernel", "guide/numbers"), ("question, one thread", "project/benchmarks")],
     ids=["accuracy", "speed"],
 )
 def test_tables_repeat_what_was_measured(heading, page):
