@@ -100,7 +100,7 @@ def vector_sum_mse(
     probability : float
         p, in (0, 1).
     dimension : int
-        d.
+        Number of coordinates, d.
 
     Returns
     -------
