@@ -159,7 +159,7 @@ def epsilon_lower_bound(
 
     Parameters
     ----------
-    scores_in, scores_out, delta, confidence, method, threshold
+    scores_in, scores_out, delta, confidence, method, threshold : as in `evaluate`
         Same arguments and assumptions as `evaluate`.
 
     Returns
