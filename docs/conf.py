@@ -51,14 +51,19 @@ html_search_scorer = str(HERE / "extensions" / "guides_first.js")
 
 # Pages that stood at the root of the site before it had rooms.
 MOVED = {
-    "accounting": ("accuracy", "allocation", "budgets", "correlated_noise", "mechanisms", "sampling"),
+    "accounting": ("allocation", "budgets", "correlated_noise", "mechanisms", "sampling"),
     "hidden_state": ("hidden_states",),
     "federated": ("planning",),
     "isrl": ("isrl",),
-    "distortion": ("distortion",),
     "simulate": ("simulate",),
     "audit": ("audit",),
     "sweep": ("reports", "scale"),
     "project": ("benchmarks", "embedding", "switching"),
 }
-redirects = {page: f"{room}/{page}.html" for room, pages in MOVED.items() for page in pages}
+redirects = {page: f"{room}/{page}.html" for room, pages in MOVED.items() for page in pages} | {
+    "accuracy": "guide/numbers.html#accuracy-of-the-kernels",
+    "accounting/accuracy": "../guide/numbers.html#accuracy-of-the-kernels",
+    "accounting/threads": "budgets.html#threads-processes-and-copies",
+    "distortion": "papers/distortion.html",
+    "distortion/distortion": "../papers/distortion.html",
+}

@@ -5,13 +5,22 @@ from __future__ import annotations
 from published_numbers import choices, compositions, correlated_noise, integers, risk, shuffling
 from published_numbers.value import Value
 
+
+def short(values: list[Value]) -> list[Value]:
+    """Return the rows of one subject, a source that stands in the row above as "the same"."""
+    above = [None, *(value.source for value in values)]
+    return [
+        v._replace(source="the same") if v.source == before else v for v, before in zip(values, above, strict=False)
+    ]
+
+
 SUBJECTS: dict[str, list[Value]] = {
-    "Compositions": compositions.VALUES,
-    "Correlated noise": correlated_noise.VALUES,
-    "Random allocation and shuffles": shuffling.VALUES,
-    "Choices": choices.VALUES,
-    "Integers": integers.VALUES,
-    "Attacks": risk.VALUES,
+    "Compositions": short(compositions.VALUES),
+    "Correlated noise": short(correlated_noise.VALUES),
+    "Random allocation and shuffles": short(shuffling.VALUES),
+    "Choices": short(choices.VALUES),
+    "Integers": short(integers.VALUES),
+    "Attacks": short(risk.VALUES),
 }
 
 

@@ -1,6 +1,6 @@
 """The Gaussian tail and the hockey-stick divergence as NumPy ufuncs.
 
-All are exact formulas evaluated to the accuracy stated (measured in docs/accounting/accuracy.md), with rounding to nearest, not
+All are exact formulas evaluated to the accuracy stated (measured in docs/guide/numbers.md), with rounding to nearest, not
 directed. They broadcast, take ``out=`` and ``where=``, give NaN for NaN, and outside their domain give NaN and raise NumPy's
 "invalid" flag (see `numpy.errstate`). Logarithms are natural. Results are float64. As with every ufunc, Ctrl-C waits for the end
 of a call: seconds for ten million elements of the two inverses.

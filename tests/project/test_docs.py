@@ -68,6 +68,27 @@ def test_snippets_are_tested() -> None:
         assert any(line in path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "embed").iterdir())
 
 
+def words(folder: str, *kinds: str) -> dict[str, set[str]]:
+    """Return the words of each source file below a folder of the repository."""
+    files = [path for kind in kinds for path in (ROOT / folder).rglob(f"*{kind}")]
+    return {path.as_posix(): set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in files}
+
+
+def test_code_names_of_the_proofs_exist() -> None:
+    """Every file and name in backticks in docs/core and cpp/README.md is in cpp/, or is a name of the Python package."""
+    sources, python = words("cpp", ".hpp", ".h", ".cpp", ".cxx", ".js"), set().union(*words("python", ".py").values())
+    missing = []
+    for page in [*(DOCS / "core").glob("*.md"), ROOT / "cpp" / "README.md"]:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for name in re.findall(r"`([\w/.:]+)(?:\(\))?`", text):
+            parts = set(re.findall(r"\w+", name))
+            is_there = (ROOT / name).exists() or any(source.endswith(f"/{name}") for source in sources)
+            in_one_file = any(parts <= found for found in sources.values())
+            if not (is_there or in_one_file or ("::" not in name and parts <= python)):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []
+
+
 def test_nothing_asks_an_index_for_the_package() -> None:
     """No message and no page says to install the package by its name: no index has it, and a stranger may take the name."""
     by_name = re.compile(r"""pip install [^\n`]*?["' ]hockeystick\b""")

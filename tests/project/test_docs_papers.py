@@ -15,7 +15,6 @@ PAGES = {
     name: (DOCS / room / f"{name}.md").read_text(encoding="utf-8")
     for room, name in (
         ("isrl", "isrl"),
-        ("distortion", "distortion"),
         ("federated", "planning"),
         ("papers", "fdp_fedavg"),
     )

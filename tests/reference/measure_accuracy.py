@@ -1,7 +1,7 @@
 """Measure the kernels of the chosen instruction set (HOCKEYSTICK_ISA) against the reference tables, as JSON.
 
 For each kernel: `worst`, the largest error in units of what is allowed (must not exceed 1), and `error` in `unit`.
-With --table, run itself once per instruction set and print the table of docs/accounting/accuracy.md.
+With --table, run itself once per instruction set and print the table of docs/guide/numbers.md.
 """
 
 from __future__ import annotations

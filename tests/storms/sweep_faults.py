@@ -1,6 +1,6 @@
 """What is killed while a sweep runs on a cluster, and what becomes of its table: the scenarios of test_sweep_faults.py.
 
-Run as a script, it prints the table of docs/sweep/scale.md.
+Run as a script, it prints the table of docs/sweep/internals.md.
 """
 
 from __future__ import annotations

@@ -295,8 +295,8 @@ def epsilon_lower_bound(
 
     Parameters
     ----------
-    scores_in, scores_out, delta, confidence, method, threshold
-        As in `evaluate`, which also tells what the bound rests on: its arguments, which are those.
+    scores_in, scores_out, delta, confidence, method, threshold : as in `evaluate`
+        Same arguments and assumptions as `evaluate`.
 
     Returns
     -------

@@ -28,7 +28,7 @@ SAME_LENGTH = 1e-12  # columns whose lengths differ by less, relative, are charg
 def cyclic_poisson(
     strategy: ArrayLike, *, num_steps: int, separation: int, sampling_rate: float, noise_multiplier: float
 ) -> tuple[Dominating, int]:
-    """Return the DP-SGD that a banded matrix mechanism equals if its batches are Poisson samples of parts in turn.
+    """Return the DP-SGD step and count equivalent to a banded matrix mechanism with cyclic Poisson sampling.
 
     Parameters
     ----------

@@ -383,7 +383,7 @@ def unequal_silos_rate(
     num_records : array_like
         Records of the smallest silo.
     dimension : array_like
-        d.
+        Number of model parameters, d.
     effective_noise : array_like
         T, the mean of `hockeystick.published.silo_xi` over M, or its printed bound `hockeystick.published.xi_aggregate`; positive.
     strong_convexity : array_like

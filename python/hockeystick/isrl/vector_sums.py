@@ -480,7 +480,7 @@ def vector_sum_mse(
     probability : float
         p, in (0, 1).
     dimension : int
-        d.
+        Number of coordinates, d.
 
     Returns
     -------

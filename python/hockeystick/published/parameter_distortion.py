@@ -189,7 +189,7 @@ def noise_variance_for_budget(
     variance : array_like
         Variance per coordinate of the unprotected parameter, positive.
     dimension : array_like
-        d.
+        Number of coordinates of the parameter, d.
 
     Returns
     -------

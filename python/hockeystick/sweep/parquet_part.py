@@ -118,7 +118,7 @@ def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_second
 
 
 def _options(schema: pa.Schema) -> dict[str, Any]:
-    """Return how the columns are stored: the words by dictionaries, the numbers as docs/sweep/scale.md found cheapest."""
+    """Return how the columns are stored: the words by dictionaries, the numbers as docs/sweep/internals.md found cheapest."""
     encodings = {pa.float64(): "BYTE_STREAM_SPLIT", pa.int64(): "DELTA_BINARY_PACKED"}
     words = [f.name for f in schema if f.type not in encodings]
     numbers = {f.name: encodings[f.type] for f in schema if f.type in encodings}

@@ -22,7 +22,7 @@
 // Limits: r = inf gives 1, also at eps = inf; r = 0 gives max(0, 1 - e^eps); eps = inf gives 0; eps
 // = -inf gives 1; NaN in, NaN out; r < 0 gives NaN. Error: theta 2e-14 (1 + |log theta|) relative,
 // log_theta 4e-15 relative or 1e-14 absolute, whichever is larger (measured maxima in
-// docs/accounting/accuracy.md). Rounding is to nearest, not directed.
+// docs/guide/numbers.md). Rounding is to nearest, not directed.
 #pragma once
 
 #include <hockeystick/numeric/gaussian_tail.hpp>

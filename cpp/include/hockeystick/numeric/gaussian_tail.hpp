@@ -16,7 +16,7 @@
 // before rounding, and all terms of the rational functions are positive, so that nothing cancels
 // in them. log p is well conditioned where p is tiny.
 //
-// Error: at most 8 ulp in each (measured maxima in docs/accounting/accuracy.md).
+// Error: at most 8 ulp in each (measured maxima in docs/guide/numbers.md).
 #pragma once
 
 #include <cmath>
