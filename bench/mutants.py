@@ -220,7 +220,8 @@ def main() -> int:
         for number, mutant in chosen:
             begun, found = time.monotonic(), workshop.fate(mutant, options.stages)
             survivors += found == "SURVIVES"
-            row = f"{mutant.file.relative_to(folder)}:{mutant.line + 1} `{mutant.old}` -> `{mutant.new}`"
+            place = mutant.file.as_posix().rpartition("/hockeystick/")[2]
+            row = f"{place}:{mutant.line + 1} `{mutant.old}` -> `{mutant.new}`"
             sys.stdout.write(f"| {number} | {row} | {found} | {time.monotonic() - begun:.0f} s |\n")
             sys.stdout.flush()
         sys.stdout.write(f"{survivors} of {len(chosen)} survive\n")
