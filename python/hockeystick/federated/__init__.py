@@ -15,10 +15,7 @@ round draws its own batch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.hints import missing
+from hockeystick._checks.hints import open_room
 from hockeystick.federated.best import best, best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
@@ -53,10 +50,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -8,10 +8,7 @@ step, `best_cyclic` in every step or every so many, `best_sampled` at random; `b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.hints import missing
+from hockeystick._checks.hints import open_room
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_cyclic, best_random_stop, best_sampled
 from hockeystick.last_iterate.chain import chain_delta
@@ -37,10 +34,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

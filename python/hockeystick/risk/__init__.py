@@ -8,19 +8,10 @@ is in `hockeystick.accounting.privacy_curve`, and each function names its theore
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.hints import missing
+from hockeystick._checks.hints import open_room
 from hockeystick.risk.attacks import attribute_inference, bayes_risk, reconstruction, singling_out, true_positive_rate
 
 __all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -5,10 +5,7 @@ Those that are a mechanism go into `Accountant.compose`. What holds for the data
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.hints import missing
+from hockeystick._checks.hints import open_room
 from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
 from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
 from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold
@@ -29,10 +26,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)

@@ -7,10 +7,7 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hockeystick._checks.doors import keep_module
-from hockeystick._checks.hints import missing
+from hockeystick._checks.hints import open_room
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
@@ -78,10 +75,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-keep_module(__name__)
-if not TYPE_CHECKING:
-    __getattr__ = missing(__name__, __dir__)
+open_room(__name__)
