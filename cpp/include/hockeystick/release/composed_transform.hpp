@@ -10,7 +10,7 @@
 // for c < -1; and delta(x) for k = 1/(s (s + 1)) and c > 0. docs/core/composed.md proves this and
 // bounds what a value errs by: aliases, the terms left out, and rounding.
 //
-// ComposedLoss is that loss. ComposedCumulant is the cumulant of a Poisson sample of the
+// ComposedLoss is the loss L. ComposedCumulant is the cumulant of a Poisson sample of the
 // composition, whose decay ComposedDecay bounds.
 //
 // Cost: some 30 terms for each value, and as many values of the parts' cumulants for each tilt.
