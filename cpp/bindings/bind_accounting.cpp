@@ -73,7 +73,7 @@ void bind_queries(door::Module& m) {
         .def(
             "steps",
             [](const Accountant& self, bool upper) {
-                const hs::accounting::StepsBetween both = self.steps();
+                const hs::accounting::BracketingSteps both = self.steps();
                 steps::Counted result;
                 for (const hs::mechanism::CountedPair& step : upper ? both.above : both.below)
                     result.emplace_back(steps::held(step.pair), step.count);

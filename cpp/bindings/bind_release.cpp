@@ -1,10 +1,10 @@
 // What one step releases (release/): composed, sampled and shuffled steps as pairs.
+#include <hockeystick/release/allocated_steps.hpp>
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
 #include <hockeystick/release/normalised.hpp>
 #include <hockeystick/release/poisson_sampled.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
-#include <hockeystick/release/replaced_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
 
@@ -150,7 +150,7 @@ void bind_samples(door::Module& m) {
     m.def(
         "as_one",
         [](const Counted& entries, bool upper) {
-            return steps::held(release::as_one(steps::counted(entries), steps::end_of(upper), merge));
+            return steps::held(release::merge_into_one_pair(steps::counted(entries), steps::end_of(upper), merge));
         },
         py::arg("steps"), py::arg("upper"));
     m.def(

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <hockeystick/release/allocated_steps.hpp>
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
-#include <hockeystick/release/replaced_allocation.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
 

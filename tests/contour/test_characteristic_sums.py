@@ -16,7 +16,7 @@ import processes
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 UNIT = 2.0**-53
 PROGRAM = r"""
-#include <hockeystick/simd/characteristic_sums.hpp>
+#include <hockeystick/simd/loss_points.hpp>
 
 #include <cstdio>
 #include <vector>

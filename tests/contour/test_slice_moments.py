@@ -15,7 +15,7 @@ import processes
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 PROGRAM = r"""
-#include <hockeystick/cumulant/slice_moments.hpp>
+#include <hockeystick/cumulant/loss_slices.hpp>
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 // Brackets of the divergence of two normal laws, far out in their tails, by the sums of long double that mixtures need. Each line is eps,
 // the distance and both ends; tests/embedding/test_cross.py holds them against the exact value.
-#include <hockeystick/chain/gaussian_mixture_divergence.hpp>
+#include <hockeystick/chain/mixture_divergence.hpp>
 
 #include <cstdio>
 

@@ -30,7 +30,7 @@ class Composed(Mechanism):
     -----
     Composed as it is, it is the composition of its steps, exactly. Where it is part of a sampled mechanism, the pair is the product of
     the steps' pairs. It is known in closed form if all are Gaussian, and to rounding where Gaussian noise stands beside Laplace noise and a
-    record of a Poisson sample is added or removed (release/smooth_composition.hpp). Else it lies between two discrete pairs
+    record of a Poisson sample is added or removed (release/composed.hpp). Else it lies between two discrete pairs
     (pld/composed_pair.hpp), one above and one below at every epsilon, so that both ends stay certified.
 
     Examples

@@ -55,10 +55,10 @@ class Accountant {
     }
 
     // The steps for both ends, with all Gaussian steps merged into one.
-    StepsBetween steps() const {
+    BracketingSteps steps() const {
         const FloatingEnvironment environment;
-        StepsBetween both{with_one_gaussian(above_.steps(), End::upper), with_one_gaussian(below_.steps(), End::lower),
-                          false};
+        BracketingSteps both{with_one_gaussian(above_.steps(), End::upper),
+                             with_one_gaussian(below_.steps(), End::lower), false};
         both.exact = equal(both.above, both.below);
         return both;
     }

@@ -10,15 +10,14 @@
 //   4. the contour engine, if every pair has a cumulant;
 //   5. discretised privacy losses, if the contour's bracket is not narrow.
 //
-// Last, the bounds of closed_forms.hpp cap the upper end, and Renyi divergences where it may be
-// loose (renyi_cap.hpp). Where the bracket is still wide, so do the upper ends of larger sampling
-// rates. Each direction is answered alone, and the larger upper end counts. The
-// engine stops work on the second direction as soon as that is shown to leak no more than the
-// first.
+// Last, the bounds of accounting/closed_forms.hpp cap the upper end, by Renyi divergences where it
+// may be loose. Where the bracket is still wide, so do the upper ends of larger sampling rates.
+// Each direction is answered alone, and the larger upper end counts. The engine stops work on the
+// second direction as soon as that is shown to leak no more than the first.
 //
-// An engine keeps what it computed of the last compositions (accounting/warm_steps.hpp), for the
-// next question about them. Contours of equal sampled Gaussian steps come from a ContourCache, if
-// there is one, and return to it. No answer depends on what was asked before.
+// An engine keeps what it computed of the last compositions (accounting/cached_composition.hpp),
+// for the next question about them. Contours of equal sampled Gaussian steps come from a
+// ContourCache, if there is one, and return to it. No answer depends on what was asked before.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +28,153 @@
 #include <utility>
 #include <vector>
 
-#include <hockeystick/accounting/closed_answers.hpp>
-#include <hockeystick/accounting/rare_jumps.hpp>
+#include <hockeystick/accounting/cached_composition.hpp>
+#include <hockeystick/accounting/closed_forms.hpp>
+#include <hockeystick/accounting/jump_expansion.hpp>
 #include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/pld/composition.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
+
+// The answers of closed forms about one direction: exact ones, and upper ends that cap what an
+// engine says. accounting/closed_forms.hpp has the formulas.
+
+// The exact formula of a single step.
+inline void answer_one_step(const CachedBracket& steps, Direction direction, const Question& question, Answer& answer) {
+    const auto ask = [&](const CountedPair& step) {
+        const OneStep one(step.pair->loss(direction));
+        return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+    };
+    const CountedPair& only = steps.above.steps()[0];
+    const Interval above = ask(only);
+    answer.lower = above.lower, answer.upper = above.upper;
+    answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
+    if (steps.one_law_for_both_ends()) return;
+    answer.gap_is_numerical = steps.gap_is_numerical();
+    answer.dominating_lower = above.lower;
+    const Steps& below = steps.below ? steps.below->steps() : Steps{};
+    answer.lower = below.empty() ? 0.0 : infinity, answer.attained_upper = below.size() > 1 ? infinity : 0.0;
+    for (const CountedPair& step : below) {
+        const Interval attained = ask(step);
+        answer.lower = min(answer.lower, attained.lower);
+        answer.attained_upper = max(answer.attained_upper, attained.upper);
+    }
+    if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
+}
+
+// Limits whose upper ends are those of the steps above, and whose lower ends hold for those below.
+inline Limits limits(const CachedBracket& steps, Direction direction) {
+    Limits limit = steps.above.limits(direction);
+    if (steps.one_law_for_both_ends()) return limit;
+    const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
+    limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
+    limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
+    return limit;
+}
+
+// Fills in the answer by a closed form. False if none is exact; the upper end may then be known.
+inline bool answer_exactly(const CachedBracket& steps, Direction direction, const Question& question,
+                           const Options& options, Answer& answer) {
+    const Steps& above = steps.above.steps();
+    if (options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) {
+        answer_one_step(steps, direction, question, answer);
+        return true;
+    }
+    const auto set = [&](double lower, double upper, Method method) {
+        answer.lower = lower, answer.upper = upper, answer.method = method;
+        return true;
+    };
+    const Limits limit = limits(steps, direction);
+    if (!question.for_epsilon) {
+        if (question.value < limit.largest_loss.upper && question.value < infinity) return false;
+        return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
+    }
+    if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
+    if (question.value == 0.0)
+        return set(max(limit.largest_loss.lower, 0.0),
+                   limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
+                   Method::largest_loss);
+    if (question.value >= steps.above.total_variation(direction)) return set(0.0, 0.0, Method::total_variation);
+    const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
+    if (options.engine == EngineChoice::best && bounded)
+        answer.upper = max(limit.largest_loss.upper, 0.0), answer.method = Method::largest_loss;
+    return false;  // the upper end may be known now: epsilon is at most the largest loss
+}
+
+// The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
+// of epsilon are left to `capped`.
+inline double smallest_cap(CachedComposition& steps, Direction direction, const Question& question, double shift) {
+    if (question.for_epsilon) return infinity;
+    const double by_variation = steps.total_variation(direction);
+    if (!(shift < infinity && shift > 0.0)) return by_variation;
+    return min(by_variation, gaussian_step(shift).delta(question.value).upper);
+}
+
+// `best`, whose ends may pass each other by their rounding.
+inline Answer with_ends_in_order(Answer best) {
+    best.lower = min(best.lower, best.upper);
+    return best;
+}
+
+// Raises the lower end of epsilon by the bound near the largest loss, where it is not narrow.
+inline void lower_end_from_largest_loss(Answer& best, const CachedBracket& steps, Direction direction,
+                                        const Question& question) {
+    CachedComposition* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
+    if (attained && !best.narrow(question))
+        best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
+}
+
+// Raises the lower end to what one step alone leaks, where the bracket is wide: who sees all
+// releases may look at that step's only, and no processing raises the divergence.
+inline void lower_end_from_one_step(Answer& best, const CachedBracket& steps, Direction direction,
+                                    const Question& question) {
+    const CachedComposition* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
+    if (!attained || best.settled(question)) return;
+    for (const CountedPair& step : attained->steps()) {
+        const OneStep one(step.pair->loss(direction));
+        const Interval alone = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
+        best.lower = max(best.lower, alone.lower);
+    }
+}
+
+// `best` with ends moved to the closed forms' bounds; `cap` is that of delta.
+inline Answer capped(Answer best, const CachedBracket& steps, Direction direction, const Question& question,
+                     double shift, double cap) {
+    const auto lower_to = [&best](double upper, Method method) {
+        if (upper < best.upper) best.upper = upper, best.method = method;
+    };
+    if (!question.for_epsilon) {
+        lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
+        if (!best.narrow(question))
+            lower_to(steps.above.near_largest_loss(direction, question.value), Method::near_largest_loss);
+        return with_ends_in_order(std::move(best));
+    }
+    if (shift < infinity && shift > 0.0) {
+        const OneStep whole = gaussian_step(shift);
+        const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
+        if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
+    }
+    return with_ends_in_order(std::move(best));
+}
+
+// `best` with its upper end lowered to that of Renyi divergences, where the engines' end is not
+// sharp or a pair leaks more in composition than the mechanism does. A contour's end is at most
+// Chernoff's bound, which is sharper.
+inline Answer capped_by_renyi(Answer best, const CachedBracket& steps, Direction direction, const Question& question) {
+    const Steps& above = steps.above.steps();
+    const auto is_loose = [](const CountedPair& step) { return step.pair->composes_loosely(); };
+    const bool served = best.sharp(question) || best.method == Method::contour;
+    if (served && std::none_of(above.begin(), above.end(), is_loose)) return best;
+    const RenyiBound bound = renyi_bound(above, direction, question);
+    if (bound.value < best.upper) best.upper = bound.value, best.order = bound.order, best.method = Method::renyi;
+    if (const BoundedRangeSteps* worst = steps.above.range_steps()) {
+        const double upper = question.for_epsilon ? worst->epsilon(question.value) : worst->delta(question.value);
+        if (upper < best.upper) best.upper = upper, best.method = Method::adaptive_range;
+    }
+    return with_ends_in_order(std::move(best));
+}
 
 // A function that runs `body`, which may take seconds and stops soon after `stop` becomes true.
 using LongJob = std::function<void(const std::function<void(const std::atomic<bool>& stop)>& body)>;
@@ -60,7 +198,7 @@ class Engine {
     // be merged into one (`with_one_gaussian`).
     //
     // The upper end is that of a question for upper ends alone, so that all who ask print the same.
-    std::vector<Answer> answers(const StepsBetween& steps, const Question& question, const Options& options) {
+    std::vector<Answer> answers(const BracketingSteps& steps, const Question& question, const Options& options) {
         const FloatingEnvironment environment;
         std::vector<Answer> found = answers_of_all(steps, question, options);
         if (options.upper_only || steps.exact) return found;
@@ -80,8 +218,8 @@ class Engine {
     double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
         const FloatingEnvironment environment;
         const Options options{EngineChoice::best, true, threshold};
-        if (steps.empty() || reveals(steps)) return answers({steps, steps, true}, question, options)[0].upper;
-        return answers(WarmBetween{warm(steps), nullptr, true}, question, options)[0].upper;
+        if (steps.empty() || discloses(steps)) return answers({steps, steps, true}, question, options)[0].upper;
+        return answers(CachedBracket{cached(steps), nullptr, true}, question, options)[0].upper;
     }
 
     // The steps of the last question; null before the first one.
@@ -104,27 +242,28 @@ class Engine {
     static constexpr double much_work = 5e8;      // points visited: half a second
     static constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
 
-    std::vector<Answer> answers_of_all(const StepsBetween& steps, const Question& question, const Options& options) {
-        if (!reveals(steps.above) && !reveals(steps.below)) return concealed_answers(steps, question, options);
+    std::vector<Answer> answers_of_all(const BracketingSteps& steps, const Question& question, const Options& options) {
+        if (!discloses(steps.above) && !discloses(steps.below)) return concealed_answers(steps, question, options);
         return answers_beside_revealed(steps, question, options.upper_only,
-                                       [&](const StepsBetween& others, const Question& other) {
+                                       [&](const BracketingSteps& others, const Question& other) {
                                            return concealed_answers(others, other, options);
                                        });
     }
 
     // The answers about steps that reveal no data set (accounting/revealed.hpp).
-    std::vector<Answer> concealed_answers(const StepsBetween& steps, const Question& question, const Options& options) {
+    std::vector<Answer> concealed_answers(const BracketingSteps& steps, const Question& question,
+                                          const Options& options) {
         if (steps.above.empty()) {
             Answer none;
             none.method = Method::nothing_composed, none.both_directions = true;
             return {none};
         }
         const bool one = options.upper_only || steps.exact;
-        WarmSteps* const below = one || steps.below.empty() ? nullptr : &warm(steps.below);
-        return answers(WarmBetween{warm(steps.above, below), below, one}, question, options);
+        CachedComposition* const below = one || steps.below.empty() ? nullptr : &cached(steps.below);
+        return answers(CachedBracket{cached(steps.above, below), below, one}, question, options);
     }
 
-    std::vector<Answer> answers(const WarmBetween& steps, const Question& question, const Options& options) {
+    std::vector<Answer> answers(const CachedBracket& steps, const Question& question, const Options& options) {
         if (stop_ && *stop_) throw Stopped();
         if (before_question_) before_question_();
         const Steps& above = steps.above.steps();
@@ -146,12 +285,13 @@ class Engine {
 
     // One direction's answer. `other_upper` is the upper end of the other direction, 0 if this one
     // is asked first.
-    Answer of_direction(const WarmBetween& steps, Direction direction, const Question& question, const Options& options,
-                        double other_upper) {
+    Answer of_direction(const CachedBracket& steps, Direction direction, const Question& question,
+                        const Options& options, double other_upper) {
         Answer best;
         best.upper = question.largest_answer();
         if (options.engine != EngineChoice::pld && answer_exactly(steps, direction, question, options, best)) {
-            if (options.engine == EngineChoice::best) raise_to_composition(best, steps, direction, question, options);
+            if (options.engine == EngineChoice::best)
+                lower_end_from_composition(best, steps, direction, question, options);
             return best;
         }
         const bool with_caps = options.engine == EngineChoice::best;
@@ -164,20 +304,20 @@ class Engine {
         }
         if (options.engine != EngineChoice::pld)
             best = both_ends(std::move(best), steps, steps.one_law_for_both_ends(),
-                             [&](WarmSteps& side) { return by_contour(side, direction, question, options); });
-        if (with_caps && question.for_epsilon) raise_near_largest_loss(best, steps, direction, question);
+                             [&](CachedComposition& side) { return by_contour(side, direction, question, options); });
+        if (with_caps && question.for_epsilon) lower_end_from_largest_loss(best, steps, direction, question);
         const auto wants_more = [&] {
             return !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
         };
         if (with_caps && wants_more()) {
             const double known = best.upper;
-            best = both_ends(std::move(best), steps, steps.one_for_both_ends, [&](WarmSteps& side) {
-                return by_rare_jumps(side.steps(), direction, question, known, *kernels_, work_);
+            best = both_ends(std::move(best), steps, steps.one_for_both_ends, [&](CachedComposition& side) {
+                return by_jump_expansion(side.steps(), direction, question, known, *kernels_, work_);
             });
         }
         if (options.engine != EngineChoice::contour && wants_more())
             best = by_losses(std::move(best), steps, direction, question, other_upper);
-        if (with_caps && !options.upper_only) raise_to_one_step(best, steps, direction, question);
+        if (with_caps && !options.upper_only) lower_end_from_one_step(best, steps, direction, question);
         if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
         if (with_caps && best.upper > other_upper) best = capped_by_renyi(std::move(best), steps, direction, question);
         if (with_caps) {
@@ -206,9 +346,9 @@ class Engine {
                 larger.push_back({pair ? pair : step.pair, step.count});
             }
             if (!any) return;
-            WarmSteps warm(larger, *kernels_, cache_);
-            const Answer found = by_contour(warm, direction, question, {EngineChoice::best, true});
-            work_ += warm.work();
+            CachedComposition cached(larger, *kernels_, cache_);
+            const Answer found = by_contour(cached, direction, question, {EngineChoice::best, true});
+            work_ += cached.work();
             if (found.method == Method::none || !(found.upper < best.upper)) continue;
             best.upper = found.upper, best.lower = min(best.lower, best.upper), best.method = Method::larger_rate;
             if (found.narrow(question)) return;
@@ -218,7 +358,7 @@ class Engine {
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may
     // exceed the truth; then the lower end comes from a second question, about steps.below. `one`
     // says that steps.above serve both.
-    template <class Ask> static Answer both_ends(Answer best, const WarmBetween& steps, bool one, const Ask& ask) {
+    template <class Ask> static Answer both_ends(Answer best, const CachedBracket& steps, bool one, const Ask& ask) {
         Answer found = ask(steps.above);
         if (found.method == Method::none) return best;
         found.dominating_lower = found.lower;
@@ -232,8 +372,8 @@ class Engine {
 
     // Raises the lower end of a single step, which is the sum of many that are Gaussian for upper
     // ends alone, to what all those below leak together.
-    void raise_to_composition(Answer& best, const WarmBetween& steps, Direction direction, const Question& question,
-                              const Options& options) {
+    void lower_end_from_composition(Answer& best, const CachedBracket& steps, Direction direction,
+                                    const Question& question, const Options& options) {
         if (steps.one_law_for_both_ends() || !steps.below || best.method != Method::gaussian) return;
         const Steps& below = steps.below->steps();
         if (below.size() == 1 && below[0].count == 1.0) return;
@@ -243,7 +383,8 @@ class Engine {
         best.attained_upper = max(attained.upper, best.lower);
     }
 
-    static Answer by_contour(WarmSteps& steps, Direction direction, const Question& question, const Options& options) {
+    static Answer by_contour(CachedComposition& steps, Direction direction, const Question& question,
+                             const Options& options) {
         Answer answer;
         answer.upper = question.largest_answer();
         if (!steps.has_contour() || !is_inside(question)) return answer;
@@ -257,10 +398,10 @@ class Engine {
 
     // Discretised losses always answer. A first, rough bracket may show that the other direction
     // leaks more; then it suffices.
-    Answer by_losses(Answer best, const WarmBetween& steps, Direction direction, const Question& question,
+    Answer by_losses(Answer best, const CachedBracket& steps, Direction direction, const Question& question,
                      double other_upper) {
         const auto ask = [&](double tolerance) {
-            return both_ends(best, steps, steps.one_for_both_ends, [&](WarmSteps& side) {
+            return both_ends(best, steps, steps.one_for_both_ends, [&](CachedComposition& side) {
                 return compose_losses(side.steps(), direction, question, tolerance);
             });
         };
@@ -288,8 +429,8 @@ class Engine {
     }
 
     // Whether a direction certainly leaks no more than the other one's upper end.
-    static bool is_below(WarmSteps& steps, Direction direction, const Question& question, const Options& options,
-                         double other_upper) {
+    static bool is_below(CachedComposition& steps, Direction direction, const Question& question,
+                         const Options& options, double other_upper) {
         if (!options.upper_only || options.engine == EngineChoice::pld || !(other_upper < infinity)) return false;
         if (!is_inside(question) || !steps.has_contour()) return false;
         return steps.contours().certainly_below(direction, question, other_upper);
@@ -302,14 +443,14 @@ class Engine {
 
     // The steps with what is known of them, in an object other than `taken`. They become the last
     // of those kept, so that the next call does not evict them.
-    WarmSteps& warm(const Steps& steps, const WarmSteps* taken = nullptr) {
+    CachedComposition& cached(const Steps& steps, const CachedComposition* taken = nullptr) {
         const auto found = std::find_if(kept_.begin(), kept_.end(),
                                         [&](const auto& kept) { return kept.get() != taken && kept->serve(steps); });
         if (found != kept_.end()) {
             std::rotate(found, found + 1, kept_.end());
         } else {
             evict(max_kept - 1);
-            kept_.push_back(std::make_unique<WarmSteps>(steps, *kernels_, cache_));
+            kept_.push_back(std::make_unique<CachedComposition>(steps, *kernels_, cache_));
         }
         return *kept_.back();
     }
@@ -328,7 +469,7 @@ class Engine {
     LongJob long_job_;
     std::function<void()> before_question_;
     double work_ = 0.0;
-    std::vector<std::unique_ptr<WarmSteps>> kept_;
+    std::vector<std::unique_ptr<CachedComposition>> kept_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

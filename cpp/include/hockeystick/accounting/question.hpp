@@ -64,7 +64,7 @@ enum class Method {
     pld,
     gaussian_without_sampling,
     near_largest_loss,
-    rare_jumps,
+    jump_expansion,
     renyi,
     larger_rate,
     adaptive_range,
@@ -96,7 +96,7 @@ inline const char* name_of(Method method) {
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:
         return "near the largest loss";
-    case Method::rare_jumps:
+    case Method::jump_expansion:
         return "number of large losses";
     case Method::renyi:
         return "renyi";

@@ -47,14 +47,14 @@ inline Concealed concealed(const Steps& steps) {
     Concealed result;
     for (const CountedPair& step : steps) {
         const double once = step.pair->revealing_probability();
-        const PairPointer rest = once > 0.0 ? step.pair->concealing() : step.pair;
+        const PairPointer rest = once > 0.0 ? step.pair->without_disclosure() : step.pair;
         if (rest->leaks()) result.steps.push_back({rest, step.count});
         if (once > 0.0) result.revealed = either(result.revealed, any_of({once}, step.count));
     }
     return result;
 }
 
-inline bool reveals(const Steps& steps) {
+inline bool discloses(const Steps& steps) {
     return std::any_of(steps.begin(), steps.end(),
                        [](const CountedPair& step) { return step.pair->revealing_probability() > 0.0; });
 }
@@ -79,7 +79,7 @@ inline double without_revealed(const Enclosed& revealed, double delta, End end) 
 
 // The answers about a composition from those about its concealed steps: `ask(steps, question)`.
 template <class Ask>
-std::vector<Answer> answers_for_delta(const Concealed& above, const Concealed& below, const StepsBetween& inner,
+std::vector<Answer> answers_for_delta(const Concealed& above, const Concealed& below, const BracketingSteps& inner,
                                       const Question& question, const Ask& ask) {
     std::vector<Answer> found = ask(inner, question);
     for (Answer& answer : found) {
@@ -94,7 +94,7 @@ std::vector<Answer> answers_for_delta(const Concealed& above, const Concealed& b
 }
 
 template <class Ask>
-std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed& below, const StepsBetween& inner,
+std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed& below, const BracketingSteps& inner,
                                         const Question& question, bool upper_only, const Ask& ask) {
     constexpr double largest = 1.0 - unit_roundoff;  // below 1
     const double least = without_revealed(above.revealed, question.value, End::lower);
@@ -112,10 +112,10 @@ std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed&
 }
 
 template <class Ask>
-std::vector<Answer> answers_beside_revealed(const StepsBetween& steps, const Question& question, bool upper_only,
+std::vector<Answer> answers_beside_revealed(const BracketingSteps& steps, const Question& question, bool upper_only,
                                             const Ask& ask) {
     const Concealed above = concealed(steps.above), below = concealed(steps.below);
-    const StepsBetween inner{above.steps, below.steps, equal(above.steps, below.steps)};
+    const BracketingSteps inner{above.steps, below.steps, equal(above.steps, below.steps)};
     std::vector<Answer> found = question.for_epsilon
                                     ? answers_for_epsilon(above, below, inner, question, upper_only, ask)
                                     : answers_for_delta(above, below, inner, question, ask);

@@ -59,7 +59,7 @@ inline Steps with_one_gaussian(Steps steps, End end) {
 
 // Two compositions that enclose the true one: `above` leaks at least as much, `below` at most as
 // much.
-struct StepsBetween {
+struct BracketingSteps {
     Steps above, below;
     bool exact;  // `above` equals `below`
 };

@@ -6,8 +6,8 @@
 // returns certified brackets of delta(eps) = max(E_{e^eps}(P||Q), E_{e^eps}(Q||P)).
 //
 // chain/gaussian_chain.hpp and chain/laplace_chain.hpp discretise the steps, chain/chain_errors.hpp
-// adds up what that costs, chain/gaussian_mixture_divergence.hpp and
-// chain/laplace_mixture_divergence.hpp compare the last laws. docs/core/chain.md has the theorems.
+// adds up what that costs, chain/mixture_divergence.hpp compares the last laws. docs/core/chain.md
+// has the theorems.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,8 @@
 #include <vector>
 
 #include <hockeystick/chain/gaussian_chain.hpp>
-#include <hockeystick/chain/gaussian_mixture_divergence.hpp>
 #include <hockeystick/chain/laplace_chain.hpp>
-#include <hockeystick/chain/laplace_mixture_divergence.hpp>
+#include <hockeystick/chain/mixture_divergence.hpp>
 
 namespace hockeystick::chain {
 inline namespace HOCKEYSTICK_ISA {

@@ -11,11 +11,11 @@
 // may be off by:
 //
 //   error        comes from                                       bounded by
-//   alias        the spacing h (only raises delta, for c > 0)     contour/alias_error.hpp
+//   alias        the spacing h (only raises delta, for c > 0)     contour/line_choice.hpp
 //   truncation   the last node                                    contour/line_sum.hpp
 //   rounding     double precision, quadrature of the cumulants    contour/line_sum.hpp
-//   smoothing    one more Gaussian step (only raises delta)       contour/smoothing.hpp
-//   missing      losses beyond the cutoff (only lower delta)      contour/chernoff.hpp
+//   smoothing    one more Gaussian step (only raises delta)       contour/line_sum.hpp
+//   missing      losses beyond the cutoff (only lower delta)      contour/line_bracket.hpp
 //
 // contour/strategy.hpp lists what is tried, in order. A value is a function of its arguments alone:
 // nothing depends on the questions asked before. A bracket of epsilon is about 1e-10 wide,
@@ -25,9 +25,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <hockeystick/contour/few_jumps.hpp>
+#include <hockeystick/contour/jump_bounds.hpp>
 #include <hockeystick/contour/line_bracket.hpp>
-#include <hockeystick/contour/sliced_contour.hpp>
+#include <hockeystick/contour/slices.hpp>
 #include <hockeystick/contour/strategy.hpp>
 #include <hockeystick/contour/truncations.hpp>
 
@@ -42,7 +42,7 @@ class Contour {
 
     // `slices` may serve where lines have many nodes.
     Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
-        : truncations_(std::move(make), kernels, cutoffs.default_one), cutoffs_(cutoffs), slices_(std::move(slices)),
+        : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), slices_(std::move(slices)),
           deep_slices_(slices_.deep()), lines_(kernels) {}
 
     // delta(eps) after `times` repetitions. A log gets one entry for each strategy that was tried,
@@ -52,19 +52,19 @@ class Contour {
         TruncatedLedger& ledger = default_ledger();
         if (eps >= times * ledger.highest() * (1.0 + 1e-14)) return ContourResult::of_zero();
         const Question question{false, times, eps};
-        if (!cutoffs_.matter) return try_strategies(question, cutoffs_.default_one, false, log);
+        if (!cutoffs_.any) return try_strategies(question, cutoffs_.default_cutoff, false, log);
         const double bound = log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps);
         ContourResult jumps;
-        const bool may_jump = FewJumps::covers(slices_.sigma(), slices_.rate());
-        if (bound < FewJumps::log_deep && may_jump) {
-            jumps = by_few_jumps(question, log);
+        const bool may_jump = JumpBounds::covers(slices_.sigma(), slices_.rate());
+        if (bound < JumpBounds::log_deep && may_jump) {
+            jumps = by_jump_bounds(question, log);
             const double enough = jumps.knows_log() ? log_very_deep_delta : log_smallest_delta;
             if (jumps.usable && jumps.log_upper < enough) return with_log_known(jumps, question, log);
         }
         const ContourResult found =
             try_strategies(question, truncations_.tight_cutoff(times, bound - 8.0), bound < log_deep, log);
-        if (!jumps.usable && may_jump && bound < FewJumps::log_rare && !found.narrower_than(fairly_narrow_width))
-            jumps = by_few_jumps(question, log);
+        if (!jumps.usable && may_jump && bound < JumpBounds::log_rare && !found.narrower_than(fairly_narrow_width))
+            jumps = by_jump_bounds(question, log);
         return jumps.usable ? intersection(found, jumps) : found;
     }
 
@@ -72,7 +72,7 @@ class Contour {
     ContourResult epsilon(double times, double delta, StrategyLog* log = nullptr) {
         truncations_.evict_cutoffs(kept_cutoffs);
         const Question question{true, times, delta};
-        if (!cutoffs_.matter) return try_strategies(question, cutoffs_.default_one, false, log);
+        if (!cutoffs_.any) return try_strategies(question, cutoffs_.default_cutoff, false, log);
         const double log_delta = std::log(delta);
         return try_strategies(question, truncations_.tight_cutoff(times, log_delta), log_delta < log_deep, log);
     }
@@ -98,7 +98,7 @@ class Contour {
 
     // The narrowest bracket of the strategies, tried until it is good enough or below the doubles.
     ContourResult try_strategies(const Question& question, int tight, bool is_deep, StrategyLog* log) {
-        const int wide = cutoffs_.matter ? std::max(tight + cutoffs_.margin, cutoffs_.default_one) : tight;
+        const int wide = cutoffs_.any ? std::max(tight + cutoffs_.margin, cutoffs_.default_cutoff) : tight;
         if (cutoffs_.margin == 0) tight = wide;
         const bool deep = is_deep && deep_slices_;
         const StrategyChoice choice{wide, tight, deep || slices_, deep ? few_nodes : slices_.max_nodes(question.times),
@@ -157,12 +157,12 @@ class Contour {
 
     template <class Bound> ContourResult by_chernoff(int tight, const Bound& bound, const Question& q) {
         const ContourResult usual = bound(default_ledger(), q.times, q.value);
-        return tight == cutoffs_.default_one
+        return tight == cutoffs_.default_cutoff
                    ? usual
                    : with_smaller_upper(usual, bound(truncations_.at(tight), q.times, q.value));
     }
 
-    TruncatedLedger& default_ledger() { return truncations_.at(cutoffs_.default_one); }
+    TruncatedLedger& default_ledger() { return truncations_.at(cutoffs_.default_cutoff); }
 
     // A very deep delta, known well enough; a short line or deep slices may sharpen it.
     ContourResult with_log_known(const ContourResult& known, const Question& q, StrategyLog* log) {
@@ -174,13 +174,13 @@ class Contour {
             if (log) log->push_back({strategy.name, found.usable, found.lower, found.upper, found.nodes});
             return intersection(r, found);
         };
-        const ContourResult by_line =
-            sharpened(known, {"line", Strategy::Method::line, 0.0, std::max(tight, cutoffs_.default_one), few_nodes});
+        const ContourResult by_line = sharpened(
+            known, {"line", Strategy::Method::line, 0.0, std::max(tight, cutoffs_.default_cutoff), few_nodes});
         if (below_doubles || !deep_slices_ || by_line.narrower_than(enough_for_deep_delta)) return by_line;
         return sharpened(by_line, {"deep slices", Strategy::Method::deep_slices, narrow_width});
     }
 
-    ContourResult by_few_jumps(const Question& q, StrategyLog* log) {
+    ContourResult by_jump_bounds(const Question& q, StrategyLog* log) {
         const auto bulk_delta = [&](TruncatedLedger& bulk, double bulk_steps, double r) {
             const double times = bulk_steps / bulk.count();
             const int best = bulk.best_tilt(times, r);
@@ -189,7 +189,7 @@ class Contour {
                 lines_.delta_at_tilt(bulk, best, times, r, guess, {"bulk", {}, 0.0, 0, few_nodes});
             return found.usable ? found.log_lower : -infinity;
         };
-        const FewJumps jumps(slices_.sigma(), slices_.rate(), q.times * slices_.steps(), q.value);
+        const JumpBounds jumps(slices_.sigma(), slices_.rate(), q.times * slices_.steps(), q.value);
         const ContourResult found = jumps.bracket(truncations_, bulk_delta);
         if (log) log->push_back({"few jumps", found.usable, found.lower, found.upper, 0});
         return found;

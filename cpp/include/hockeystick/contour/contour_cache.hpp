@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include <hockeystick/contour/contour.hpp>
+#include <hockeystick/contour/slices.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 
 namespace hockeystick::contour {
@@ -47,7 +48,7 @@ struct SampledContours {
             return parts;
         };
         Contour::Cutoffs cutoffs;
-        cutoffs.matter = removed;
+        cutoffs.any = removed;
         return {make, cutoffs, loops,
                 removed ? OptionalSlices(sigma, rate, 1.0, SliceShape::usual(), loops, workspace) : OptionalSlices()};
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <hockeystick/contour/contour.hpp>
+#include <hockeystick/contour/slices.hpp>
 #include <hockeystick/mechanism/pair.hpp>
 
 namespace hockeystick::contour {
@@ -21,10 +22,10 @@ inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
     bool of_pieces = true;
     for (const CountedPair& step : steps) {
         if (!step.pair->has_cutoff(1.0, direction)) continue;
-        cutoffs.matter = true;
+        cutoffs.any = true;
         of_pieces = of_pieces && step.pair->gaussian_noise().rate == 1.0;
     }
-    return cutoffs.matter && of_pieces ? Contour::Cutoffs::of_pieces() : cutoffs;
+    return cutoffs.any && of_pieces ? Contour::Cutoffs::of_pieces() : cutoffs;
 }
 
 // Where `has_contour` holds.

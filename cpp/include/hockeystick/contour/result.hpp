@@ -30,7 +30,7 @@ struct ContourResult : ErrorShares {
     bool usable = false;                      // elsewhere there is no answer
     double lower = 0.0, upper = 0.0;          // of delta or epsilon
     double log_lower = 0.0, log_upper = 0.0;  // of delta
-    std::size_t nodes = 0, slices = 0;        // how many; slices as in contour/sliced_contour.hpp
+    std::size_t nodes = 0, slices = 0;        // how many; slices as in contour/slices.hpp
     double tilt = 0.0;
 
     static ContourResult of_zero() {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
+#include <hockeystick/contour/line_sum.hpp>
 #include <hockeystick/contour/result.hpp>
-#include <hockeystick/contour/smoothing.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {

@@ -25,8 +25,8 @@ class Truncations {
     // of pieces (cumulant/gaussian_pieces.hpp) do not, so that the least range is the best: their
     // default leaves out e^-76.
     struct Cutoffs {
-        bool matter = false;  // whether any cumulant depends on the cutoff
-        int default_one = 26, margin = 8;
+        bool any = false;  // whether any cumulant depends on the cutoff
+        int default_cutoff = 26, margin = 8;
         static Cutoffs of_pieces() { return {true, 12, 0}; }
     };
 

@@ -70,10 +70,11 @@ struct LossAtom {
     double loss, mass;
 };
 
-// A law of losses in two parts, for steps whose large losses are rare (accounting/rare_jumps.hpp):
-// the bulk, and the outcomes of large losses, called jumps. The jumps are enclosed by two lists of
-// atoms. For every function f of the loss that rises, and is convex as a function of e^-loss,
-// sum f over `above` is at least the integral of f over the jumps, and over `below` at most.
+// A law of losses in two parts, for steps whose large losses are rare
+// (accounting/jump_expansion.hpp): the bulk, and the outcomes of large losses, called jumps. The
+// jumps are enclosed by two lists of atoms. For every function f of the loss that rises, and is
+// convex as a function of e^-loss, sum f over `above` is at least the integral of f over the jumps,
+// and over `below` at most.
 struct SplitLaw {
     std::unique_ptr<Cumulant> bulk;               // for this cumulant the jumps are missing, too
     std::vector<LossAtom> above, below;           // each in the order of their losses; a loss may be infinite

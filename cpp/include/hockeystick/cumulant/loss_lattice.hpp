@@ -1,5 +1,5 @@
 // The Poisson-sampled Gaussian's losses at the points of a lattice in x. They do not depend on the
-// tilt: one lattice serves many tilts (cumulant/sampled_gaussian_grid.hpp).
+// tilt: one lattice serves many tilts (cumulant/sampled_gaussian.hpp).
 //
 // Cells have the width `step`. Boundary k lies at anchor + k step with |anchor| <= step/2, so that
 // some boundary is at `end`, and a point lies in the middle of each cell. Computed so, the x of a

@@ -28,7 +28,7 @@ struct SliceShape {
     double highest_cut;               // the largest cut, in sigma,
     double slices_above;              // and by how many slices it may exceed the loss log 2
     int tilts_per_octave;             // tilts are 2^{k/tilts_per_octave}
-    bool plans_are_shared;            // among questions that differ little (contour/slice_plan.hpp)
+    bool plans_are_shared;            // among questions that differ little (contour/slices.hpp)
     double log_tolerance;             // of each error of a sum, relative to delta
     double max_growth;                // terms may exceed delta by e^max_growth: rounding grows by that
     double wanted_width;              // relative; wider brackets are tried to be narrowed,

@@ -1,5 +1,5 @@
 // The bound joint: the whole loss curve through all rounds, each of which may move the two runs
-// apart by a shift of its own (hidden_state/shifted_round.hpp, hidden_state/sampled_round.hpp).
+// apart by a shift of its own (hidden_state/joint_rounds.hpp).
 //
 // Shifted interpolation compares the second run with one that ends where the first ends, and closes
 // their gap z <- c z + g - a with shifts a >= 0 that may be chosen. Any choice that ends with z = 0
@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <hockeystick/hidden_state/sampled_round.hpp>
+#include <hockeystick/hidden_state/joint_rounds.hpp>
 #include <hockeystick/hidden_state/split_noise.hpp>
 
 namespace hockeystick::hidden_state {
@@ -40,7 +40,7 @@ inline constexpr std::size_t coarse_points = 64, fine_points = 160;
 inline constexpr double negligible_share = 1e-7;  // of delta, that the end of a grid may charge
 
 // A grid of losses with eps. The shift is at most half of its end, so that positions on the grid
-// keep their digits (hidden_state/chord_curve.hpp).
+// keep their digits (hidden_state/joint_rounds.hpp).
 struct JointGrid : EpsPlace {
     JointGrid(double eps, double shift, double end, std::size_t size)
         : EpsPlace(eps, std::max({end, 1.25 * eps, 2.0 * shift}), size) {}

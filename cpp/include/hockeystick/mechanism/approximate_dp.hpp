@@ -30,7 +30,7 @@ class ApproximateDP final : public Pair {
         return outcomes_.renyi(order, rate, direction);
     }
     double revealing_probability() const override { return delta_; }
-    PairPointer concealing() const override {
+    PairPointer without_disclosure() const override {
         if (epsilon_ == 0.0) return nothing();
         return std::make_shared<ApproximateDP>(epsilon_, 0.0);
     }

@@ -2,6 +2,7 @@
 // loss/gaussian_mixture.hpp proves that the pair dominates. The two directions differ.
 #pragma once
 
+#include <hockeystick/cumulant/shift_mixture.hpp>
 #include <hockeystick/loss/gaussian_mixture.hpp>
 #include <hockeystick/mechanism/gaussian_pieces.hpp>
 

@@ -121,9 +121,10 @@ class Pair : public std::enable_shared_from_this<Pair> {
     virtual bool leaks() const { return true; }
 
     // The probability with which a release reveals which data set it is of, the same on both; then
-    // `concealing()` is the pair of all other releases. accounting/revealed.hpp factors it out.
+    // `without_disclosure()` is the pair of all other releases. accounting/revealed.hpp factors it
+    // out.
     virtual double revealing_probability() const { return 0.0; }
-    virtual PairPointer concealing() const { return shared_from_this(); }
+    virtual PairPointer without_disclosure() const { return shared_from_this(); }
 
     // Whether the class has a cumulant, log E_P e^{sL} for complex s, of the pair on a Poisson
     // sample of this rate. Rate 1 means the pair itself.
@@ -148,7 +149,7 @@ class Pair : public std::enable_shared_from_this<Pair> {
     }
 
     // Adds the law of the pair on such a sample to a builder, if it is one of Gaussian pieces; else
-    // returns false. accounting/rare_jumps.hpp splits these laws.
+    // returns false. accounting/jump_expansion.hpp splits these laws.
     virtual bool add_law(double /*rate*/, Direction, GaussianLawBuilder&) const { return false; }
     virtual bool add_fixed_size_law(double /*rate*/, GaussianLawBuilder&) const { return false; }
 
@@ -204,8 +205,8 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // (mechanism/poisson_sampled.hpp), which handles both cases.
     virtual PairPointer sampled(double /*rate*/, End) const { return nullptr; }
 
-    // A pair that leaks at least as much, and is easier to compose: the same on a Poisson sample of a
-    // larger rate, the k-th on a grid (`larger_rate`), if that is below one half. A sample is a
+    // A pair that leaks at least as much, and is easier to compose: the same on a Poisson sample of
+    // a larger rate, the k-th on a grid (`larger_rate`), if that is below one half. A sample is a
     // sample of a larger one, and divergences are jointly convex. Null if the class knows none.
     virtual PairPointer at_larger_rate(int /*k*/) const { return nullptr; }
 

@@ -20,9 +20,8 @@
 #include <hockeystick/loss/gaussian.hpp>
 #include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/numeric/compensated_sum.hpp>
-#include <hockeystick/pld/grid_limits.hpp>
 #include <hockeystick/pld/grid_plan.hpp>
-#include <hockeystick/pld/read_off.hpp>
+#include <hockeystick/pld/tilted_composition.hpp>
 
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {

@@ -13,15 +13,131 @@
 //
 // Grid step. A cell adds a variance h^2/6 (raised) or takes up to h^2/3 (lowered), and no more than
 // h E|L|; that moves log delta by c(c+1)/2 of it a step.
+//
+// CumulantSketch is what the choices are made by. GridLimits says how fine a grid memory and work
+// allow.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include <hockeystick/divergence/chernoff.hpp>
-#include <hockeystick/pld/cumulant_sketch.hpp>
+#include <hockeystick/pld/discretise.hpp>
+#include <hockeystick/pld/spectrum_power.hpp>
 
 namespace hockeystick::pld {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace divergence;
+
+// A rough picture of a composition's privacy losses: cumulants good enough to choose a tilt, a cut
+// and a grid step by.
+//
+// Nothing here needs to be exact: any truncation point, tilt, cut and grid step are sound, and
+// pld/tilted_composition.hpp charges what they cost. Cost: a few hundred exponentials a cumulant
+// and distinct step.
+
+// The smallest x with above(x) true, for a predicate that is false, then true on the line; to about
+// 1e-6, relatively, from the true side.
+template <class Predicate> double switch_point(const Predicate& above) {
+    double bound = 1e-3;
+    while (bound < 1e15 && (above(-bound) || !above(bound))) bound *= 4.0;
+    double low = -bound, high = bound;
+    for (int k = 0; k < 60 && high - low > 1e-6 * bound; ++k) {
+        const double middle = 0.5 * (low + high);
+        (above(middle) ? high : low) = middle;
+    }
+    return above(low) ? low : high;
+}
+
+// Losses above this have P-mass at most `mass`.
+inline double upper_end(const PrivacyLoss& loss, double mass) {
+    const double x = switch_point([&](double eps) { return loss.masses(eps).p_above <= mass; });
+    return min(x, loss.highest());
+}
+
+inline double lower_end(const PrivacyLoss& loss, double mass) {
+    const double x = -switch_point([&](double minus) { return loss.masses(-minus).p_below <= mass; });
+    return max(x, loss.lowest());
+}
+
+// One step's log M(c) in two parts: of losses <= cut and of losses > cut.
+struct SplitCumulants {
+    double small, large;
+};
+
+class CumulantSketch {
+  public:
+    CumulantSketch(const PrivacyLoss& loss, double count) : count_(count) {
+        for (const OutlinePoint& x : loss.outline())
+            if (std::isfinite(x.loss) && x.log_p > -745.0) points_.push_back(x);
+        std::sort(points_.begin(), points_.end(),
+                  [](const OutlinePoint& x, const OutlinePoint& y) { return x.loss < y.loss; });
+        end_ = points_.size();
+    }
+
+    double count() const { return count_; }
+
+    // Forgets the losses above `top`.
+    void limit(double top) {
+        for (end_ = points_.size(); end_ > 1 && points_[end_ - 1].loss > top;) --end_;
+    }
+
+    // A generous cut counts the node above it as small too, so that the sum of the small ones is
+    // not too small where the cut lies between nodes.
+    SplitCumulants moments(double c, double cut, bool generous = false) const {
+        std::size_t middle = end_;
+        if (cut < infinity)
+            for (middle = 0; middle < end_ && points_[middle].loss <= cut;) ++middle;
+        if (generous && middle < end_) ++middle;
+        return {log_sum(c, 0, middle), log_sum(c, middle, end_)};
+    }
+
+    // Calls visit(loss, weight) with the weights p e^{c l}/M(c).
+    template <class Visit> void tilted(double c, const Visit& visit) const {
+        const double all = log_sum(c, 0, end_);
+        for (std::size_t i = 0; i < end_; ++i) {
+            const double exponent = c * points_[i].loss + points_[i].log_p - all;
+            if (exponent > -40.0) visit(points_[i].loss, std::exp(exponent));
+        }
+    }
+
+  private:
+    double log_sum(double c, std::size_t begin, std::size_t end) const {
+        double largest = -infinity, sum = 0.0;
+        for (std::size_t i = begin; i < end; ++i) largest = max(largest, c * points_[i].loss + points_[i].log_p);
+        for (std::size_t i = begin; i < end; ++i) {
+            const double exponent = c * points_[i].loss + points_[i].log_p - largest;
+            if (exponent > -40.0) sum += std::exp(exponent);
+        }
+        return sum > 0.0 ? largest + std::log(sum) : -infinity;
+    }
+
+    double count_;
+    std::vector<OutlinePoint> points_;  // by loss
+    std::size_t end_;
+};
+
+// Minimises a function of c that falls, then rises, over 1e-3 <= c <= 1e9, by golden sections of
+// log c.
+template <class Function> double best_tilt(const Function& f) {
+    constexpr double golden = 0.6180339887498949;  // (sqrt 5 - 1)/2
+    double low = std::log(1e-3), high = std::log(1e9);
+    double x = high - golden * (high - low), y = low + golden * (high - low);
+    double fx = f(std::exp(x)), fy = f(std::exp(y));
+    while (high - low > 2e-3) {
+        if (fx <= fy) {
+            high = y, y = x, fy = fx;
+            x = high - golden * (high - low), fx = f(std::exp(x));
+        } else {
+            low = x, x = y, fx = fy;
+            y = low + golden * (high - low), fy = f(std::exp(y));
+        }
+    }
+    return std::exp(0.5 * (low + high));
+}
 
 struct Step {
     Loss loss;
@@ -220,6 +336,45 @@ class Planner {
     std::vector<CumulantSketch> sketches_;
     double log_finite_, total_ = 0.0;
     WorkBudget& budget_;
+};
+
+// How fine a grid, and how long a transform, memory and work allow for one composition.
+//
+// A grid holds a point every h of a distinct step's losses; a transform holds the losses of the
+// whole composition. A composition of many distinct steps may cost more, up to 16 times `max_work`.
+class GridLimits {
+  public:
+    GridLimits(const std::vector<Step>& steps, double max_bytes, double max_work)
+        : max_bytes_(max_bytes), max_work_(max_work * min(1.0 + static_cast<double>(steps.size()) / 32.0, 16.0)) {
+        for (const Step& step : steps) counts_.push_back(step.count);
+    }
+
+    double max_work() const { return max_work_; }
+
+    // Points of all grids together.
+    double max_points(const WorkBudget& budget) const {
+        const double left = max(0.4 * max_work_ - 0.5 * budget.spent(), 0.02 * max_work_);
+        return min(left / (2.0 * (masses_work + 2.0 * tilting_work)), max_bytes_ / bytes_per_point);
+    }
+
+    // Length of the transforms.
+    double max_length(bool large_losses_split_off, const WorkBudget& budget) const {
+        double passes = 2.0 * reading_work + transform_passes;
+        double powers = 0.0;
+        for (const double count : counts_)
+            if (count > 1.0 || large_losses_split_off || counts_.size() < 8)
+                powers += bits_of(static_cast<std::uint64_t>(count)), passes += transform_passes;
+        passes = (passes + powers * power_work) * (large_losses_split_off ? 3.0 : 1.0) * 2.0;
+        const double left = max(max_work_ - budget.spent(), 0.4 * max_work_);
+        return min(left / passes, max_bytes_ / bytes_per_point);
+    }
+
+  private:
+    static constexpr double bytes_per_point = 128.0;  // a transform's buffers, or a grid's two measures and errors
+    static constexpr double transform_passes = 20.0;  // log2 of a length near 2^20: a transform's work per point
+
+    std::vector<double> counts_;  // of the distinct steps
+    double max_bytes_, max_work_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -1,18 +1,24 @@
 // An epoch of random allocation of any steps that have pairs: of t releases of the steps every
-// record takes part in k, drawn uniformly. A record is added or removed.
+// record takes part in k, drawn uniformly.
 //
-// One release is brought to two discrete pairs, one for each direction of the record, above or
-// below (release/composed.hpp); those of finitely many outcomes are taken as they are. One of t:
-// allocation/outcome_counts.hpp. k of t: the blocks of release/random_allocation.hpp for the upper
-// end, and the labels of allocation/outcome_labels.hpp for the lower one. Gaussian noise has
-// tighter pairs in release/random_allocation.hpp. Proofs: docs/core/allocation.md.
+// A record added or removed (allocated_steps). One release is brought to two discrete pairs, one
+// for each direction of the record, above or below (release/composed.hpp); those of finitely many
+// outcomes are taken as they are. One of t: allocation/outcome_counts.hpp. k of t: the blocks of
+// release/random_allocation.hpp for the upper end, and the labels of allocation/outcome_labels.hpp
+// for the lower one. Gaussian noise has tighter pairs in release/random_allocation.hpp. Proofs:
+// docs/core/allocation.md.
+//
+// A record replaced (replaced_epoch) draws its steps as the record in its place does: from what is
+// known of a record that is removed, see OwnCurve and replaced_release below.
 //
 // Cost: some tenths of a second, most of it for the sums of steps with thousands of losses.
 #pragma once
 
 #include <hockeystick/allocation/outcome_counts.hpp>
 #include <hockeystick/allocation/outcome_labels.hpp>
+#include <hockeystick/allocation/replaced_sums.hpp>
 #include <hockeystick/release/composed.hpp>
+#include <hockeystick/release/privacy_profile.hpp>
 #include <hockeystick/release/random_allocation.hpp>
 
 namespace hockeystick::release {
@@ -32,7 +38,7 @@ class AllocatedOutcomes final : public DiscretePairs {
 };
 
 // The outcomes of one release of the steps in one direction, for either end.
-inline Masses release_outcomes(const Steps& steps, Direction direction, End end, const Merge& merge) {
+inline Masses release_outcomes(const Steps& steps, Direction direction, End end, const MergeFunction& merge) {
     const PairPointer whole = closed_form(steps, end);
     if (const auto* pairs = dynamic_cast<const DiscretePairs*>(whole.get())) return pairs->masses(direction);
     if (const auto* pair = dynamic_cast<const Discrete*>(whole.get())) {
@@ -48,7 +54,7 @@ struct Share {
 };
 
 // The pair of one of several releases for either end, or of several of them for the lower end.
-inline PairPointer allocated_release(const Steps& steps, const Share& share, End end, const Merge& merge,
+inline PairPointer allocated_release(const Steps& steps, const Share& share, End end, const MergeFunction& merge,
                                      const std::atomic<bool>* stop = nullptr) {
     const allocation::Form form = end == End::upper ? allocation::Form::spread : allocation::Form::merged;
     const auto pair_of = [&](Direction direction) {
@@ -101,6 +107,104 @@ inline Steps allocated_steps(const Steps& steps, const Allocation& epoch, End en
             for (const CountedPair& step : steps) result.push_back({step.pair, step.count * block.count});
     }
     return result;
+}
+
+// A record is replaced, which draws its steps as the record in its place does: the pair from what
+// is known of a record that is removed.
+//
+// Upper end. One of t steps: the curve of allocation/replaced_sums.hpp at some epsilons, between
+// which chords bound it (release/privacy_profile.hpp). As divergences are jointly convex, that is
+// at most the curve of a release without allocation, if this is known. k of t: blocks, as for a
+// record removed.
+// Lower end. That of a replacement that contributes nothing. Gaussian noise on opposite
+// contributions has the sum of all outputs, N(k r/sqrt t, 1) and N(-k r/sqrt t, 1).
+// Proofs: docs/core/allocation.md. Cost: a few seconds for each size of a block.
+
+inline constexpr double replaced_points = 160.0;
+inline constexpr double least_replaced_delta = 1e-30;  // below, all that is left counts as revealed
+inline constexpr double last_replaced_epsilon = 600.0;
+
+// Upper ends of the curve of one release, where a record is replaced: of either direction. None is
+// known of several pairs.
+class OwnCurve {
+  public:
+    explicit OwnCurve(const Steps& own) {
+        if (own.size() != 1 || own[0].count != 1.0) return;
+        for (const Direction direction : {Direction::remove, Direction::add})
+            curves_.emplace_back(own[0].pair->loss(direction));
+    }
+    bool known() const { return !curves_.empty(); }
+    double delta(double eps) const {
+        double largest = known() ? 0.0 : 1.0;
+        for (const loss::OneStep& curve : curves_) largest = max(largest, curve.delta_above(eps));
+        return largest;
+    }
+    double largest_loss() const {
+        double largest = known() ? 0.0 : infinity;
+        for (const loss::OneStep& curve : curves_) largest = max(largest, curve.highest().upper);
+        return largest;
+    }
+
+  private:
+    std::vector<loss::OneStep> curves_;
+};
+
+// The pair that dominates one of several releases of steps which have these pairs for removing and
+// adding a record, and `own` for replacing one.
+inline PairPointer replaced_release(const Steps& steps, const Steps& own, std::int64_t num_steps,
+                                    const MergeFunction& merge, const std::atomic<bool>* stop = nullptr) {
+    const auto ratios = [&](Direction direction) {
+        return allocation::step_ratios(release_outcomes(steps, direction, End::upper, merge),
+                                       direction == Direction::remove, allocation::Form::spread);
+    };
+    const allocation::OppositeRatios step =
+        allocation::opposite_ratios(ratios(Direction::remove), ratios(Direction::add));
+    WorkBudget budget(stop);
+    const OwnCurve alone(own);
+    const auto delta = [&](double eps) {
+        return min(allocation::replaced_delta(step, num_steps, eps, budget), alone.delta(eps));
+    };
+    const double least = alone.known() ? least_replaced_delta : max(least_replaced_delta, 2.0 * step.infinite);
+    double last = 1e-3;
+    while (last < last_replaced_epsilon && delta(last) > least) last *= 2.0;
+    last = min(min(last, last_replaced_epsilon), max(alone.largest_loss(), 1e-3));
+    Profile profile;
+    for (double i = 0.0; i <= replaced_points; ++i) {
+        profile.epsilons.push_back(last * (i / replaced_points) * (i / replaced_points));
+        const double before = profile.remove.empty() ? 1.0 : profile.remove.back();
+        profile.remove.push_back(min(delta(profile.epsilons.back()), before));
+    }
+    profile.add = profile.remove;
+    return privacy_profile(profile, End::upper).front().pair;
+}
+
+// `replaced_release`, which a caller may remember.
+using ReplaceRelease = std::function<PairPointer(const Steps&, const Steps& own, std::int64_t)>;
+
+inline Steps replaced_upper(const Steps& steps, const Steps& own, const Allocation& epoch,
+                            const ReplaceRelease& replaced) {
+    require(!steps.empty(), "steps", "hold at least one", 0.0);
+    require_epoch(epoch);
+    const PairPointer whole = closed_form(steps, End::upper);
+    if (whole && !whole->leaks()) return {{whole, 1.0}};
+    return blocks(static_cast<std::int64_t>(epoch.num_steps), static_cast<std::int64_t>(epoch.num_selected),
+                  [&](std::int64_t length) { return replaced(steps, own, length); });
+}
+
+inline Steps replaced_lower(const Steps& steps, const Allocation& epoch, const Allocators& allocate) {
+    if (!is_one_gaussian(steps)) return allocated_steps(steps, epoch, End::lower, allocate);
+    require_epoch(epoch);
+    const double shift = 2.0 * epoch.num_selected * steps[0].pair->gaussian_noise().shift;
+    return {{Gaussian::of_shift(rounded_to(shift / std::sqrt(epoch.num_steps), End::lower)), 1.0}};
+}
+
+// An epoch where a record is replaced, from the pairs of one release for removing one and, for
+// upper ends, `own` for replacing one; nothing is remembered.
+inline Steps replaced_epoch(const Steps& steps, const Steps& own, const Allocation& epoch, End end) {
+    if (end == End::lower) return replaced_lower(steps, epoch, allocators_now());
+    return replaced_upper(steps, own, epoch, [](const Steps& all, const Steps& alone, std::int64_t length) {
+        return replaced_release(all, alone, length, merge_now);
+    });
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -10,22 +10,34 @@
 // for c < -1; and delta(x) for k = 1/(s (s + 1)) and c > 0. docs/core/composed.md proves this and
 // bounds what a value errs by: aliases, the terms left out, and rounding.
 //
+// ComposedLoss is the loss L. ComposedCumulant is the cumulant of a Poisson sample of the
+// composition, whose decay ComposedDecay bounds.
+//
 // Cost: some 30 terms for each value, and as many values of the parts' cumulants for each tilt.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <hockeystick/cumulant/discrete.hpp>
 #include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::release {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace mechanism;
+using namespace numeric;
 
 // A positive value, e^log_value, and its relative error.
 struct LogValue {
@@ -256,6 +268,447 @@ class ComposedTransform {
     std::size_t last_ = 0;
     mutable std::unordered_map<int, Cumulant::Moment> moments_;
     mutable std::unordered_map<int, Tilt> tilts_;
+};
+
+// The privacy loss of a composition with a Gaussian part, by the sums of ComposedTransform: no
+// grid, and no gap between an upper and a lower pair.
+//
+// Errors are those of the sums, which are certified and far below what this class promises; a value
+// that erred by more would be refused by an exception. Cost: some 2 microseconds for each value,
+// and tens for the first one near it.
+class ComposedLoss final : public PrivacyLoss {
+  public:
+    explicit ComposedLoss(ComposedTransform transform) : law_(std::move(transform)) {
+        const double step = 1e-3 / law_.deviation();
+        mean_ = (law_.moment(step).value - law_.moment(-step).value) / (2.0 * step);
+    }
+
+    LossMasses masses(double eps) const override {
+        if (eps == infinity) return {1.0, 0.0, 1.0, 0.0};
+        if (eps == -infinity) return {0.0, 1.0, 0.0, 1.0};
+        return tails(eps).masses;
+    }
+    // Below 0 by what Q has more than P where the loss is at most eps.
+    double delta(double eps) const override {
+        if (eps == infinity) return 0.0;
+        if (eps == -infinity) return 1.0;
+        const LogValue found = known(eps, Kernel::delta, eps >= 0.0, 0.0);
+        if (!precise(found)) {  // far below the mean: no small difference of the tails
+            const Tails t = tails(eps);
+            const double value = t.masses.p_above - std::exp(eps) * t.masses.q_above;
+            if (!(t.p_error + std::exp(eps) * t.q_error <= most_error * value)) throw std::runtime_error(no_digits);
+            return min(value, 1.0);
+        }
+        return eps >= 0.0 ? exponential(found) : min(exponential(found) - std::expm1(eps), 1.0);
+    }
+    double lowest() const override { return -infinity; }
+    double highest() const override { return infinity; }
+    double scale() const override { return most_error / (32.0 * unit_roundoff); }
+    LossErrors errors() const override {
+        LossErrors errors;
+        errors.atoms = most_error / eight_roundings;
+        return errors;
+    }
+    std::vector<OutlinePoint> outline() const override {
+        std::vector<OutlinePoint> points;
+        const double step = 24.0 / outline_points * law_.deviation();
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (int k = -outline_points; k <= outline_points; ++k) {
+            const double loss = step * k, log_p = law_.at(loss, Kernel::density).log_value + std::log(step);
+            if (log_p == log_p) points.push_back({loss, log_p, log_p - loss});
+        }
+        return points;
+    }
+
+  private:
+    using Kernel = ComposedTransform::Kernel;
+    static constexpr double most_error = 3e-10;      // relative, at a value of 1
+    static constexpr double error_of_depth = 1e-13;  // for each unit of its logarithm
+    static constexpr double least_log = -760.0;      // e^-760 is 0 in doubles
+    static constexpr int outline_points = 200;
+    static constexpr const char* no_digits = "a tail of a composition has no digits. This is a bug in hockeystick.";
+
+    // e^moved times the kernel's value; -infinity for what is 0 in doubles.
+    LogValue known(double eps, Kernel kernel, bool above, double moved) const {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (law_.is_below(eps, above, least_log - max(moved, 0.0))) return {-infinity, 0.0};
+        LogValue found = law_.at(eps, kernel, above);
+        found.log_value += moved;
+        return found;
+    }
+    static bool precise(const LogValue& found) {
+        return found.error <= most_error + error_of_depth * std::fabs(found.log_value);
+    }
+    static double exponential(const LogValue& found) {
+        return found.log_value < least_log ? 0.0 : std::exp(min(found.log_value, 0.0));
+    }
+    // Of the side `above`, or of the other one if that is smaller.
+    LogValue smaller_tail(double eps, Kernel kernel, bool& above, double moved) const {
+        const LogValue found = known(eps, kernel, above, moved);
+        if (!(found.log_value > -std::log(2.0))) return found;
+        above = !above;
+        return known(eps, kernel, above, moved);
+    }
+    // The masses on both sides of eps, and what those above err by, absolutely.
+    struct Tails {
+        LossMasses masses;
+        double p_error, q_error;
+    };
+    Tails tails(double eps) const {
+        bool p_above = eps >= mean_, q_above = eps >= -mean_;  // the smaller ones of both sides
+        const LogValue log_p = smaller_tail(eps, Kernel::p_tail, p_above, 0.0),
+                       log_q = smaller_tail(eps, Kernel::q_tail, q_above, -eps);
+        if (!precise(log_p) || !precise(log_q)) throw std::runtime_error(no_digits);
+        const double p = exponential(log_p), q = exponential(log_q);
+        const double p_error = (log_p.error + 1e-13) * p, q_error = (log_q.error + 1e-13) * q;
+        return {{p_above ? 1.0 - p : p, p_above ? p : 1.0 - p, q_above ? 1.0 - q : q, q_above ? q : 1.0 - q},
+                p_error + four_roundings,
+                q_above ? q_error : q_error + four_roundings};
+    }
+
+    ComposedTransform law_;
+    double mean_;
+    mutable std::mutex mutex_;
+};
+
+// How fast the transform of a sampled composition falls: by a path off the real line on which
+// e^{i omega log(1 + z)} falls (docs/core/composed.md has the proof).
+//
+// With w = q e^l/(1 + z) and eta >= 0 linear in each cell, the integrand f (1 + z)^p grows on
+// l + i eta(l) by at most e^{eta^2/2 r^2}, times |1 - w + w e^{i eta}|^p where p < 0; and
+// e^{i omega log(1 + z)} falls by e^{-omega arg(1 - w + w e^{i eta})}. A larger omega falls more.
+
+// The integrand f (1 + z)^power at Im s = 0, at points a step apart.
+struct IntegrandOnGrid {
+    std::vector<double> weight;             // w
+    std::vector<double> log_low, log_high;  // bounds of its logarithm
+    double step, power, shift;
+    double log_curvature;  // the second derivative of log f is at most this, and at least -1/shift^2
+};
+
+class ComposedDecay {
+  public:
+    // M(c) is at most e^log_moment. What lies between the ends of the grid and those of the range
+    // of l, on either side, is at most e^log_outside. An empty grid tells nothing.
+    ComposedDecay(IntegrandOnGrid grid, double log_moment, double log_outside)
+        : grid_(std::move(grid)), log_moment_(log_moment), outside_(std::exp(min(log_outside - log_moment, 0.0))) {
+        const double negative = max(-grid_.power, 0.0), square = grid_.step * grid_.step / 8.0;
+        const double falls = 1.0 / (grid_.shift * grid_.shift);
+        for (std::size_t j = 0; j + 1 < grid_.weight.size(); ++j) {
+            const double spread = largest_spread(j);
+            const double bent = square * (falls + negative * spread);
+            const double raised = square * max(grid_.log_curvature + max(grid_.power, 0.0) * spread, 0.0);
+            const double one = std::exp(grid_.log_high[j] - log_moment),
+                         other = std::exp(grid_.log_high[j + 1] - log_moment);
+            most_.push_back(0.5 * grid_.step * (one + other) * std::exp(bent) * up);
+            least_.push_back(grid_.step *
+                             std::exp(0.5 * (grid_.log_low[j] + grid_.log_low[j + 1]) - log_moment - raised) * down);
+        }
+    }
+
+    // An upper bound of log |M(c + i omega')| - log_moment for all omega' >= omega, never positive.
+    double log_bound(double omega) const {
+        const std::size_t n = grid_.weight.size();
+        if (n < 2) return 0.0;
+        double by_all = outside_, by_rest = 1.0 + 2.0 * outside_, low = height(0, omega);
+        const double first = low;
+        for (std::size_t j = 0; j + 1 < n; ++j) {
+            const double high = height(j + 1, omega);
+            const double factor = std::exp(min(growth(j, low, high, omega), 700.0)) * (1.0 + 1e-12);
+            by_all += most_[j] * factor;
+            by_rest += factor < 1.0 ? -least_[j] * (1.0 - factor) : most_[j] * (factor - 1.0);
+            low = high;
+        }
+        const double ends = end(0, first) + end(n - 1, low);
+        const double bound = min(by_all, by_rest) + ends + 1e-13;
+        return min(std::log(bound) + 1e-12, 0.0);
+    }
+
+  private:
+    static constexpr double highest = 2.5;  // below pi, where 1 + z may vanish
+
+    double height(std::size_t j, double omega) const {
+        const double w = grid_.weight[j], r = grid_.shift;
+        const double bend =
+            (1.0 + r * r * (1.0 - w) * (1.0 - w)) / (r * r) + 2.0 * max(-grid_.power, 0.0) * w * (1.0 - w);
+        return min(omega * w / bend, highest);
+    }
+    // The largest w (1 - w) in a cell; w rises.
+    double largest_spread(std::size_t j) const {
+        const double a = grid_.weight[j], b = grid_.weight[j + 1];
+        return a < 0.5 && b > 0.5 ? 0.25 : max(a * (1.0 - a), b * (1.0 - b)) * up;
+    }
+    // Of the logarithm of f (1 + z)^p e^{i omega log(1 + z)} in a cell, whose path goes from height
+    // `one` to `other`.
+    double growth(std::size_t j, double one, double other, double omega) const {
+        const double least = min(one, other), most = max(one, other), w = grid_.weight[j];
+        // The angle of 1 - w + w e^{i eta} rises with w, and with eta up to some point, then falls.
+        const auto angle_at = [w](double eta) { return std::atan2(w * std::sin(eta), 1.0 - w + w * std::cos(eta)); };
+        const double angle = min(angle_at(least), angle_at(most)) * (1.0 - 1e-12);
+        const double slope = (most - least) / grid_.step;
+        return grown(largest_spread(j), most) - omega * angle + 0.5 * std::log1p(slope * slope);
+    }
+    double grown(double spread, double height) const {
+        const double square = 1.0 - 2.0 * spread * (1.0 - std::cos(height));
+        const double lost = grid_.power < 0.0 ? 0.5 * grid_.power * std::log(max(square, 1e-3)) : 0.0;
+        return 0.5 * (height / grid_.shift) * (height / grid_.shift) + lost;
+    }
+    // The way up to the path at an end.
+    double end(std::size_t j, double height) const {
+        const double spread = j == 0 ? largest_spread(0) : largest_spread(j - 1);
+        return height * std::exp(min(grid_.log_high[j] - log_moment_ + grown(spread, height), 700.0));
+    }
+
+    IntegrandOnGrid grid_;
+    double log_moment_, outside_;
+    std::vector<double> most_, least_;  // bounds of the cells' integrals over M(c)
+};
+
+// The cumulant of a Poisson sample of a composition with a Gaussian part.
+//
+// Let f be the density under Q of the composition's loss l = log dP0/dQ0. The sample's loss is
+// +-log(1 + z), z = q (e^l - 1), and its M(s) is the integral of f (1 + z)^p, p = s + 1 where a
+// record is removed and p = -s where one is added. Points l_j at equal distances h with the masses
+// h f(l_j) serve as a law on points (cumulant/loss_points.hpp): f is a mixture of Gaussians of
+// variance r^2 and so grows off the real line by at most e^{y^2/2 r^2}. docs/core/composed.md has
+// the bound.
+//
+// The range of l leaves out less than the cutoff allows, of P and of Q. Where a tilt or a frequency
+// needs a fine grid, points are those where the integrand at Im s = 0 matters.
+class ComposedCumulant final : public PointCumulant {
+  public:
+    // `forward`: the transform is that of l under P, else of -l under Q.
+    // The losses of the other parts than the Gaussian lie in an interval of length `rest_range`.
+    // What lies beyond the cutoff is at most e^{-cutoff^2/2} of P and of Q; a cutoff beyond 60, far
+    // below the doubles, is 60.
+    ComposedCumulant(ComposedTransform transform, SampledFrom sample, double rest_range, double cutoff,
+                     const CumulantTools& tools)
+        : PointCumulant(*tools.kernels, tools.workspace), density_(std::move(transform)), sample_(sample),
+          rest_range_(rest_range), log_left_out_(-0.5 * min(cutoff, deepest) * min(cutoff, deepest) - 0.7) {
+        const double wanted = widest_step * density_.shift();
+        step_ = std::exp2(std::floor(std::log2(wanted)));
+        for (const double finer : {1.75, 1.5, 1.25})  // few digits: all points are exact
+            if (finer * step_ <= wanted) {
+                step_ *= finer;
+                break;
+            }
+        const double low = sample.forward ? -reach(false) : -reach(true),
+                     high = sample.forward ? reach(true) : reach(false);
+        first_ = std::floor(low / step_), cells_ = static_cast<std::size_t>(min(std::ceil(high / step_) - first_, 1e6));
+        for (std::size_t j = 0; j < cells_ + 2; ++j)
+            base_.push_back(log_density((first_ + static_cast<double>(j) - 0.5) * step_));
+        base_has_digits_ = std::all_of(base_.begin(), base_.end(), has_digits);
+    }
+
+    double log_decay(double c, double omega) const override {
+        const Decay& d = decay(c);
+        const double by_path = min(d.path.log_bound(omega) + d.slack, 0.0);
+        if (!(omega < d.grid.end())) return by_path;
+        return min(by_path, max(d.grid.log_bound(omega), min(d.path_at_end + d.slack, 0.0)));
+    }
+    double log_missing() const override { return log_left_out_ + 0.7; }
+
+  protected:
+    Law law(double c, double omega) const override {
+        const double power = sample_.forward ? c + 1.0 : -c;
+        if (!base_has_digits_) return {nullptr, infinity, 1.0};
+        Grid all{0, cells_, 0};
+        double log_error = choose_level(all, power, omega);
+        if (cells_ << all.level <= few_points) return {points(all), log_error, gap(all)};
+        Grid part = relevant_cells(power);
+        log_error = choose_level(part, power, omega);
+        if ((part.end - part.begin) << part.level > most_points) return {nullptr, infinity, 1.0};
+        return {points(part), log_error, 1.0};
+    }
+
+  private:
+    static constexpr double widest_step = 0.7;  // over the Gaussian part's shift
+    static constexpr double deepest = 60.0;
+    static constexpr double depth = 46.0;  // e^-46 of an integral is its quadrature's error
+    static constexpr std::size_t few_points = 1024, most_points = 30000, most_kept = 6, rounding_of_cells = 4;
+    static constexpr int most_levels = 12;
+    static constexpr std::size_t decay_cells = 48;
+
+    // Cells from `begin` to `end`, each with 2^level points.
+    struct Grid {
+        std::size_t begin, end;
+        int level;
+        bool operator==(const Grid& o) const { return begin == o.begin && end == o.end && level == o.level; }
+    };
+
+    // A loss above which P, or one below whose negative Q, has less than e^{log_left_out} by
+    // Chernoff's bound. The other law has less there.
+    double reach(bool above) const {
+        double best = infinity;
+        for (double c = 1.0 / density_.deviation(); c < 200.0 / density_.deviation(); c *= 1.05) {
+            const Cumulant::Moment m = density_.moment(above ? c : -1.0 - c);
+            best = min(best, (m.value + m.error - log_left_out_) / c);
+        }
+        return best;
+    }
+
+    // Far out, where the cutoff lets the range end, a density may be lost in its errors. Then
+    // nothing is known.
+    static bool has_digits(const LogValue& found) { return found.error < 1e-3; }
+
+    // log f(l), f the density under Q.
+    LogValue log_density(double l) const {
+        LogValue found = density_.at(sample_.forward ? l : -l, ComposedTransform::Kernel::density);
+        if (sample_.forward) found.log_value -= l, found.error += unit_roundoff * std::fabs(found.log_value);
+        return found;
+    }
+    double middle(std::size_t cell) const { return (first_ + static_cast<double>(cell) + 0.5) * step_; }
+    double boundary(std::size_t cell) const { return (first_ + static_cast<double>(cell)) * step_; }
+
+    // log of f (1 + z)^power at a cell's middle, rounded up; cell -1 and cell `cells_` are known.
+    double log_integrand(std::size_t cell_above, double power) const {
+        const double l = (first_ + static_cast<double>(cell_above) - 0.5) * step_;
+        const double product = power * mixed_loss(l, sample_.rate);
+        return base_[cell_above].log_value + product + base_[cell_above].error + 1e-12 * (1.0 + std::fabs(product));
+    }
+    // An upper bound in the whole cell: log f is at most 1/r^2 less curved than a chord, and
+    // log(1 + z) by w (1 - w).
+    double log_most_in(std::size_t cell, double power) const {
+        const double bend = 1.0 / (density_.shift() * density_.shift()) + 0.25 * max(-power, 0.0);
+        return max(max(log_integrand(cell, power), log_integrand(cell + 2, power)), log_integrand(cell + 1, power)) +
+               0.125 * step_ * step_ * bend;
+    }
+
+    // w = q e^l/(1 + z), at most.
+    double weight(double l) const {
+        if (sample_.rate == 1.0) return 1.0;
+        return 1.0 / (1.0 + (1.0 - sample_.rate) / sample_.rate * std::exp(-min(l, 700.0)));
+    }
+
+    // The cells outside of which the integrand is negligible.
+    Grid relevant_cells(double power) const {
+        double top = -infinity;
+        for (std::size_t j = 0; j < cells_; ++j) top = max(top, log_integrand(j + 1, power));
+        std::size_t begin = 0, end = cells_;
+        while (begin + 1 < end && log_integrand(begin + 1, power) < top - depth) ++begin;
+        while (end - 1 > begin && log_integrand(end, power) < top - depth) --end;
+        begin -= begin % rounding_of_cells;
+        return {begin,
+                std::min(cells_, end + rounding_of_cells - 1 - (end + rounding_of_cells - 1) % rounding_of_cells), 0};
+    }
+
+    // Sets the level that frequencies up to omega need; returns the logarithm of the error.
+    double choose_level(Grid& grid, double power, double omega) const {
+        const double w = weight(boundary(grid.end)), negative = max(-power, 0.0);
+        const double spread = w < 0.5 ? w * (1.0 - w) : 0.25, turn = w <= 0.5 ? w : 1.0;
+        double widest = 0.0, angle_of_widest = 1.0;
+        for (double angle = 3.0; angle > 1e-9; angle *= 0.8) {
+            if (spread * angle * angle > 0.9 && negative > 0.0) continue;
+            const double ratio = angle / density_.shift();
+            const double growth = 0.5 * ratio * ratio - 0.5 * negative * std::log1p(-min(spread * angle * angle, 0.9)) +
+                                  omega * turn * angle;
+            const double step = 2.0 * pi * angle / (depth + 1.0 + growth * (1.0 + 1e-9));
+            if (step > widest) widest = step, angle_of_widest = angle;
+            else if (widest > 0.0) break;
+        }
+        grid.level = static_cast<int>(std::ceil(max(std::log2(step_ / widest) + 1e-9, 0.0)));
+        if (grid.level > most_levels) return infinity;
+        double inside = -infinity, outside = -infinity;
+        for (std::size_t j = 0; j < cells_; ++j) {
+            double& sum = j >= grid.begin && j < grid.end ? inside : outside;
+            sum = log_sum(sum, log_most_in(j, power) + std::log(step_));
+        }
+        const double ends = log_sum(log_most_in(grid.begin, power), log_most_in(grid.end - 1, power));
+        return log_sum(log_sum(inside - depth, outside), ends + std::log(2.0 * angle_of_widest / (depth + 1.0))) + 1e-9;
+    }
+
+    // By how much the sums of the masses of P and of Q may differ from 1.
+    double gap(const Grid& grid) const {
+        if (static_cast<std::size_t>(grid.level) < gaps_.size() && gaps_[grid.level] > 0.0) return gaps_[grid.level];
+        Grid same = grid;
+        const double log_of_one = choose_level(same, 1.0, 0.0), log_of_none = choose_level(same, 0.0, 0.0);
+        gaps_.resize(most_levels + 1);
+        return gaps_[grid.level] = std::exp(log_of_one) + std::exp(log_of_none) + 4.0 * std::exp(log_missing());
+    }
+
+    // Null if a density has no digits.
+    const LossPoints* points(const Grid& grid) const {
+        const auto is_asked = [&grid](const auto& known) { return known.first == grid; };
+        const auto known = std::find_if(known_.begin(), known_.end(), is_asked);
+        if (known != known_.end()) {
+            known_.splice(known_.begin(), known_, known);
+        } else {
+            if (known_.size() == most_kept) known_.pop_back();
+            known_.emplace_front(grid, make_law(grid));
+        }
+        return known_.front().second ? &known_.front().second->points : nullptr;
+    }
+    std::unique_ptr<DiscreteLaw> make_law(const Grid& grid) const {
+        auto law = std::make_unique<DiscreteLaw>();
+        const std::size_t each = std::size_t{1} << grid.level;
+        const double h = step_ / static_cast<double>(each), log_h = std::log(h);
+        for (std::size_t j = grid.begin; j < grid.end; ++j)
+            for (std::size_t k = 0; k < each; ++k) {
+                const double l = boundary(j) + h * (static_cast<double>(k) + 0.5);
+                const LogValue f = each == 1 ? base_[j + 1] : log_density(l);
+                if (!has_digits(f)) return nullptr;
+                const double log_q = f.log_value + log_h;
+                const double error = f.error + 4.0 * unit_roundoff * (std::fabs(log_h) + std::fabs(log_q));
+                law->add(sampled_point(l, log_q, sample_, {0.0, error}));
+            }
+        law->points.complete();
+        return law;
+    }
+
+    // A path for all frequencies, and a grid for the small ones.
+    struct Decay {
+        double c;
+        ComposedDecay path;
+        PointDecay grid;
+        double path_at_end, slack;  // the path's bound is one in units of the largest M(c)
+    };
+
+    const Decay& decay(double c) const {
+        if (decay_ && decay_->c == c) return *decay_;
+        const Moment whole = log_moment(c);
+        const Law here = law(c, 0.0);
+        decay_ = Decay{c, path_at(c, whole.value + whole.error), {{}, {1.0, 0}}, 0.0, 4.0 * whole.error};
+        if (!here.points) return *decay_;
+        const DecayGrid grid = DecayGrid::of(deviation(tilt(*here.points, c)), decay_cells);
+        const Law far = grid.cells > 0 ? law(c, grid.last()) : Law{nullptr, infinity, 1.0};
+        if (!far.points) return *decay_;
+        decay_->grid = {transform(tilt(*far.points, c), far.log_error, grid.spacing, grid.cells), grid};
+        decay_->path_at_end = decay_->path.log_bound(decay_->grid.end());
+        return *decay_;
+    }
+
+    ComposedDecay path_at(double c, double log_moment) const {
+        const double power = sample_.forward ? c + 1.0 : -c;
+        const Grid part = relevant_cells(power);
+        // The two half cells by which the grid reaches beyond the part.
+        double log_outside =
+            log_sum(log_most_in(part.begin, power), log_most_in(part.end - 1, power)) + std::log(step_);
+        for (std::size_t j = 0; j < cells_; ++j)
+            if (j < part.begin || j >= part.end)
+                log_outside = log_sum(log_outside, log_most_in(j, power) + std::log(step_));
+        const double r = density_.shift(), spread = 0.5 * rest_range_ / (r * r);
+        IntegrandOnGrid grid{{}, {}, {}, step_, power, r, spread * spread - 1.0 / (r * r)};
+        if (!(log_moment < infinity)) return {std::move(grid), 0.0, 0.0};
+        // From one middle before the part to one after it: base_ has them.
+        for (std::size_t j = part.begin; j < part.end + 2; ++j) {
+            const double high = log_integrand(j, power);
+            const double product = std::fabs(high - base_[j].log_value);
+            grid.weight.push_back(weight((first_ + static_cast<double>(j) - 0.5) * step_));
+            grid.log_high.push_back(high);
+            grid.log_low.push_back(high - 2.0 * base_[j].error - 4e-12 * (1.0 + product));
+        }
+        return {std::move(grid), log_moment, log_outside};
+    }
+
+    ComposedTransform density_;
+    SampledFrom sample_;
+    double rest_range_, log_left_out_, step_, first_ = 0.0;
+    std::size_t cells_ = 0;
+    std::vector<LogValue> base_;  // log f at the cells' middles, from one before the first to one after the last
+    bool base_has_digits_ = false;
+    mutable std::list<std::pair<Grid, std::unique_ptr<DiscreteLaw>>> known_;  // latest first
+    mutable std::vector<double> gaps_;                                        // by level
+    mutable std::optional<Decay> decay_;                                      // at the last tilt
 };
 
 }  // namespace HOCKEYSTICK_ISA

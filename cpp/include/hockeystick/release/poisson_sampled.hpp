@@ -82,16 +82,16 @@ inline PairPointer replaced_pair(const Masses& removed, double rate) {
 }
 
 // Where a record is added or removed.
-inline PairPointer poisson_sampled(const Steps& steps, double rate, End end, const Merge& merge = merge_now) {
+inline PairPointer poisson_sampled(const Steps& steps, double rate, End end, const MergeFunction& merge = merge_now) {
     require_probability("sampling_rate", rate);
     if (rate == 0.0) return nothing();
-    return mechanism::poisson_sampled(as_one(steps, end, merge), rate, end);
+    return mechanism::poisson_sampled(merge_into_one_pair(steps, end, merge), rate, end);
 }
 
 // Where a record is replaced, 0 < rate < 1, from the steps' pairs for removing it. `one_output`
 // says that a step releases a single noisy number.
 inline PairPointer poisson_replaced(const Steps& steps, double rate, bool one_output, End end,
-                                    const Merge& merge = merge_now) {
+                                    const MergeFunction& merge = merge_now) {
     require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
     const auto merged = [&](const Steps& parts, double own_rate) {
         return replaced_pair(merge_discrete(parts, Direction::remove, end, merge), own_rate);

@@ -12,9 +12,7 @@
 
 #include <cstddef>
 
-#include <hockeystick/simd/characteristic_sums.hpp>
 #include <hockeystick/simd/contour_nodes.hpp>
-#include <hockeystick/simd/gridding.hpp>
 #include <hockeystick/simd/lanes.hpp>
 #include <hockeystick/simd/loss_points.hpp>
 #include <hockeystick/simd/loss_windows.hpp>
@@ -35,16 +33,15 @@ struct Kernels {
     double (*largest)(const double*, std::size_t);
     double (*sum)(const double*, std::size_t);
     double (*dot)(const double*, const double*, std::size_t);
-    // simd/characteristic_sums.hpp
+    // simd/loss_points.hpp
     void (*characteristic_sums)(const double*, const double*, std::size_t, double, std::size_t, double*, double*,
                                 double*);
     // simd/contour_nodes.hpp
     void (*multiply_powers)(const StepTransform&, const NodePowers&);
     void (*smoothing_factors)(const NodeLine&, const NodeFactors&, const NodeFactors&);
     void (*fill_sum_terms)(const Nodes&, double, double, double*, double*, double*);
-    // simd/gridding.hpp
-    void (*spread_points)(const PointSpread&, double*, double*);
     // simd/loss_points.hpp
+    void (*spread_points)(const PointSpread&, double*, double*);
     void (*fill_point_exponents)(const double*, const double*, double, double*, std::size_t);
     void (*centred_point_terms)(const CentredPoints&, double, double*, double*);
     // simd/loss_windows.hpp

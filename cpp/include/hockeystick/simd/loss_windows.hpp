@@ -1,4 +1,4 @@
-// The loops of cumulant/loss_slices.hpp and contour/sliced_contour.hpp: windows on a lattice in x,
+// The loops of cumulant/loss_slices.hpp and contour/slices.hpp: windows on a lattice in x,
 // sums on paths above and below the real axis, and the terms of a difference of two powers. Lengths
 // are multiples of `lanes`.
 #pragma once
@@ -88,7 +88,7 @@ inline double sum_damped_above(const double* __restrict exponents, const double*
 // where mix[j] is at least the mixture weight w: tan(angle) = w sin theta/(1 - w + w cos theta).
 // The loop takes that or w theta, whichever is larger, but no more than theta. At a height t theta
 // with t <= 1 the angle is at most t turn_j: as a function of theta, it grows by at most w if
-// w <= 1/2 (cumulant/sampled_gaussian_grid.hpp), and faster and faster if w > 1/2.
+// w <= 1/2 (cumulant/sampled_gaussian.hpp), and faster and faster if w > 1/2.
 inline double sum_grown_below(const double* __restrict exponents, const double* __restrict mix, std::size_t n,
                               double theta, double omega) {
     double sine, cosine;

@@ -1,5 +1,6 @@
-// Bounds of log delta(eps) for T Poisson-sampled Gaussian steps (remove) whose delta is very small:
-// they cost no sum over nodes, and are nearly always within a hundredth of each other.
+// Bounds of log delta(eps) for T Poisson-sampled Gaussian steps (remove) whose delta is very small,
+// by the number of steps of large loss: they cost no sum over nodes, and are nearly always within a
+// hundredth of each other.
 //
 // A deep delta is made by a few steps whose losses are large, its *jumps*. With a threshold x0, a
 // step jumps if its outcome lies beyond x0. Let B(c) be the part of M(c) up to x0, J(c) the rest.
@@ -31,7 +32,7 @@ namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
 // Of `steps` steps at one question.
-class FewJumps {
+class JumpBounds {
   public:
     // Where Chernoff's bound of delta is below e^log_deep, the bounds of this class are the first
     // that are tried; below e^log_rare they are the last, where no other bracket is narrow.
@@ -39,7 +40,7 @@ class FewJumps {
 
     static bool covers(double sigma, double rate) { return sigma >= 0.25 && sigma <= 1e3 && rate <= 0.5; }
 
-    FewJumps(double sigma, double rate, double steps, double eps)
+    JumpBounds(double sigma, double rate, double steps, double eps)
         : sigma_(sigma), rate_(rate), steps_(steps), eps_(eps) {}
 
     // Both ends, for the threshold of some candidates that gives the narrowest bracket.
