@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -115,6 +115,7 @@ def test_sampling_is_a_mixture():
     assert twice._pair("add_or_remove") == once._pair("add_or_remove")
 
 
+@example(still=0.6875, moves=1e-5)  # a sum between 1 and the next double
 @given(still=st.floats(1e-30, 1.0), moves=st.floats(1e-30, 1.0))
 def test_rate_is_rounded_up(still, moves):
     """The share that moves is never below the exact one, and no more than a rounding above it."""

@@ -58,11 +58,11 @@ def test_unknown_function() -> None:
 def test_known_words() -> None:
     """A few descriptions, as a reader of the documentation finds them."""
     (noise, *_, delta) = arguments("dpsgd_epsilon")
-    assert (noise.unit, noise.kind, noise.required) == ("noise / sensitivity", "number", True)
+    assert (noise.label, noise.required) == ("number, noise / sensitivity", True)
     assert noise.domain == "Noise standard deviation over clip norm, positive; infinity leaks nothing."
     assert delta.domain == "Target delta in [0, 1]."
     by_name = {argument.name: argument for argument in arguments("federated.fedavg_gdp")}
-    assert by_name["schedule"].kind.startswith("one of constant, cyclic")
+    assert by_name["schedule"].label.startswith("one of constant, cyclic")
     assert by_name["schedule"].default == "'constant'"
-    assert by_name["local_steps"].kind == "whole number"
+    assert by_name["local_steps"].label == "whole number"
     assert (cost("dpsgd_epsilon"), cost("theta")) == ("costly", "cheap")

@@ -24,13 +24,20 @@ class DoubleDouble {
     double high_ = 0.0, low_ = 0.0;
 };
 
-// x/y for positive x and y, within an ulp of the exact quotient: at least the quotient if
-// `upwards`, else at most.
+// x/y for positive x and y: the least double that is certainly not below the exact quotient if
+// `upwards`, else the largest that is certainly not above it. The quotient of the two sums' nearest
+// doubles is off by three roundings, each of at most 2^-53: by less than three steps from one double
+// to the next.
 inline double rounded_quotient(const DoubleDouble& x, const DoubleDouble& y, bool upwards) {
-    const double quotient = x.value() / y.value();
-    const double rest = std::fma(-quotient, y.high(), x.high()) + std::fma(-quotient, y.low(), x.low());
-    if (upwards ? rest <= 0.0 : rest >= 0.0) return quotient;
-    return std::nextafter(quotient, upwards ? infinity : 0.0);
+    const double outward = upwards ? infinity : 0.0, inward = upwards ? 0.0 : infinity;
+    double quotient = x.value() / y.value();
+    for (int k = 0; k < 3; ++k) quotient = std::nextafter(quotient, inward);
+    for (int k = 0; k < 6; ++k, quotient = std::nextafter(quotient, outward)) {
+        const double high = std::fma(-quotient, y.high(), x.high()), low = std::fma(-quotient, y.low(), x.low());
+        const double rounding = 0x1p-52 * (std::fabs(high) + std::fabs(low));
+        if (upwards ? high + low <= -rounding : high + low >= rounding) break;
+    }
+    return quotient;
 }
 
 }  // namespace HOCKEYSTICK_ISA
