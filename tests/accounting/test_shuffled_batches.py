@@ -204,7 +204,7 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
 @pytest.mark.parametrize("num_batches", [2, 3])
 def test_sums_of_outputs_know_nearly_all(noise, num_batches):
@@ -269,7 +269,7 @@ def test_epochs_and_inverse():
     assert single.upper == hs.Accountant().compose(hs.Gaussian(2.0), 3).epsilon(1e-5)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("noise", [0.3, 1.0, 4.0, 30.0])
 def test_upper_end_is_that_of_gaussian_steps(noise):
     """The upper end is not below the delta of as many Gaussian steps, to thirty digits, and hardly above; the lower end is below it."""

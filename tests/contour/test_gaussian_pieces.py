@@ -209,7 +209,7 @@ def random_case(draw):
     )
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("family", "seed"), effort.some_quick([(family, seed) for seed in range(2) for family in FAMILIES], every=2)
 )

@@ -310,7 +310,7 @@ SAMPLED = {  # what federated learning samples, and the adjacency
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", effort.all_but_slow(SAMPLED, "one more record", "with replacement", "truncated"))
 def test_samples_in_selections_and_mixed_ledgers(name):
     """The best of several runs costs more than one run, and not much more than ten; beside zCDP, epsilon is at least that without it."""

@@ -127,7 +127,7 @@ def test_a_record_less_rescales_all_others(rate: float, count: int, noise: float
     assert part.epsilon(1e-3) < 0.6 * found
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("others", [1.0, *(pytest.param(others, marks=pytest.mark.slow) for others in (-1.0, 0.0))])
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
 def test_messages_leak_no_more_than_is_certified(records: simulate.Participation, others: float) -> None:

@@ -280,6 +280,7 @@ def absolute() -> simulate.Loss:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", effort.some_quick([hinge, absolute], every=2))
 def test_moreau_envelopes_are_those_of_named_losses(loss):
     """The same seed gives the same models and constants but for rounding."""
@@ -290,6 +291,7 @@ def test_moreau_envelopes_are_those_of_named_losses(loss):
     np.testing.assert_allclose(found[0], found[1], atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_envelope_of_the_absolute_loss_is_hubers():
     """The value is Huber's: b/2 (s - y)^2 within 1/b, |s - y| - 1/(2b) beyond."""
     loss, b = absolute().moreau(4.0), 4.0

@@ -48,6 +48,7 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         assert all(text in printed for text in told)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 def test_job_array(tmp_path: Path) -> None:
     """Three jobs of the script, one of them twice, leave the bytes of one run."""
