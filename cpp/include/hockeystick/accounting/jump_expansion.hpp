@@ -22,7 +22,6 @@
 
 #include <hockeystick/accounting/question.hpp>
 #include <hockeystick/contour/line_bracket.hpp>
-#include <hockeystick/cumulant/shift_mixture.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
 
 namespace hockeystick::accounting {

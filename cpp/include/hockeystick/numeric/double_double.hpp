@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <hockeystick/numeric/elementary.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::numeric {
 inline namespace HOCKEYSTICK_ISA {
@@ -26,7 +27,7 @@ class DoubleDouble {
 
 // x/y for positive x and y: the least double that is certainly not below the exact quotient if
 // `upwards`, else the largest that is certainly not above it. The quotient of the two sums' nearest
-// doubles is off by three roundings, each of at most 2^-53: by less than three steps from one double
+// doubles is off by three roundings, each of at most half an ulp of 1: by less than three steps from one double
 // to the next.
 inline double rounded_quotient(const DoubleDouble& x, const DoubleDouble& y, bool upwards) {
     const double outward = upwards ? infinity : 0.0, inward = upwards ? 0.0 : infinity;
@@ -34,7 +35,7 @@ inline double rounded_quotient(const DoubleDouble& x, const DoubleDouble& y, boo
     for (int k = 0; k < 3; ++k) quotient = std::nextafter(quotient, inward);
     for (int k = 0; k < 6; ++k, quotient = std::nextafter(quotient, outward)) {
         const double high = std::fma(-quotient, y.high(), x.high()), low = std::fma(-quotient, y.low(), x.low());
-        const double rounding = 0x1p-52 * (std::fabs(high) + std::fabs(low));
+        const double rounding = one_ulp * (std::fabs(high) + std::fabs(low));  // of either, at most half
         if (upwards ? high + low <= -rounding : high + low >= rounding) break;
     }
     return quotient;
