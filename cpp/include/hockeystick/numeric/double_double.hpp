@@ -27,8 +27,8 @@ class DoubleDouble {
 
 // x/y for positive x and y: the least double that is certainly not below the exact quotient if
 // `upwards`, else the largest that is certainly not above it. The quotient of the two sums' nearest
-// doubles is off by three roundings, each of at most half an ulp of 1: by less than three steps from one double
-// to the next.
+// doubles is off by three roundings, each of at most half an ulp of 1: by less than three steps
+// from one double to the next.
 inline double rounded_quotient(const DoubleDouble& x, const DoubleDouble& y, bool upwards) {
     const double outward = upwards ? infinity : 0.0, inward = upwards ? 0.0 : infinity;
     double quotient = x.value() / y.value();
