@@ -61,7 +61,7 @@ algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=1.0
 for threads in (1, 2):  # runs, and clients that share them
     simulate.run(algorithm, problem, rounds=1, seed=1, num_threads=threads).loss()
 """
-COMPILED = ("simulate", "test_experiments", "test_sweep_trainings")  # in the names of tests that run these loops
+COMPILED = ("simulate", "test_experiments", "test_trainings")  # in the names of tests that run these loops
 CHILDREN = contextlib.ExitStack()
 
 

@@ -1,4 +1,4 @@
-"""What is killed while a sweep runs on a cluster, and what becomes of its table: the scenarios of test_sweep_faults.py.
+"""What is killed while a sweep runs on a cluster, and what becomes of its table: the scenarios of test_cluster_faults.py.
 
 Run as a script, it prints the table of docs/sweep/internals.md.
 """

@@ -159,7 +159,7 @@ print(json.dumps(found))
 @pytest.mark.slow
 def test_functions_do_not_depend_on_numpys_instructions() -> None:
     """No function of a plan has other bytes where NumPy and OpenBLAS do without AVX-512, if the core's set is the same."""
-    values = json.dumps(runpy.run_path(str(Path(__file__).with_name("test_sweep_failed_cells.py")))["VALUES"])
+    values = json.dumps(runpy.run_path(str(Path(__file__).with_name("test_cell_errors.py")))["GOOD"])
     found = [
         json.loads(processes.python(PROBE, values, env={**os.environ, "HOCKEYSTICK_ISA": "v3", **more}).stdout)
         for more in ({}, WITHOUT_AVX512)
