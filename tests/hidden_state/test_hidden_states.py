@@ -43,7 +43,7 @@ def random_instance(rng: np.random.Generator) -> tuple[dict, dict]:
     return chain, constants
 
 
-@pytest.mark.parametrize("count", [80, pytest.param(700, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(700, marks=pytest.mark.slow)])
 def test_one_participation(count: int) -> None:
     """On random chains every bound of `best` is at least the exact value; where that is resolved, by what ratio is told."""
     rng = np.random.default_rng(11)

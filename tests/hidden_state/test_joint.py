@@ -94,7 +94,7 @@ def draw(rng: np.random.Generator) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize(
-    ("count", "tries"), [(8, 4), pytest.param(effort.at_night(400, by_day=40), 25, marks=pytest.mark.slow)]
+    ("count", "tries"), [(20, 4), pytest.param(effort.at_night(400, by_day=40), 25, marks=pytest.mark.slow)]
 )
 def test_no_cyclic_chain_is_above(count: int, tries: int) -> None:
     """Maps that are searched for do not exceed the bound; translations come within 5 % of it."""
@@ -117,7 +117,7 @@ def test_no_cyclic_chain_is_above(count: int, tries: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "tries"), [(6, 4), pytest.param(effort.at_night(300, by_day=30), 25, marks=pytest.mark.slow)]
+    ("count", "tries"), [(12, 4), pytest.param(effort.at_night(300, by_day=30), 25, marks=pytest.mark.slow)]
 )
 def test_no_sampled_chain_is_above(count: int, tries: int) -> None:
     """The same for a record that is used at random, with three maps that are pairwise within the gap."""

@@ -96,7 +96,7 @@ def test_reference_chain() -> None:
         assert np.all(found >= bracket.lower * (1 - 1e-3) - 1e-7)
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.slow)])
 def test_cyclic(count: int) -> None:
     """On random chains every bound is at least the certified one; each comes close to some."""
     rng = np.random.default_rng(21)
@@ -111,7 +111,7 @@ def test_cyclic(count: int) -> None:
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(effort.at_night(300, by_day=60), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(effort.at_night(300, by_day=60), marks=pytest.mark.slow)])
 def test_sampled(count: int) -> None:
     """On random chains with a record drawn at random, every bound is at least the exact value of the mixture."""
     rng = np.random.default_rng(22)
