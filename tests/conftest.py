@@ -93,7 +93,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave shares of tables to the slow stage and to the night, and let no test wait for ever."""
+    """Leave all but a share of long tables to the slow stage, and let no test wait for ever."""
     for item in items:
         if share := item.get_closest_marker("share"):
             for mark in effort.marks_of_a_share(item, *share.args):

@@ -1,6 +1,6 @@
-# The Python module. The bindings whose functions need the engines are one object, in which the engines are compiled once.
-# Where the linker can leave out what nothing reaches, the C library is made of that object too: what is in it of Python is
-# reached by the module alone, and the engines are not compiled a second time. The preset dev divides it for two cores.
+# The Python module. The bindings whose functions need the engines are one object, so that the engines are compiled once.
+# Where the linker can leave out unused sections, the C library is linked from that object too: only the module uses its Python
+# functions, and the engines are not compiled a second time. The preset dev divides the object in two, one for each core.
 set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)  # it takes longer than the compiler, and gains nothing
 file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cpp)
 set(engines accounting contour dpsgd mechanism pld release)

@@ -10,9 +10,8 @@ import pytest
 
 NIGHT = bool(os.environ.get("HOCKEYSTICK_NIGHTLY"))
 AT_NIGHT = pytest.mark.skipif(not NIGHT, reason="runs at night: .ci/nightly")
-BUILD_TYPE = (
-    "Release" if NIGHT else "None"
-)  # of CMake: unoptimised and without debugging symbols, in a fraction of the time
+# CMake's build type of test programs. "None" compiles without optimisation and debugging symbols, in a fraction of the time.
+BUILD_TYPE = "Release" if NIGHT else "None"
 SEED = int(os.environ.get("HOCKEYSTICK_RANDOM", "1"))  # of storms; another one each night
 
 

@@ -2,8 +2,7 @@
 
 Every function takes an `Accountant` and bounds what any attack on all that was composed can reach, however strong its
 computer and whatever else it knows. The bounds follow from delta(eps) at all eps, that is from the trade-off function:
-the argument
-is in `hockeystick.accounting.privacy_curve`, and each function names its theorem.
+the argument is in `hockeystick.accounting.privacy_curve`, and each function names its theorem.
 """
 
 from __future__ import annotations
